@@ -1,0 +1,49 @@
+"""What can go wrong, as four exceptions with an exit code each, and the shape of a good message.
+
+Findings (a violation, a skipped file, a failed claim) are values, not exceptions: see `model`.
+"""
+
+from __future__ import annotations
+
+CLEAN, FOUND, WRONG_USE, ENVIRONMENT, OUR_FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class KlError(Exception):
+    """Something expected went wrong. `str()` gives one line: place, reason, next step.
+
+    `place` is where (a file, a file:line:column, a command); `reason` what is wrong there; `hint` the next step.
+    """
+
+    exit_code = OUR_FAULT
+
+    def __init__(self, reason: str, *, place: str = "", hint: str = "") -> None:
+        self.reason, self.place, self.hint = reason, place, hint
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        line = f"{self.place}: {self.reason}" if self.place else self.reason
+        return f"{line} {self.hint}" if self.hint else line
+
+
+class UsageProblem(KlError):
+    """Wrong use, or a configuration that can't be read: exit 2."""
+
+    exit_code = WRONG_USE
+
+
+class EnvironmentProblem(KlError):
+    """No git, no repository, no store, a locked or too new store: exit 3."""
+
+    exit_code = ENVIRONMENT
+
+
+class StoreBusy(EnvironmentProblem):
+    """Somebody else holds the store lock. Losing a race; never corruption."""
+
+
+class StoreNewer(EnvironmentProblem):
+    """The store was made by a newer kl: it may be read, not written."""
+
+
+class StoreDamaged(EnvironmentProblem):
+    """The store can't be read as ours: not a database, malformed, or with foreign triggers."""

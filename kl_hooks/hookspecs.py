@@ -1,0 +1,87 @@
+"""Every hookspec, in one file: when it is called, with what, and who wins.
+
+A hookimpl stands in a room's `plugin.py` (built in) or in an installed package that the user's configuration names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from kl_hooks.model.package import Candidate
+    from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.task import Task
+
+hookspec = pluggy.HookspecMarker("kl")
+hookimpl = pluggy.HookimplMarker("kl")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A room's tables in one of our databases, as numbered steps."""
+
+    room: str
+    database: str
+    """`kl` (evidence, records, events: migrated, with a backup) or `graph` (derived: rebuilt)."""
+    steps: tuple[str, ...]
+    """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A reader of evidence from a file: `kl evidence import NAME FILE`."""
+
+    name: str
+    read: Callable[..., Sequence[Receipt]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """A reader of source files."""
+
+    language: str
+    suffixes: tuple[str, ...]
+    version: str
+    """Part of the cache key: another version, another reading."""
+    scan: Callable[[bytes, str, str], dict[str, Any]]
+    """(content, path, module) → facts: plain JSON values, see `code.facts`. Never raises for bad source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """Something that can find candidates for a task."""
+
+    name: str
+    weight: int
+    """Of its list in the fusion, percent; 100 is neutral."""
+    find: Callable[[Any, Task, int], Sequence[Candidate]]
+    """(workspace, task, most rows) → candidates, best first. May raise: the package then says `failed`."""
+
+
+@hookspec
+def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
+    """Called when a database is opened for writing. Every answer counts; steps run in the order of rooms' names."""
+
+
+@hookspec
+def kl_sources() -> Sequence[Source]:  # type: ignore[empty-body]
+    """Called when evidence is imported. The first source of a name wins; a later plugin is asked first."""
+
+
+@hookspec
+def kl_scanners() -> Sequence[Scanner]:  # type: ignore[empty-body]
+    """Called before files are scanned. For each file the first scanner that knows its suffix is used."""
+
+
+@hookspec
+def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
+    """Called once per context package. All answers are used, ordered by name; names are unique."""
+
+
+@hookspec
+def kl_redact() -> Iterable[tuple[str, Callable[[str], str]]]:  # type: ignore[empty-body]
+    """Called once per process, before anything is written. Gives (name, text → text); all are applied, ours first."""

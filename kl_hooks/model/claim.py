@@ -1,0 +1,49 @@
+"""Claim: a sentence about a subject, the evidence for it, and what follows from that evidence today."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.tier import Observation, Tier, tier
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One line of why a claim is believed or doubted: a receipt's observation and what it counts for."""
+
+    observation: Observation
+    receipt: str
+    outcome: str
+    tree: str | None
+    at: str
+    """ISO time the observation ended."""
+    speaks: str
+    """`for`, `against` or `nothing`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence with its support; its tier is computed, never stored."""
+
+    text: str
+    about: str
+    """The Id it is about."""
+    author: str
+    """`auto` where kl made it from evidence; else who asserted it."""
+    made_at: str
+    expires: str | None = None
+    support: tuple[Support, ...] = ()
+    freshness: str = "not assessed"
+    """`current` (this tree), `older tree`, `expired`, `not assessed`; with `reasons` saying why."""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits over sentence and subject: the same claim made twice is one claim."""
+        return digest("claim/1", [self.text, self.about])[:16]
+
+    @property
+    def tier(self) -> Tier:
+        """Of what speaks for it."""
+        return tier(s.observation for s in self.support if s.speaks == "for")

@@ -1,0 +1,75 @@
+"""Manifest, Layer, Violation: who may depend on whom, and an import that breaks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kl_hooks.model.canonical import digest
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A named part of the code, by the paths it owns."""
+
+    name: str
+    paths: tuple[str, ...]
+    """Folders (ending in `/`) or files, from the repository's root; the longest match wins."""
+    may_depend_on: tuple[str, ...]
+    """Names of layers; `below` has been resolved to names. A layer may always depend on itself."""
+    line: int
+    """Line of its `may_depend_on` in the manifest (of its name where that key is left out)."""
+    decision: str = ""
+    """The record behind the rule, such as `ADR-0004`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """An import that is allowed although the rule forbids it."""
+
+    source: str
+    """A module or layer."""
+    target: str
+    until: str = ""
+    """Last day it holds, `YYYY-MM-DD`; empty: no end."""
+    decision: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`.kl/architecture.yaml`, read and checked."""
+
+    path: str
+    layers: tuple[Layer, ...]
+    type_checking_imports: str = "ignore"
+    """`ignore` or `enforce`."""
+    exhaustive: bool = False
+    exceptions: tuple[Allowance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An import that the manifest forbids."""
+
+    path: str
+    line: int
+    importer: str
+    """Dotted name of the module that imports."""
+    imported: str
+    source_layer: str
+    target_layer: str
+    statement: str
+    """The import as it stands in the source, one line."""
+    method: str
+    """`import`, `lazy import`, `type-checking import` …"""
+    rule: str
+    """`.kl/architecture.yaml:9`."""
+    decision: str = ""
+    way_out: str = ""
+    allowed: tuple[str, ...] = ()
+    """The layers that the source layer may depend on."""
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits over who imports what across which layers; no line number in it."""
+        return digest("violation/1", [self.source_layer, self.target_layer, self.importer, self.imported])[:16]

@@ -1,0 +1,82 @@
+"""Candidate and Package: something that might help with a task, and the ranked, budgeted answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kl_hooks.model.tier import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something a retriever found."""
+
+    id: str
+    """Id of the thing: the same id from two retrievers is one item."""
+    kind: str
+    """`symbol`, `commit`, `evidence`, `decision` …: the heading it stands under."""
+    title: str
+    text: str
+    """The whole of it, plain text, already redacted."""
+    summary: str
+    """One line that stands for it where the whole does not fit."""
+    path: str = ""
+    line: int = 0
+    tier: Tier = Tier.GUESSED
+    freshness: str = "not assessed"
+    authority: str = "auto"
+    """`human`, `agent` or `auto`."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A candidate that made it into the package, and why."""
+
+    candidate: Candidate
+    form: str
+    """`full`, `summary` or `redacted`."""
+    text: str
+    """As it stands in the package."""
+    tokens: int
+    score: int
+    """Millionths."""
+    parts: Mapping[str, int]
+    """What the score is made of, millionths each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A candidate that did not make it, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How large the answer may be and is, in one unit."""
+
+    unit: str
+    """`characters` or `tokens`."""
+    total: int
+    used: int = 0
+    estimator: str = "characters"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """The ranked, budgeted answer; never larger than its budget."""
+
+    id: str
+    task: str
+    budget: Budget
+    items: tuple[Item, ...]
+    left: tuple[Left, ...]
+    coverage: Mapping[str, str]
+    """Retriever → `ok`, `empty` or `failed: reason`."""
+    text: str
+    """The rendered package: what the budget bounds."""
+    shares: Mapping[str, int] = field(default_factory=dict)
+    """Kind → characters used."""

@@ -1,0 +1,20 @@
+"""Problem: something wrong in a file that a person wrote, with its place; gathered, so that all are shown at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong at one place. Line and column count from 1; 0 means the file as a whole."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        return f"{place}: {self.message}" + (f" {self.hint}" if self.hint else "")

@@ -1,0 +1,127 @@
+"""Evidence and Receipt: what was observed, and one capture of it that can never be edited unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from kl_hooks.model.canonical import digest
+
+CLASSES: Final = (
+    "TestResult", "ExitCode", "Validator", "GitHistory",
+    "ADR", "RepositoryMemory", "EvidenceGraph", "AgentAssertion",
+)  # fmt: skip
+HARD: Final = frozenset(CLASSES[:4])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observed fact in a receipt, for or against a subject."""
+
+    kind: str
+    """Its class, one of `CLASSES`."""
+    subject: str
+    """The Id it speaks about: `test:<nodeid>`, `command:<argv>`, `commit:<sha>`, `check:arch`."""
+    outcome: str
+    """`passed`, `failed`, … (see `outcome`); `committed` for a commit."""
+    duration_us: int = 0
+    """Microseconds; 0 where it was not measured."""
+    executed: str | None = None
+    """Digest of the interned set of symbols the test executed; None: not assessed."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known: `message`, `path`, `line`, `exit`, `tail` … (redacted, plain values)."""
+
+    def plain(self) -> dict[str, Any]:
+        """As in `kl.receipt/1`: class, subject, outcome, duration_us, executed, then the details."""
+        return {
+            "class": self.kind, "subject": self.subject, "outcome": self.outcome,
+            "duration_us": self.duration_us, "executed": self.executed, **self.detail,
+        }  # fmt: skip
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Evidence:
+        """The way back from `plain()`. KeyError or TypeError where it is not one."""
+        known = ("class", "subject", "outcome", "duration_us", "executed")
+        detail = {k: v for k, v in plain.items() if k not in known}
+        return cls(
+            str(plain["class"]), str(plain["subject"]), str(plain["outcome"]),
+            int(plain.get("duration_us") or 0), plain.get("executed"), detail,
+        )  # fmt: skip
+
+
+HEADER_KEYS: Final = (
+    "schema", "run", "source", "observer", "producer", "parent", "tree", "tree_all", "tree_end", "moved",
+    "head", "branch", "dirty", "started", "ended", "environment", "selection", "result", "origin",
+    "evidence_digest",
+)  # fmt: skip
+SCHEMA: Final = "kl.receipt/1"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One capture: who ran what, on which tree, in which environment, with which outcomes. Append-only."""
+
+    run: str
+    """Random id of this capture: the same capture taken in twice is one receipt, a new run is a new one."""
+    source: str
+    """pytest, command, commits, junit, arch …"""
+    observer: str
+    """Who saw it: `pytest` (in process), `kl run` (the parent process), `git`, `arch`, `junit`."""
+    producer: str
+    """Who made it happen: `local:<user>@<host>`, `ci:<name>:<run>`, `agent:<name>`."""
+    evidence: tuple[Evidence, ...]
+    started: str
+    ended: str
+    parent: str | None = None
+    """The run that this one was started by (`KL_PARENT`)."""
+    tree: str | None = None
+    """Git tree id of the tracked files as they were on disk at the start; None: unknown."""
+    tree_all: str | None = None
+    """The same with untracked, not ignored files."""
+    tree_end: str | None = None
+    """`tree` again at the end."""
+    moved: bool = False
+    """Tracked files changed while it ran."""
+    head: str | None = None
+    branch: str | None = None
+    dirty: bool = False
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    selection: Mapping[str, Any] = field(default_factory=dict)
+    """`args`, `collected`, `deselected`, `ran`."""
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """`exit`, `complete`, `how`, `verdict`, `reasons`, `counts`."""
+    origin: str = "local"
+    """How it came into this store: local, spool:<fallback place>, imported."""
+
+    @cached_property
+    def evidence_digest(self) -> str:
+        """sha256 over the canonical evidence, in the order observed."""
+        return digest("evidence/1", [e.plain() for e in self.evidence])
+
+    def header(self) -> dict[str, Any]:
+        """Everything but the evidence itself, plus its digest: what the id is the hash of."""
+        values = {k: getattr(self, k) for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
+        plain = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
+        return {"schema": SCHEMA, **plain, "evidence_digest": self.evidence_digest}
+
+    @cached_property
+    def id(self) -> str:
+        """64 hexadecimal digits: the hash of the header."""
+        return receipt_id(self.header())
+
+    def plain(self) -> dict[str, Any]:
+        """As `kl evidence show --format json` prints it."""
+        return {"id": self.id, **self.header(), "evidence": [e.plain() for e in self.evidence]}
+
+
+def receipt_id(header: Mapping[str, Any]) -> str:
+    """The id that a header has: 64 hexadecimal digits."""
+    return digest("receipt/1", dict(header))
+
+
+def receipt_from(header: Mapping[str, Any], evidence: tuple[Evidence, ...]) -> Receipt:
+    """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where something is missing."""
+    fields = {k: header[k] for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
+    return Receipt(evidence=evidence, **fields)

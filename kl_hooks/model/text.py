@@ -1,0 +1,39 @@
+"""Text that came from somewhere else, made harmless for a terminal, a log or a page."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def safe_text(text: str) -> str:
+    """`text` with control, bidirectional, invisible and undecodable characters as visible escapes.
+
+    Newline and tab stay. What it returns moves no cursor, sets no title and hides nothing; it is stable
+    (`safe_text(safe_text(x)) == safe_text(x)`).
+    """
+    return _UNSAFE.sub(_escape, text)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """The safe text on one line, at most `limit` characters, `…` where it was cut."""
+    line = " ".join(safe_text(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def head_and_tail(text: str, limit: int) -> str:
+    """At most about `limit` characters: the first and the last half, with the number of characters left out between."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

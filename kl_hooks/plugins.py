@@ -1,0 +1,44 @@
+"""The plugin manager: built-in doors as dotted strings, third parties from entry point group `kl` if named."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import pluggy
+
+from kl_hooks import hookspecs
+from kl_hooks.errors import UsageProblem
+
+BUILT_IN = (
+    "kl_hooks.store.plugin",
+    "kl_hooks.graph.plugin",
+    "kl_hooks.index.plugin",
+    "kl_hooks.evidence.plugin",
+    "kl_hooks.code.plugin",
+)
+"""The doors of the rooms that offer something; imported when the manager is made, never here."""
+
+
+def manager(third_party: Sequence[str] = ()) -> pluggy.PluginManager:
+    """A plugin manager with the built-in doors and the installed plugins named (entry point group `kl`).
+
+    No name, no scan of the environment. UsageProblem for a name that is not installed. `KL_TRACE=1` prints each call.
+    """
+    made = pluggy.PluginManager("kl")
+    made.add_hookspecs(hookspecs)
+    for door in BUILT_IN:
+        made.register(import_module(door), name=door)
+    for name in third_party:
+        if not made.load_setuptools_entrypoints("kl", name):
+            raise UsageProblem(
+                f"plugin {name!r} is not installed (entry point group `kl`).",
+                place="plugins",
+                hint="Install it, or take it out of your configuration.",
+            )
+    if os.environ.get("KL_TRACE") == "1":
+        made.trace.root.setwriter(lambda line: sys.stderr.write(line))
+        made.enable_tracing()
+    return made

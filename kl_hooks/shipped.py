@@ -1,0 +1,11 @@
+"""Finds the files that travel with kl but are not Python: the native git hooks and the forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def shipped(name: str) -> Path:
+    """The path of `hooks/…` or `templates/…`: inside the wheel, or beside the package in a checkout."""
+    inside = Path(__file__).parent / "_shipped" / name
+    return inside if inside.exists() else Path(__file__).parent.parent / name
