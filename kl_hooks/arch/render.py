@@ -9,7 +9,7 @@ from typing import Any, Final
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import one_line, safe_text
 
 SCHEMA: Final = "kl.arch.check/1"
 _COLUMN: Final = 34
@@ -48,20 +48,18 @@ def _group(source: str, target: str, found: Sequence[Violation]) -> list[str]:
     lines.append(f"    allowed from {source}: {allowed}    {first.rule}{decision}")
     for way in dict.fromkeys(violation.way_out for violation in found if violation.way_out):
         lines.append(f"    a way out: {way}")
-    return [lines[0], *(one_line_indented(line) for line in lines[1:])]
+    return [lines[0], *(_safe(line) for line in lines[1:])]
 
 
-def one_line_indented(line: str) -> str:
+def _safe(line: str) -> str:
     """The line made safe for a terminal, its spaces kept."""
-    rest = line.lstrip(" ")
-    kept = line[: len(line) - len(rest)]
-    return kept + "  ".join(one_line(part, 400) for part in rest.split("  ") if part)
+    return safe_text(line).replace("\n", " ")
 
 
 def _advice(verdict: Verdict, until: str) -> str:
     first = verdict.violations[0]
     entry = f"- {{from: {first.importer}, to: {first.imported}, until: {until}}}"
-    return one_line_indented(f"  fix it, or add an exception to {verdict.manifest.path}:  {entry}")
+    return _safe(f"  fix it, or add an exception to {verdict.manifest.path}:  {entry}")
 
 
 def _closing(verdict: Verdict, seconds: float | None) -> str:
