@@ -86,8 +86,7 @@ def _folder(files: list[str]) -> str:
 
 def _name(path: str, top: str) -> str:
     last = path.rstrip("/").rpartition("/")[2]
-    name = top if last == "__init__.py" or not last else last.rpartition(".")[0] or last
-    return "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
+    return top if last == "__init__.py" or not last else last.rpartition(".")[0] or last
 
 
 def _unique(made: list[Group]) -> list[Group]:
@@ -99,6 +98,7 @@ def _unique(made: list[Group]) -> list[Group]:
     unique = []
     for group in made:
         name = group.name if counts[group.name] == 1 else f"{group.package}-{group.name}"
+        name = "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
         candidate, number = name, 2
         while candidate in taken or candidate == "below":
             candidate, number = f"{name}-{number}", number + 1

@@ -53,7 +53,7 @@ def _group(source: str, target: str, found: Sequence[Violation]) -> list[str]:
 
 def _safe(line: str) -> str:
     """The line made safe for a terminal, its spaces kept."""
-    return safe_text(line).replace("\n", " ")
+    return safe_text(line).replace("\n", " ").replace("\t", " ")
 
 
 def _advice(verdict: Verdict, until: str) -> str:

@@ -46,11 +46,13 @@ def _read(path: Path, kind: str, key: str) -> Plain | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        os.close(handle)
+        return None
     try:
         with os.fdopen(handle, "rb") as file:
-            facts = os.fstat(handle)
-            private = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
-            entry = json.loads(file.read(_MOST)) if private else None
+            entry = json.loads(file.read(_MOST))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(entry, dict) or [entry.get(k) for k in ("format", "kind", "sha256")] != [FORMAT, kind, key]:

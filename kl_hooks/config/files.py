@@ -27,7 +27,8 @@ def read_small(path: Path, within: Path | None = None) -> bytes | None:
         return None
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageProblem(f"can't be read: {error}.", place=str(path)) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise UsageProblem("is not a file.", place=str(path), hint="Move it away.")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise UsageProblem("is not a file.", place=str(path), hint="Move it away.")
         return file.read(MAX_BYTES + 1)
