@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 
 
 def _forget_the_checkout() -> None:
     """Takes the current folder off `sys.path`: a `click.py` in somebody's repository must not become ours."""
-    here = os.path.realpath(os.getcwd()) if os.path.isdir(".") else None  # noqa: PTH109
-    ours = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
-    sys.path[:] = [p for p in sys.path if p and (os.path.realpath(p) != here or os.path.realpath(p) == ours)]
+    ours = Path(__file__).resolve().parent.parent
+    try:
+        here = Path.cwd().resolve()
+    except OSError:  # the folder is gone
+        return
+    if here != ours:
+        sys.path[:] = [entry for entry in sys.path if entry and Path(entry).resolve() != here]
 
 
 def main() -> None:

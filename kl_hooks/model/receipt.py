@@ -53,8 +53,7 @@ class Evidence:
 
 HEADER_KEYS: Final = (
     "schema", "run", "source", "observer", "producer", "parent", "tree", "tree_all", "tree_end", "moved",
-    "head", "branch", "dirty", "started", "ended", "environment", "selection", "result", "origin",
-    "evidence_digest",
+    "head", "branch", "dirty", "started", "ended", "environment", "selection", "result", "evidence_digest",
 )  # fmt: skip
 SCHEMA: Final = "kl.receipt/1"
 
@@ -92,8 +91,6 @@ class Receipt:
     """`args`, `collected`, `deselected`, `ran`."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """`exit`, `complete`, `how`, `verdict`, `reasons`, `counts`."""
-    origin: str = "local"
-    """How it came into this store: local, spool:<fallback place>, imported."""
 
     @cached_property
     def evidence_digest(self) -> str:

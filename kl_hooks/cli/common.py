@@ -1,0 +1,54 @@
+"""What every command shares: the workspace of this call, `--format`, JSON on stdout, notes on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kl_hooks.model.text import safe_text
+from kl_hooks.workspace.open import Workspace, open_workspace
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def workspace() -> Workspace:
+    """The workspace of this call: `--root`, or the current folder. Opened once per process."""
+    context = click.get_current_context().find_root()
+    shared: dict[str, Any] = context.ensure_object(dict)
+    if "workspace" not in shared:
+        shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
+    opened: Workspace = shared["workspace"]
+    return opened
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """`--format text|json` and whatever else fits; the parameter is called `shape`."""
+    choices = click.Choice(["text", "json", *more])
+    return click.option(
+        "--format", "shape", type=choices, default="text", show_default=True, help="Form of the output."
+    )
+
+
+def say(text: str = "") -> None:
+    """A line of the answer, on stdout, made safe for a terminal."""
+    click.echo(safe_text(text))
+
+
+def say_json(value: Any) -> None:
+    """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any pipe can take it)."""
+    click.echo(json.dumps(value, indent=2, sort_keys=True))
+
+
+def note(text: str) -> None:
+    """A remark, on stderr."""
+    click.echo(f"kl: {safe_text(text)}", err=True)
+
+
+def short(identifier: str | None, digits: int = 12) -> str:
+    """The first digits of a hash, as people read it; `unknown` for None."""
+    return identifier[:digits] if identifier else "unknown"

@@ -1,0 +1,96 @@
+"""One wrapper that turns whatever goes wrong into one clear line and the right exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from kl_hooks.errors import CLEAN, ENVIRONMENT, INTERRUPTED, OUR_FAULT, WRONG_USE, KlError
+from kl_hooks.model.text import safe_text
+
+OBSERVERS = (["commits", "record"],)
+"""Commands that git runs after the fact: they warn, and always end with 0."""
+COMMIT_GATES = (["arch", "check", "--staged"],)
+"""Commands whose own fault must not cost somebody a commit (outside CI)."""
+
+
+def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, str]) -> int:
+    """Runs the command and returns its exit code; never raises, never shows a traceback unless KL_DEBUG is set."""
+    words = [word for word in argv if word in {w for group in (*OBSERVERS, *COMMIT_GATES) for w in group}]
+    try:
+        code = _call(command, argv)
+    except KlError as problem:
+        _complain(str(problem))
+        code = problem.exit_code
+    except Exception as fault:  # the one place where our own faults end
+        code = _our_fault(fault, argv, environ)
+        if words in COMMIT_GATES and not environ.get("CI"):
+            _complain("your commit was not blocked by this.")
+            return CLEAN
+    if words in OBSERVERS and code != INTERRUPTED:
+        return CLEAN
+    return code
+
+
+def _call(command: click.Command, argv: list[str]) -> int:
+    try:
+        answer = command.main(args=argv, prog_name="kl", standalone_mode=False)
+        sys.stdout.flush()
+        return answer if isinstance(answer, int) else CLEAN
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.UsageError as problem:
+        problem.show()
+        return WRONG_USE
+    except click.ClickException as problem:
+        problem.show()
+        return WRONG_USE
+    except (click.Abort, KeyboardInterrupt):
+        _complain("interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader has seen enough; give the interpreter something it can flush into at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + 13
+    except OSError as problem:
+        if problem.filename is None and problem.errno is None:
+            raise
+        _complain(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
+        if os.environ.get("KL_DEBUG"):
+            traceback.print_exc()
+        return ENVIRONMENT
+
+
+def _complain(text: str) -> None:
+    try:
+        sys.stderr.write(f"kl: {safe_text(text)}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # nobody is listening
+
+
+def _our_fault(fault: Exception, argv: list[str], environ: Mapping[str, str]) -> int:
+    if environ.get("KL_DEBUG"):
+        traceback.print_exc()
+    report = _write_report(fault, argv)
+    _complain(f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it.")
+    return OUR_FAULT
+
+
+def _write_report(fault: Exception, argv: list[str]) -> str:
+    from kl_hooks.store.redact import redact
+
+    text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
+    try:
+        handle, name = tempfile.mkstemp(prefix="kl-crash-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(redact(text))
+        return str(Path(name))
+    except OSError as problem:
+        return f"(not written: {problem})"

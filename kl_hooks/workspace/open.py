@@ -1,0 +1,104 @@
+"""Opening a repository: finds its root, its settings and its state, and creates nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kl_hooks.clock import Clock, SystemClock
+from kl_hooks.config.settings import Settings, load_settings
+from kl_hooks.git.repository import GitSettings, Repository, find, is_tracked, settings
+from kl_hooks.store.state import State, locate
+from kl_hooks.store.store import Store
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from kl_hooks.hookspecs import Schema
+    from kl_hooks.store.cache import Cache
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The opened repository. Made by `open_workspace`."""
+
+    root: Path
+    """Top of the work tree; without git the folder that holds `.kl/`, or the folder asked for."""
+    repo: Repository | None
+    git_settings: GitSettings | None
+    settings: Settings
+    state: State
+    store: Store
+    clock: Clock
+    environ: Mapping[str, str]
+    make_plugins: Callable[[], pluggy.PluginManager]
+
+    @property
+    def plugins(self) -> pluggy.PluginManager:
+        """The plugin manager, made on first need."""
+        return self.make_plugins()
+
+    @cached_property
+    def cache(self) -> Cache:
+        """What can be derived again, opened on first need."""
+        from kl_hooks.store.cache import Cache
+
+        return Cache(self.state.cache)
+
+    @property
+    def initialised(self) -> bool:
+        """True where the repository has a `.kl/` folder."""
+        return (self.root / ".kl").is_dir()
+
+
+def home_of_kl(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds a `.kl/` folder; None where there is none."""
+    for folder in (start, *start.parents):
+        if (folder / ".kl").is_dir():
+            return folder
+    return None
+
+
+def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[str, str] = os.environ) -> Workspace:
+    """The workspace that `start` lies in; reads git and the settings, creates nothing.
+
+    Raises GitMissing where a repository may be there but git is not, UsageProblem for settings that can't be read,
+    EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone else's).
+    """
+    start = start.resolve()
+    repo = find(start)
+    root = repo.top if repo else home_of_kl(start) or start
+    asked = settings(repo) if repo else None
+    override = environ.get("KL_STATE") or (asked.kl.get("state") if asked else None)
+    state = locate(root, repo and repo.common_dir, repo and repo.git_dir, override, environ)
+    if repo and override:
+        _refuse_tracked(repo, state.directory)
+    read = load_settings(root, asked.kl if asked else {}, environ, state.cache)
+
+    @cache
+    def plugins() -> pluggy.PluginManager:
+        from kl_hooks.plugins import manager
+
+        return manager(read.plugins)
+
+    store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ)
+    return Workspace(root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins)
+
+
+def _flat(answers: list[Schema | Sequence[Schema]]) -> list[Schema]:
+    return [one for many in answers for one in (many if isinstance(many, Sequence) else [many])]
+
+
+def _refuse_tracked(repo: Repository, directory: Path) -> None:
+    from kl_hooks.errors import EnvironmentProblem
+
+    if directory.is_relative_to(repo.top) and is_tracked(repo, directory):
+        raise EnvironmentProblem(
+            "git tracks files in this state directory, so its content came with the repository.",
+            place=str(directory),
+            hint="Choose another place (KL_STATE, or git config kl.state), or untrack it.",
+        )

@@ -1,0 +1,3 @@
+"""Shared fixtures of the whole suite."""
+
+pytest_plugins = ["pytester"]
