@@ -20,6 +20,7 @@ class Estimator:
     least: int
     """The smallest budget that holds the frame of a package."""
     count: Callable[[str], int]
+    """It must not depend on the order of a text's parts, and not on which digit stands where one stands."""
 
 
 CHARACTERS: Final = Estimator("characters", "characters", 256, len)
@@ -38,7 +39,7 @@ def read_budget(text: str) -> Budget:
     match = _WRITTEN.fullmatch(text.strip().replace(",", "").replace("_", ""))
     if match is None:
         raise UsageProblem(
-            f"takes characters (6000) or tokens (1500tok), not {text[:40]!r}.", place="--budget", hint="Try: --budget 6000"
+            f"takes characters (6000) or tokens (1500tok), not {text[:40]!r}.", place="--budget", hint="Try 6000."
         )
     chosen = QUARTERS if match[2] else CHARACTERS
     total = int(match[1])

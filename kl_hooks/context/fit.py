@@ -98,7 +98,7 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
 
 
 def _forms(item: Ranked, count: Callable[[str], int], total: int) -> list[tuple[str, str]]:
-    """What can stand for an item, the fullest first: the whole unless it is large, and one line if that is shorter."""
+    """What can stand for an item, the fullest first: the whole unless it is large, and one line if shorter."""
     full = whole(item.candidate)
     summary = one_line(item.candidate.summary or item.candidate.title or full, SUMMARY)
     if len(summary) >= len(full):

@@ -1,7 +1,7 @@
 """Quote: text from the repository made into data, which can neither look like our own lines nor hide anything. Pure.
 
-Every quoted line gets a prefix that no line of ours has, so nothing an item says can close its quotation. On top of that
-tags and fences are spelled out, for readers that look for those.
+Every quoted line gets a prefix that no line of ours has, so nothing an item says can close its quotation. On top of
+that tags and fences are spelled out, for readers that look for those.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ORDERS: Final = re.compile(
 
 def defuse(text: str) -> str:
     """The text without control, hidden and bidirectional characters, tags or fences; its lines stay."""
-    return _FENCE.sub(lambda m: "\\x%02x" % ord(m[0][0]) * len(m[0]), _TAG.sub(r"\\x3c", safe_text(text)))
+    return _FENCE.sub(lambda m: f"\\x{ord(m[0][0]):02x}" * len(m[0]), _TAG.sub(r"\\x3c", safe_text(text)))
 
 
 def field(text: str, limit: int = 300) -> str:

@@ -1,4 +1,4 @@
-"""Every number that decides what a package holds, in one table. Data: measured on replayed history before it changes."""
+"""Every number that decides what a package holds, in one table: data, measured on history before it changes."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ TTL_SECONDS: Final = 1_800
 KIND_ORDER: Final = (
     "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "commit", "symbol", "file",
 )  # fmt: skip
-"""Headings from the top: what binds, what is proven, what is there. Fixed, so that prompt caches hit; others follow by name."""
+"""Headings from the top: what binds, what is proven, what is there; others follow by name. Fixed: prompt caches hit."""
