@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.context.estimator import QUARTERS, write_budget
 from kl_hooks.context.fit import Fitted, fit
 from kl_hooks.context.fuse import fuse
-from kl_hooks.context.gather import Gathered, gather, retrievers_of
+from kl_hooks.context.gather import gather, retrievers_of
 from kl_hooks.context.render import STYLES, UNKNOWN_ID, Style
 from kl_hooks.context.sift import sift
 from kl_hooks.context.signals import read_signals
@@ -33,13 +33,12 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     from kl_hooks.store.redact import redact
 
     if not task_text.strip():
-        raise UsageProblem("the task is empty.", place="kl context", hint='Say what you are about to do: kl context "…"')
+        raise UsageProblem(
+            "the task is empty.", place="kl context", hint='Say what you are about to do: kl context "…"'
+        )
     chosen, task = STYLES[style], Task(task_text, read_signals(task_text))
-    if task.signals == Signals():
-        found, failed = Gathered({}, {}, {}), {}
-    else:
-        retrievers, failed = retrievers_of(ws.plugins)
-        found = gather(retrievers, ws, task, redact)
+    retrievers, failed = ([], {}) if task.signals == Signals() else retrievers_of(ws.plugins)
+    found = gather(retrievers, ws, task, redact)
     coverage = dict(sorted({**found.coverage, **failed}.items()))
     kept, left = sift(fuse(found.lists, found.weights), task.signals)
     fitted = fit(kept, budget, chosen, notes=_notes(task.signals, coverage), left=left)

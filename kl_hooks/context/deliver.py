@@ -130,4 +130,3 @@ def _record(ws: Workspace, package_id: str) -> dict[str, Any]:
     raise UsageProblem(
         "no package of this id was made here.", place=package_id, hint='A task is asked for like this: kl context "…"'
     )
-

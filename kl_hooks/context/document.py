@@ -75,6 +75,6 @@ def _item(item: Item) -> dict[str, Any]:
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """Indented ASCII JSON, keys sorted; `<`, `>` and backticks spelled as escapes, so that no text in it can be markup."""
+    """Indented ASCII JSON, keys sorted; `<`, `>` and backticks are written as escapes: no text in it can be markup."""
     text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
     return "".join(_SPELLED.get(character, character) for character in text)
