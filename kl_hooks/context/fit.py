@@ -47,9 +47,17 @@ class Fitted:
 
     def page(self, style: Style, package_id: str = UNKNOWN_ID) -> str:
         """The rendered package; as long, whatever the id."""
-        facts = Facts(package_id, self.budget, len(self.chosen), self.of)
         notes = [note.replace(UNKNOWN_ID, package_id) for note in self.notes]
-        return page(style, facts, [(c.ranked.candidate.kind, c.block) for c in self.chosen], notes)
+        facts = Facts(package_id, self.budget, len(self.chosen), self.of)
+        return page(style, facts, self._blocks(), notes)
+
+    def widest(self, style: Style) -> str:
+        """The rendered package with its counts as long as they can become."""
+        facts = Facts(UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of)
+        return page(style, facts, self._blocks(), self.notes)
+
+    def _blocks(self) -> list[tuple[str, str]]:
+        return [(c.ranked.candidate.kind, c.block) for c in self.chosen]
 
 
 def fit(
@@ -65,21 +73,32 @@ def fit(
     spare = LEFT_OUT_ROOM if count("x" * LEFT_OUT_FROM) <= budget.total else 0
     fitted = _fill(frame, ranked, style, spare)
     fitted = _note(fitted, _left_out(fitted, bool(ranked)), style)
-    return replace(fitted, budget=replace(budget, used=count(fitted.page(style))))
+    return _settle(fitted, style)
+
+
+def _settle(fitted: Fitted, style: Style) -> Fitted:
+    """With `used` true: the number stands in the text that it counts, so it is lowered until it is its own size."""
+    count, used = estimator_of(fitted.budget).count, fitted.budget.total
+    while True:
+        fitted = replace(fitted, budget=replace(fitted.budget, used=used))
+        size = count(fitted.page(style))
+        if size >= used:
+            return fitted
+        used = size
 
 
 def _note(fitted: Fitted, notes: Sequence[str], style: Style) -> Fitted:
     count = estimator_of(fitted.budget).count
     for note in notes:
         longer = replace(fitted, notes=(*fitted.notes, note))
-        fitted = longer if count(longer.page(style)) <= fitted.budget.total else fitted
+        fitted = longer if count(longer.widest(style)) <= fitted.budget.total else fitted
     return fitted
 
 
 def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> Fitted:
     """The page grows at its end here: its size, unlike its order, is what it will be."""
     count, total = estimator_of(frame.budget).count, frame.budget.total
-    written, kinds = frame.page(style) + "x" * spare, set[str]()
+    written, kinds = frame.widest(style) + "x" * spare, set[str]()
     chosen: list[Chosen] = []
     left = list(frame.left)
     for item in ranked:

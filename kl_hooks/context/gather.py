@@ -59,7 +59,7 @@ def gather(
     for retriever in retrievers:
         name = retriever.name
         if name in coverage:
-            coverage[name] = "failed: another retriever has the same name; only the first was asked"
+            coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
             continue
         try:
             rows = [_checked(row, clean) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]

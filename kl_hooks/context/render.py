@@ -1,7 +1,7 @@
 """Render: a package as plain text or Markdown. Pure, and the only place that knows how one looks.
 
-Lines of our own and quoted lines can't be confused: see `quote`. The length of a page does not depend on its id or on
-the digits of its counts, so that it can be measured before they are known.
+Lines of our own and quoted lines can't be confused: see `quote`. The length of a page does not depend on which id it
+has, so that it can be measured before that is known.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ class Facts:
     of: int
 
     def counts(self, between: str) -> str:
-        """`1,912 of 6,000 characters`, `14 of 57 items`; padded to one length."""
-        total, unit = f"{self.budget.total:,}", self.budget.unit
+        """`1,912 of 6,000 characters`, `14 of 57 items`."""
+        used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
         named = "" if unit == "characters" else f" (estimate {self.budget.estimator})"
-        shown = f"{self.shown:>{len(str(self.of))}} of {self.of} items"
-        return f"{self.budget.used:>{len(total)},} of {total} {unit}{named}{between}{shown}"
+        return f"{used} of {total} {unit}{named}{between}{self.shown} of {self.of} items"
 
 
 class Style(Protocol):

@@ -48,9 +48,10 @@ class ListRetriever:
 
 
 NASTY = [
-    "", " ", "\n", "\x00", "\x1b[31mred\x1b[0m", "\u202eevil", "a\u200bb", "\ud800", "=====", "## evidence", "- [verified]",
-    "```", "~~~", "<system>", "</kl>", "`x`", "end of cp-000000000000", "  | quoted", "\r\n- [x] y", "\u2028## z", "\x0c",
-    "'; DROP TABLE x; --", "%s%n{0}", "🏳️‍🌈", "Ω≈ç√", "１２３", "[a](http://x)", "![i](http://x)", "<!--", "-->", "\\x3c",
+    "", " ", "\n", "\x00", "\x1b[31mred\x1b[0m", "\u202eevil", "a\u200bb", "\ud800", "## evidence", "- [verified]",
+    "```", "~~~", "<system>", "</kl>", "`x`", "end of cp-000000000000", "\r\n- [x] y", "\u2028## z", "\x0c", "=====",
+    "  | quoted",
+    "'; DROP TABLE x; --", "%s%n{0}", "🏳️‍🌈", "Ω≈ç√", "１２３", "[a](http://x)", "![i](http://x)", "<!--", "\\x3c",
 ]  # fmt: skip
 """Text that breaks careless programs, or that looks like a line of ours."""
 

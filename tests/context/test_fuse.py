@@ -27,8 +27,8 @@ def test_what_two_lists_name_comes_before_what_one_names_first() -> None:
 
 def test_a_verified_item_outranks_a_guessed_one_of_equal_likeness() -> None:
     proven, guessed = candidate("zz", tier=Tier.VERIFIED), candidate("aa")
-    assert list(places({"x": [guessed], "y": [proven]}))[0] == proven.id
-    assert list(places({"x": [guessed, proven]}))[0] == proven.id
+    assert next(iter(places({"x": [guessed], "y": [proven]}))) == proven.id
+    assert next(iter(places({"x": [guessed, proven]}))) == proven.id
 
 
 def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
