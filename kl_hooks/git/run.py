@@ -135,9 +135,7 @@ def executable() -> str:
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
-def environment(
-    extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]
-) -> dict[str, str]:
+def environment(extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The environment for git: ours without what a surrounding git has set, plus `extra` and `config`."""
     clean = {
         name: value for name, value in os.environ.items()
