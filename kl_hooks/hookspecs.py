@@ -13,6 +13,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Candidate
+    from kl_hooks.model.problem import Problem
     from kl_hooks.model.receipt import Receipt
     from kl_hooks.model.task import Task
 
@@ -32,11 +33,26 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class FileOfEvidence:
+    """A file that somebody wants to import."""
+
+    name: str
+    content: bytes
+    producer: str
+    """Who imports it."""
+    now: str
+    """ISO 8601."""
+    tree: str | None
+    """The tree it is said to have run on (`--tree`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A reader of evidence from a file: `kl evidence import NAME FILE`."""
 
     name: str
-    read: Callable[..., Sequence[Receipt]]
+    read: Callable[[FileOfEvidence], Iterable[Receipt | Problem]]
+    """What the file holds; a part that can't be read is a Problem, a file that is none at all a UsageProblem."""
 
 
 @dataclass(frozen=True, slots=True)

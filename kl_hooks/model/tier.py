@@ -44,7 +44,7 @@ def independent(a: Observation, b: Observation) -> bool:
 
 
 def tier(observations: Iterable[Observation]) -> Tier:
-    """verified: two or more independent hard ones; inferred: one, or a soft one; assumed: assertions only; else guessed."""
+    """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions; else guessed."""
     seen = list(observations)
     hard = [o for o in seen if o.hard and o.kind in HARD]
     if any(independent(a, b) for i, a in enumerate(hard) for b in hard[i + 1 :]):

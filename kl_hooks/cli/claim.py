@@ -1,0 +1,103 @@
+"""`kl claim add · list · show`."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from kl_hooks.cli.common import format_option, note, say, say_json, short, workspace
+from kl_hooks.clock import micros
+from kl_hooks.evidence.book import add_claim, all_claims, plain_claim
+from kl_hooks.model.claim import Claim
+from kl_hooks.model.tier import Tier
+
+
+@click.group()
+def claim() -> None:
+    """Claims, their tier and the reasons."""
+
+
+@claim.command(epilog='Example: kl claim add "parses UTF-8 names" --about file:src/names.py --expires 30d')
+@click.argument("text")
+@click.option(
+    "--about", required=True, help="The Id it is about, such as file:src/a.py or test:tests/test_a.py::test_b."
+)
+@click.option("--expires", help="When it stops to hold: 30d, 12h, or a date such as 2027-01-31.")
+def add(text: str, about: str, expires: str | None) -> None:
+    """Assert something. An assertion alone is *assumed*, whoever makes it."""
+    ws = workspace()
+    until = moment(expires, ws.clock.now()) if expires else None
+    made = add_claim(ws, text, about, until)
+    say(f"claim {made.id}  {made.tier.word}  {made.text}")
+
+
+@claim.command("list", epilog="Example: kl claim list --tier verified")
+@click.option("--about", help="Only claims about this Id.")
+@click.option("--tier", type=click.Choice([t.word for t in reversed(Tier)]), help="Only claims of this tier.")
+@click.option("--all", "everything", is_flag=True, help="Expired ones too.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most claims shown.")
+@format_option()
+def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
+    """What is claimed here: made from evidence by itself, or asserted."""
+    found = [
+        c
+        for c in all_claims(workspace(), note, about)
+        if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
+    ]
+    if shape == "json":
+        say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found[:limit]], "total": len(found)})
+        return
+    for one in found[:limit]:
+        say(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
+    if len(found) > limit:
+        say(f"… and {len(found) - limit} more: --limit {len(found)}")
+    if not found:
+        say("no claims yet. A passing test makes one by itself: run pytest.")
+
+
+@claim.command(epilog="Example: kl claim show 3f9a1c2b")
+@click.argument("id")
+@format_option()
+def show(id: str, shape: str) -> None:
+    """One claim with every reason for its tier."""
+    found = [c for c in all_claims(workspace(), note) if c.id.startswith(id.lower())]
+    if len(found) != 1 or len(id) < 4:
+        reason = "no claim has this id" if not found else "several claims begin like this; give more digits"
+        raise click.UsageError(f"{id}: {reason}. See: kl claim list")
+    if shape == "json":
+        say_json(plain_claim(found[0]))
+        return
+    for text in reasons_of(found[0]):
+        say(text)
+
+
+def reasons_of(claim: Claim) -> list[str]:
+    """The claim and why it stands where it stands, one line each."""
+    lines = [f"claim      {claim.id}", f"says       {claim.text}", f"about      {claim.about}"]
+    lines += [f"made by    {claim.author} on {claim.made_at}", f"tier       {claim.tier.word}"]
+    lines += [f"freshness  {claim.freshness}", *(f"           {reason}" for reason in claim.reasons)]
+    for s in claim.support:
+        weight = "hard" if s.observation.hard else f"not hard: {s.observation.why_not}"
+        where = f"   tree {short(s.tree, 7)}" if s.tree else ""
+        lines.append(
+            f"{s.speaks:<10} {s.observation.kind} {s.outcome}, seen by {s.observation.observer}{where}   {weight}"
+        )
+        if s.receipt:
+            lines.append(f"           receipt {short(s.receipt)}, {s.observation.producer}, {s.at}")
+    if claim.tier < Tier.VERIFIED:
+        lines.append("verified needs two independent hard observations: another observer (kl run -- pytest), or CI.")
+    return lines
+
+
+def moment(text: str, now: int) -> int:
+    """`30d`, `12h`, `90m` from now, or a date, in microseconds. UsageError for anything else, or for the past."""
+    unit = {"d": 86400, "h": 3600, "m": 60}
+    span = re.fullmatch(r"([0-9]{1,5})([dhm])", text)
+    try:
+        when = now + int(span[1]) * unit[span[2]] * 1_000_000 if span else micros(text)
+    except ValueError:
+        raise click.UsageError(f"--expires {text}: give 30d, 12h or a date such as 2027-01-31.") from None
+    if when <= now:
+        raise click.UsageError(f"--expires {text}: that is in the past.")
+    return when

@@ -1,0 +1,68 @@
+"""How a receipt reads, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kl_hooks.cli.common import short
+from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.weight import observation
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.text import one_line
+
+
+def line(entry: Entry) -> str:
+    """`3f9a1c2b4d5e  2026-11-21 22:58  pytest    passed        211 passed, 2 skipped      tree 3f9a1c2`."""
+    receipt = entry.receipt
+    when = receipt.ended[:16].replace("T", " ")
+    return (
+        f"{short(entry.id)}  {when}  {receipt.source:<8} {verdict(receipt):<13} {counts(receipt):<32} {tree(receipt)}"
+    )
+
+
+def verdict(receipt: Receipt) -> str:
+    """`passed`, `failed`, `inconclusive`, `incomplete`."""
+    if not receipt.result.get("complete"):
+        return "incomplete" if receipt.result.get("how") == "killed" else str(receipt.result.get("how"))
+    return str(receipt.result.get("verdict") or "unknown")
+
+
+def counts(receipt: Receipt) -> str:
+    """`1 failed, 211 passed`; the command itself for a single command."""
+    if receipt.source == "command" and receipt.evidence:
+        return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
+    return ", ".join(f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n)
+
+
+def tree(receipt: Receipt) -> str:
+    """`tree 3f9a1c2`, with `+dirty` where it was not the commit's, `moved` where it changed under way."""
+    return f"tree {short(receipt.tree, 7)}{'+dirty' if receipt.dirty else ''}{' moved' if receipt.moved else ''}"
+
+
+def describe(entry: Entry) -> Iterator[str]:
+    """The whole receipt: its facts, what failed, what it weighs."""
+    r = entry.receipt
+    yield f"receipt   {entry.id}"
+    yield f"run       {r.run}   {r.source}, seen by {r.observer}" + (f", inside run {r.parent[:8]}" if r.parent else "")
+    yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
+    yield f"content   {tree(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
+    yield f"verdict   {verdict(r)}   {counts(r)}   exit {r.result.get('exit')}"
+    for reason in r.result.get("reasons") or ():
+        yield f"          {reason}"
+    limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
+    yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
+    yield from _evidence(entry)
+
+
+def _evidence(entry: Entry) -> Iterator[str]:
+    order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
+    shown = sorted(entry.receipt.evidence, key=lambda e: (order.get(e.outcome, 9), e.subject))
+    yield f"evidence  {len(shown)} observations"
+    for one in shown[:40]:
+        weak = observation(entry.receipt, one, entry.origin).why_not
+        yield f"  {one.outcome:<9} {one_line(one.subject, 120)}" + (f"   not hard: {weak}" if weak else "")
+        for key in ("message", "tail"):
+            if text := one.detail.get(key):
+                yield from (f"            {row}" for row in str(text).splitlines()[-12:])
+    if len(shown) > 40:
+        yield f"  … and {len(shown) - 40} more: --format json shows all"

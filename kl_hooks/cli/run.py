@@ -1,0 +1,25 @@
+"""`kl run -- CMD`."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import note, workspace
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: kl run -- make build",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(command: tuple[str, ...]) -> int:
+    """Run COMMAND and record its exit code as evidence.
+
+    Its input, output, signals and exit code pass through. If it fails, the last of its output is kept, redacted.
+    """
+    from kl_hooks.evidence.sources.command import run_command
+
+    ran = run_command(workspace(), command)
+    if ran.trouble:
+        note(ran.trouble)
+    return ran.exit

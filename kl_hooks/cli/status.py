@@ -1,0 +1,90 @@
+"""`kl status`: what is known here and what is proven for this tree, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, short, workspace
+from kl_hooks.cli.reading import ledger_open
+from kl_hooks.cli.receipts import line
+from kl_hooks.evidence.claims import parents_of
+from kl_hooks.evidence.gate import proof
+from kl_hooks.evidence.ledger import Entry, of_tree, recent
+from kl_hooks.evidence.place import place_of
+from kl_hooks.model.tier import Tier
+from kl_hooks.store.database import Database
+
+
+@click.command(epilog="Example: kl status --format json")
+@format_option()
+def status(shape: str) -> None:
+    """What is known here, and what is proven for this tree."""
+    ws = workspace()
+    with ledger_open(ws) as db:
+        place = place_of(ws.repo)
+        here = of_tree(db, place.trees) if db else []
+        proven = proof(here, parents_of(db, here) if db else {})
+        facts: dict[str, Any] = {
+            "schema": "kl.status/1",
+            "root": str(ws.root),
+            "state": str(ws.state.directory),
+            "tree": place.tree,
+            "head": place.head,
+            "branch": place.branch,
+            "changed": place.changed,
+            "manifest": (ws.root / ".kl" / "architecture.yaml").is_file(),
+            "counts": _counts(db) if db else {},
+            "proof": {"tier": proven.tier.word, "run": proven.run, "reasons": list(proven.reasons)},
+        }
+        newest = recent(db, 5) if db else []
+        drift = next(iter(recent(db, 1, "arch")), None) if db else None
+    facts["drift"] = drift.receipt.result.get("verdict") if drift else None
+    if shape == "json":
+        say_json(facts)
+        return
+    for text in _lines(facts, newest, drift, proven.tier):
+        say(text)
+
+
+def _counts(db: Database) -> dict[str, int]:
+    by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
+    row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM test), (SELECT COUNT(*) FROM claim)")
+    assert row is not None
+    return {f"receipts {source}": n for source, n in by_source} | dict(
+        zip(("commits", "tests", "asserted claims"), row, strict=True)
+    )
+
+
+def _lines(facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier: Tier) -> Iterator[str]:
+    changed = f" + {facts['changed']} uncommitted" if facts["changed"] else ""
+    yield f"{facts['root']}   {facts['branch'] or 'no branch'} {short(facts['head'], 7)}{changed}"
+    yield f"  tree      {short(facts['tree'])}"
+    yield f"  tests     {_proof(facts, tier)}"
+    for reason in facts["proof"]["reasons"][:3]:
+        yield f"            {reason}"
+    yield f"  layers    {_drift(facts, drift)}"
+    known = ", ".join(f"{n} {what}" for what, n in facts["counts"].items() if n)
+    yield f"  known     {known or 'nothing yet'}"
+    yield f"  store     {facts['state']}"
+    if newest:
+        yield "  newest receipts"
+        yield from (f"    {line(entry)}" for entry in newest)
+
+
+def _proof(facts: dict[str, Any], tier: Tier) -> str:
+    if tier is Tier.GUESSED:
+        return "nothing proves this tree yet. Run: pytest"
+    return f"{tier.word}: run {short(facts['proof']['run'], 8)} passed on exactly this content"
+
+
+def _drift(facts: dict[str, Any], drift: Entry | None) -> str:
+    if not facts["manifest"]:
+        return "no .kl/architecture.yaml: nothing is enforced. Propose one with: kl init"
+    if drift is None:
+        return "not checked yet. Run: kl arch check"
+    found = "clean" if facts["drift"] == "passed" else "violations"
+    same = "this tree" if drift.receipt.tree == facts["tree"] else f"tree {short(drift.receipt.tree, 7)}"
+    return f"{found} at the last check ({same}, {drift.receipt.ended[:16].replace('T', ' ')})"

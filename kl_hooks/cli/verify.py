@@ -1,0 +1,77 @@
+"""`kl verify`: the gate before a push."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, short, workspace
+from kl_hooks.cli.reading import ledger_open
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.evidence.gate import Proof, proof
+from kl_hooks.model.tier import Tier
+from kl_hooks.workspace.open import Workspace
+
+
+@click.command(epilog="Example: kl verify --require verified")
+@click.option("--at", "rev", help="A commit instead of the files as they are now. Default at pre-push: what is pushed.")
+@click.option(
+    "--require",
+    type=click.Choice([Tier.INFERRED.word, Tier.VERIFIED.word]),
+    default=Tier.INFERRED.word,
+    show_default=True,
+    help="inferred: one complete, passing run; verified: two independent observations of it.",
+)
+@format_option()
+def verify(rev: str | None, require: str, shape: str) -> int:
+    """Is there complete, passing test evidence for exactly this tree? Exit 0 for yes, 1 for no."""
+    from kl_hooks.evidence.claims import parents_of
+    from kl_hooks.evidence.ledger import of_tree
+
+    ws = workspace()
+    if not ws.initialised:
+        say("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
+        return 0
+    trees = trees_at(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"))
+    with ledger_open(ws) as db:
+        entries = of_tree(db, trees) if db else []
+        found = proof(entries, parents_of(db, entries) if db else {})
+    enough = found.tier >= Tier[require.upper()]
+    if shape == "json":
+        say_json(
+            {
+                "schema": "kl.verify/1", "tree": trees[0], "tier": found.tier.word, "required": require,
+                "proven": enough, "run": found.run, "reasons": list(found.reasons),
+            }
+        )  # fmt: skip
+    else:
+        _say(found, trees[0], require, enough)
+    return 0 if enough else 1
+
+
+def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
+    """The tree ids that evidence may carry: of a commit, or of the content now. EnvironmentProblem for none."""
+    from kl_hooks.evidence.place import place_of
+    from kl_hooks.git.trees import tree_of
+
+    if rev is None or ws.repo is None:
+        trees = place_of(ws.repo).trees
+    else:
+        trees = tuple(tree for tree in [tree_of(ws.repo, rev)] if tree)
+    if not trees:
+        what = f"no commit {rev!r} here." if rev else "the tree of this content can't be told (no git?)."
+        raise EnvironmentProblem(what, place=str(ws.root), hint="See: kl doctor")
+    return trees
+
+
+def _say(found: Proof, tree: str, require: str, enough: bool) -> None:
+    say(f"tree {short(tree)}: {'proven' if enough else 'not proven'} ({found.tier.word}, {require} is required)")
+    for reason in found.reasons:
+        say(f"  {reason}")
+    if enough:
+        say(f"  run {short(found.run, 8)} passed on exactly this content: kl evidence show {short(found.run, 8)}")
+    elif found.tier >= Tier.INFERRED:
+        say("  One observer saw it pass. A second, independent one would be: kl run -- pytest, or a CI run.")
+    else:
+        say("  No complete, passing run of exactly this content is on record. Run: pytest")

@@ -1,0 +1,64 @@
+"""The claims of a workspace: evidence taken in, the tree looked at, claims made from both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kl_hooks.evidence.catch_up import catch_up, require_home
+from kl_hooks.evidence.claims import assert_claim, asserted, mechanical, parents_of
+from kl_hooks.evidence.ledger import Entry, of_tree, recent
+from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.who import agent, producer
+from kl_hooks.model.claim import Claim
+from kl_hooks.store.database import Database
+from kl_hooks.workspace.open import Workspace
+
+LOOK_BACK: Final = 50
+"""Receipts that are looked at for subjects that were not observed on today's tree."""
+
+
+def entries_for(db: Database, trees: tuple[str, ...]) -> list[Entry]:
+    """The receipts that matter for claims: those of today's trees and the newest others, newest first."""
+    found = {entry.seq: entry for entry in [*of_tree(db, trees), *recent(db, LOOK_BACK)]}
+    return [found[seq] for seq in sorted(found, reverse=True)]
+
+
+def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
+    """Asserted claims, then those that follow from evidence. `warn` is told where the answer may be smaller."""
+    require_home(ws)
+    taken = catch_up(ws)
+    if taken.trouble:
+        warn(taken.trouble)
+    trees = place_of(ws.repo).trees
+    with ws.store.reading() as db:
+        if db is None:
+            return []
+        entries = entries_for(db, trees)
+        made = mechanical(entries, trees, parents_of(db, entries), about)
+        return asserted(db, ws.clock.now(), about) + made
+
+
+def add_claim(ws: Workspace, text: str, about: str, expires: int | None) -> Claim:
+    """Keeps an assertion of whoever runs this."""
+    require_home(ws)
+    author = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
+    with ws.store.writing() as db, db.transaction():
+        return assert_claim(db, text, about, author, ws.clock.now(), expires)
+
+
+def plain_claim(claim: Claim) -> dict[str, Any]:
+    """`kl.claim/1`."""
+    return {
+        "schema": "kl.claim/1", "id": claim.id, "text": claim.text, "about": claim.about, "author": claim.author,
+        "made_at": claim.made_at, "expires": claim.expires, "tier": claim.tier.word, "freshness": claim.freshness,
+        "reasons": list(claim.reasons),
+        "support": [
+            {
+                "class": s.observation.kind, "observer": s.observation.observer, "producer": s.observation.producer,
+                "run": s.observation.run, "hard": s.observation.hard, "why_not": s.observation.why_not,
+                "receipt": s.receipt, "outcome": s.outcome, "tree": s.tree, "at": s.at, "speaks": s.speaks,
+            }
+            for s in claim.support
+        ],
+    }  # fmt: skip

@@ -1,0 +1,129 @@
+"""Capturing: a spool file is opened with what is known before, filled with evidence, closed with what came out.
+
+An observer fails open: what can't be recorded is said in one line, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.intake import SPOOL_SCHEMA
+from kl_hooks.evidence.place import Place
+from kl_hooks.evidence.who import agent, ci, producer
+from kl_hooks.model.receipt import Evidence
+from kl_hooks.store.spool import SpoolWriter
+from kl_hooks.store.state import prepare, spool_places
+from kl_hooks.workspace.open import Workspace
+
+PARENT: Final = "KL_PARENT"
+"""The environment variable in which a run finds the run that started it."""
+
+
+def new_run() -> str:
+    """A random run id: 32 hexadecimal digits."""
+    return secrets.token_hex(16)
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Interpreter, platform, CI job and agent."""
+    found = {
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "ci": ci(environ),
+        "agent": agent(environ),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def opening(
+    run: str,
+    source: str,
+    observer: str,
+    place: Place,
+    started: int,
+    environ: Mapping[str, str],
+    *,
+    selection: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The first record of a spool file. `started` in microseconds; `more` adds to the environment."""
+    return {
+        "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
+        "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
+        **place.plain(), "environment": {**environment(environ), **(more or {})}, "selection": dict(selection or {}),
+    }  # fmt: skip
+
+
+def open_spool(ws: Workspace, run: str) -> SpoolWriter:
+    """A new spool file in the first place that can be written. Raises OSError or EnvironmentProblem for none."""
+    trouble: OSError | KlError | None = None
+    try:
+        prepare(ws.state)
+    except (OSError, KlError) as problem:
+        trouble = problem
+    for directory, _ in spool_places(ws.state, ws.root, ws.environ):
+        try:
+            return SpoolWriter.create(directory, run)
+        except OSError as problem:
+            trouble = trouble or problem
+    raise trouble or OSError("there is no place for the spool")
+
+
+def record(
+    ws: Workspace,
+    source: str,
+    observer: str,
+    place: Place,
+    evidence: Iterable[Evidence],
+    result: Mapping[str, Any],
+    *,
+    run: str | None = None,
+    started: int | None = None,
+    end_place: Place | None = None,
+    selection: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Writes one whole capture to the spool. None, or in one line why it was not recorded."""
+    run = run or new_run()
+    now = ws.clock.now()
+    try:
+        writer = open_spool(ws, run)
+        writer.record(opening(run, source, observer, place, started or now, ws.environ, selection=selection))
+        count = 0
+        for count, one in enumerate(evidence, 1):  # noqa: B007
+            writer.record({"t": "evidence", **one.plain()})
+        after = end_place or place
+        writer.record(
+            {
+                "t": "end", "ended": iso(now), "tree_end": after.tree, "moved": after.tree != place.tree,
+                "result": dict(result), "tests": 0, "evidence": count,
+            }
+        )  # fmt: skip
+        writer.sync()
+        writer.close()
+    except (OSError, KlError) as problem:
+        return f"not recorded: {problem}"
+    return None
+
+
+def record_check(ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], tree: str | None) -> str | None:
+    """Records what a check of ours found (`clean` or `failed`) for a tree. None, or why it was not recorded."""
+    if not ws.initialised:
+        return None
+    from kl_hooks.git.repository import head
+
+    sha, branch = head(ws.repo) if ws.repo else (None, None)
+    place = Place(tree, None, sha, branch)
+    exit_code = 0 if outcome == "clean" else 1
+    result = {
+        "exit": exit_code, "complete": True, "how": "finished", "reasons": [],
+        "verdict": "passed" if outcome == "clean" else "failed", "counts": {outcome: 1},
+    }  # fmt: skip
+    fact = Evidence("Validator", f"check:{name}", outcome, 0, None, dict(detail))
+    return record(ws, name, name, place, [fact], result)

@@ -1,0 +1,114 @@
+"""Claims: what follows from the evidence by itself, and what somebody asserted. Tiers are computed here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.ledger import Entry, by_run
+from kl_hooks.evidence.weight import observation, speaks
+from kl_hooks.model.claim import Claim, Support
+from kl_hooks.model.ids import split
+from kl_hooks.model.tier import Observation
+from kl_hooks.store.database import Database
+from kl_hooks.store.redact import redact
+
+SENTENCES: Final = {
+    "TestResult": "Test passes: {}",
+    "ExitCode": "Command succeeds: {}",
+    "Validator": "Check is clean: {}",
+}
+"""Class of evidence → the claim that it makes by itself."""
+
+
+def mechanical(
+    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry], about: str | None = None
+) -> list[Claim]:
+    """The claims that these receipts (newest first) make, in the order of their subjects.
+
+    For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
+    that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to one
+    subject. `parents` maps a run to the receipt of the command that started it.
+    """
+    seen: dict[str, list[tuple[Entry, Support, str]]] = {}
+    for entry in entries:
+        for evidence in entry.receipt.evidence:
+            if evidence.kind in SENTENCES and (about is None or evidence.subject == about):
+                support = _support(entry, observation(entry.receipt, evidence, entry.origin), evidence.outcome)
+                support = Support(*support, speaks(evidence))
+                seen.setdefault(evidence.subject, []).append((entry, support, SENTENCES[evidence.kind]))
+    made = (_claim(subject, found, trees, parents) for subject, found in sorted(seen.items()))
+    return [claim for claim in made if claim]
+
+
+def _support(entry: Entry, seen: Observation, outcome: str) -> tuple[Observation, str, str, str | None, str]:
+    return seen, entry.id, outcome, entry.receipt.tree, entry.receipt.ended
+
+
+def _claim(
+    subject: str,
+    found: list[tuple[Entry, Support, str]],
+    trees: Sequence[str],
+    parents: Mapping[str, Entry],
+) -> Claim | None:
+    here = [one for one in found if {one[0].receipt.tree, one[0].receipt.tree_all} & set(trees)]
+    newest = found[0][0].receipt.tree
+    counted = here or [one for one in found if one[0].receipt.tree == newest]
+    if not any(support.speaks == "for" for _, support, _ in counted):
+        return None
+    support = [s for _, s, _ in counted]
+    for entry, own, _ in counted:
+        if own.speaks == "for" and own.observation.hard:
+            support += _from_parent(entry, parents)
+    freshness = "current" if here else "older tree"
+    reasons = () if here else (f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since",)
+    text = found[0][2].format(split(subject)[1])
+    return Claim(text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, reasons)
+
+
+def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support]:
+    """The parent process saw the same run end well: a second, independent observer of it."""
+    parent = parents.get(entry.receipt.parent or "")
+    if parent and entry.receipt.result.get("verdict") == "passed":
+        for evidence in parent.receipt.evidence:
+            if evidence.kind == "ExitCode" and speaks(evidence) == "for":
+                seen = observation(parent.receipt, evidence, parent.origin)
+                yield Support(*_support(parent, seen, evidence.outcome), "for")
+
+
+def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The receipts of the commands that started these runs, by run."""
+    wanted = {e.receipt.parent for e in entries if e.receipt.parent}
+    found = {run: by_run(db, run) for run in wanted}
+    return {run: entry for run, entry in found.items() if entry}
+
+
+def assert_claim(db: Database, text: str, about: str, author: str, now: int, expires: int | None) -> Claim:
+    """Keeps an assertion, in a transaction that the caller holds. Asserting it again renews it."""
+    if not text.strip():
+        raise UsageProblem("a claim needs a sentence.", hint='Example: kl claim add "parses UTF-8" --about FILE')
+    claim = Claim(redact(text.strip()), redact(about), redact(author), iso(now), iso(expires) if expires else None)
+    db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
+    db.execute(
+        "INSERT INTO claim (id, text, about, author, made_at, expires) VALUES (?, ?, ?, ?, ?, ?)",
+        (claim.id, claim.text, claim.about, claim.author, claim.made_at, claim.expires),
+    )
+    return claim
+
+
+def asserted(db: Database, now: int, about: str | None = None) -> list[Claim]:
+    """The assertions, oldest first; expired ones say so."""
+    where, values = (" WHERE about = ?", (about,)) if about else ("", ())
+    rows = db.rows(f"SELECT text, about, author, made_at, expires FROM claim{where} ORDER BY made_at, id", values)
+    return [_asserted(*row, now=iso(now)) for row in rows]
+
+
+def _asserted(text: str, about: str, author: str, made_at: str, expires: str | None, *, now: str) -> Claim:
+    seen = Observation("AgentAssertion", author, author, "", False, "an assertion is not an observation")
+    support = Support(seen, "", "asserted", None, made_at, "for")
+    gone = expires is not None and expires <= now
+    reasons = (f"expired on {expires}",) if gone else ("nobody has observed it",)
+    freshness = "expired" if gone else "not assessed"
+    return Claim(text, about, author, made_at, expires, (support,), freshness, reasons)

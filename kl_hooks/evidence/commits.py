@@ -1,0 +1,140 @@
+"""Commits as evidence: read from git since the last time, kept when git forgets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.evidence.who import producer
+from kl_hooks.git.commits import Commit, since
+from kl_hooks.git.repository import head
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.ids import make
+from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.store.database import Database
+from kl_hooks.store.redact import redact
+from kl_hooks.workspace.open import Workspace
+
+FIRST_READ: Final = 2000
+"""Commits that are read the first time, newest first; older ones say little about today's code."""
+CURSOR: Final = "commits"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """New commits, newest first, and the head they were read from."""
+
+    head: str
+    commits: tuple[Commit, ...]
+
+
+def unread(ws: Workspace, db: Database | None) -> Unread | None:
+    """What git has that the log has not; None where nothing can have changed since the last reading."""
+    if ws.repo is None:
+        return None
+    try:
+        sha, _ = head(ws.repo)
+        if sha is None or (db and cursor(db) == sha):
+            return None
+        known = [cursor(db) or ""] if db else []
+        found = since(ws.repo, [k for k in known if k], FIRST_READ)
+    except EnvironmentProblem:
+        return None
+    seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")} if db else set()
+    return Unread(sha, tuple(c for c in found if c.sha not in seen))
+
+
+def cursor(db: Database) -> str | None:
+    """The head at the last reading."""
+    row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (CURSOR,))
+    return str(row[0]) if row else None
+
+
+def receipt_for(ws: Workspace, new: Unread) -> Receipt:
+    """One receipt that names these commits; the same commits read twice give one run id."""
+    now = iso(ws.clock.now())
+    facts = tuple(
+        Evidence(
+            "GitHistory", make("commit", c.sha), "committed", 0, None,
+            {"tree": c.tree, "parents": list(c.parents), "time": c.time},
+        )
+        for c in new.commits
+    )  # fmt: skip
+    _, branch = head(ws.repo) if ws.repo else (None, None)
+    newest = new.commits[0]
+    return Receipt(
+        run=digest("commits/1", [c.sha for c in new.commits])[:32],
+        source="commits",
+        observer="git",
+        producer=producer(ws.environ),
+        evidence=facts,
+        started=now,
+        ended=now,
+        tree=newest.tree,
+        tree_end=newest.tree,
+        head=new.head,
+        branch=branch,
+        selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
+        result={
+            "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
+            "counts": {"committed": len(facts)},
+        },
+    )  # fmt: skip
+
+
+def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
+    """Writes the commits and the cursor, in a transaction that the caller holds. Messages are redacted first."""
+    db.many(
+        "INSERT INTO commit_log (sha, tree, parents, at, author, subject, body, files, trailers, receipt)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (sha) DO NOTHING",
+        [_row(commit, receipt.id if receipt else "") for commit in new.commits],
+    )
+    db.execute("DELETE FROM evidence_cursor WHERE name = ?", (CURSOR,))
+    db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (CURSOR, new.head))
+
+
+def _row(commit: Commit, receipt: str) -> tuple[str, ...]:
+    return (
+        commit.sha,
+        commit.tree,
+        " ".join(commit.parents),
+        commit.time,
+        redact(commit.author),
+        redact(commit.subject),
+        redact(commit.body),
+        json.dumps([redact(path) for path in commit.files]),
+        json.dumps([[redact(key), redact(value)] for key, value in commit.trailers]),
+        receipt,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A commit as the log keeps it."""
+
+    sha: str
+    at: str
+    subject: str
+    body: str
+    files: tuple[str, ...]
+
+
+def commit_log(db: Database, limit: int) -> Sequence[Logged]:
+    """The newest commits, newest first."""
+    sql = "SELECT sha, at, subject, body, files FROM commit_log ORDER BY at DESC, sha LIMIT ?"
+    return [
+        Logged(sha, at, subject, body, tuple(json.loads(files)))
+        for sha, at, subject, body, files in db.rows(sql, (limit,))
+    ]
+
+
+def logged(db: Database, shas: Sequence[str]) -> dict[str, Logged]:
+    """These commits, by sha; those that are not in the log are left out."""
+    marks = ", ".join("?" * len(shas))
+    sql = f"SELECT sha, at, subject, body, files FROM commit_log WHERE sha IN ({marks})"
+    rows = db.rows(sql, tuple(shas)) if shas else []
+    return {row[0]: Logged(row[0], row[1], row[2], row[3], tuple(json.loads(row[4]))) for row in rows}

@@ -1,0 +1,58 @@
+"""Taking in evidence from a file, by the reader of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.ledger import append, head
+from kl_hooks.evidence.who import producer
+from kl_hooks.hookspecs import FileOfEvidence, Source
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.store import high_water
+from kl_hooks.workspace.open import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of one file."""
+
+    new: int
+    known: int
+    """Receipts that were here already."""
+    problems: tuple[Problem, ...]
+
+
+def sources(ws: Workspace) -> dict[str, Source]:
+    """The readers, by name; the first of a name wins."""
+    found: dict[str, Source] = {}
+    for answer in ws.plugins.hook.kl_sources():
+        for source in answer:
+            found.setdefault(source.name, source)
+    return found
+
+
+def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str | None) -> Imported:
+    """Reads a file and keeps what it holds. UsageProblem for an unknown reader or a file that is none of its kind."""
+    known = sources(ws)
+    if kind not in known:
+        raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
+    file = FileOfEvidence(name, content, producer(ws.environ), iso(ws.clock.now()), tree)
+    read = list(known[kind].read(file))
+    receipts = [one for one in read if isinstance(one, Receipt)]
+    problems = tuple(one for one in read if isinstance(one, Problem))
+    new = _keep(ws, receipts, f"imported:{kind}" if kind == "receipts" else "local") if receipts else 0
+    return Imported(new, len(receipts) - new, problems)
+
+
+def _keep(ws: Workspace, receipts: Sequence[Receipt], origin: str) -> int:
+    with ws.store.writing() as db:
+        with db.transaction():
+            runs = {row[0] for row in db.rows("SELECT run FROM receipt")}
+            new = append(db, [r for r in receipts if r.source != "junit" or r.run not in runs], origin)
+            seq, chain = head(db)
+        high_water.write(ws.state.high_water, {"seq": seq, "chain": chain})
+    return new

@@ -1,0 +1,149 @@
+"""The receipts of this store: written once, read by id, run or order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.chain import START, link
+from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
+from kl_hooks.model.canonical import canonical
+from kl_hooks.model.ids import is_hex
+from kl_hooks.model.receipt import Evidence, Receipt, receipt_from
+from kl_hooks.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A receipt and its place in this store."""
+
+    seq: int
+    chain: str
+    origin: str
+    id: str
+    """As stored; equal to `receipt.id` unless somebody edited the row."""
+    receipt: Receipt
+
+
+def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> int:
+    """Adds the receipts that are not there yet, in a transaction that the caller holds; how many were new."""
+    new = 0
+    seq, chain = head(db)
+    for receipt in receipts:
+        if db.row("SELECT 1 FROM receipt WHERE id = ?", (receipt.id,)):
+            continue
+        seq, chain, new = seq + 1, link(chain, receipt.id), new + 1
+        test_list, outcomes, rest = _columns(db, receipt.evidence)
+        db.execute(
+            "INSERT INTO receipt (seq, id, run, parent, source, tree, tree_all, ended, header, chain, origin,"
+            " test_list, outcomes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                seq, receipt.id, receipt.run, receipt.parent, receipt.source, receipt.tree, receipt.tree_all,
+                receipt.ended, canonical(receipt.header()).decode(), chain, origin, test_list, outcomes,
+            ),
+        )  # fmt: skip
+        db.many(
+            "INSERT INTO evidence (receipt, position, subject, body) VALUES (?, ?, ?, ?)",
+            [(seq, place, e.subject, canonical(e.plain()).decode()) for place, e in rest],
+        )
+    return new
+
+
+def head(db: Database) -> tuple[int, str]:
+    """Sequence number and chain value of the newest receipt; (0, START) for none."""
+    row = db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
+    return (int(row[0]), str(row[1])) if row else (0, START)
+
+
+def _plain_test(evidence: Evidence) -> bool:
+    return evidence.kind == "TestResult" and evidence.subject.startswith("test:")
+
+
+def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, bytes | None, list[tuple[int, Evidence]]]:
+    """The interned list, the packed outcomes, and what does not fit in a column (with its position)."""
+    tests = evidence if evidence and all(map(_plain_test, evidence)) else ()
+    if not tests:
+        return None, None, list(enumerate(evidence))
+    names = [e.subject.removeprefix("test:") for e in tests]
+    blob = pack_outcomes([(e.outcome, e.duration_us) for e in tests])
+    special = [(at, e) for at, e in enumerate(tests) if e.detail or e.executed is not None]
+    return _intern(db, names), blob, special
+
+
+def _intern(db: Database, names: Sequence[str]) -> int:
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    known = db.row("SELECT id FROM test_list WHERE digest = ?", (digest,))
+    if known:
+        return int(known[0])
+    db.many("INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING", [(name,) for name in names])
+    ids = {str(nodeid): int(key) for key, nodeid in db.rows("SELECT id, nodeid FROM test")}
+    db.execute("INSERT INTO test_list (digest, tests) VALUES (?, ?)", (digest, pack_ids([ids[n] for n in names])))
+    made = db.row("SELECT id FROM test_list WHERE digest = ?", (digest,))
+    assert made is not None
+    return int(made[0])
+
+
+_ENTRY = "SELECT seq, chain, origin, id, header, test_list, outcomes FROM receipt"
+
+
+def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
+    """The newest receipts, newest first; of one source where it is named."""
+    where, values = (" WHERE source = ?", (source,)) if source else ("", ())
+    return [entry(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
+
+
+def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
+    """All receipts whose `tree` or `tree_all` is one of these, newest first."""
+    marks = ", ".join("?" * len(trees))
+    sql = f"{_ENTRY} WHERE tree IN ({marks}) OR tree_all IN ({marks}) ORDER BY seq DESC"
+    return [entry(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
+
+
+def by_run(db: Database, run: str) -> Entry | None:
+    """The receipt of a run."""
+    row = db.row(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,))
+    return entry(db, row) if row else None
+
+
+def find(db: Database, prefix: str) -> Entry:
+    """The receipt whose id or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
+    wanted = prefix.lower().removeprefix("r-")
+    if not is_hex(wanted):
+        raise UsageProblem("an id is at least 4 hexadecimal digits.", place=prefix, hint="See: kl evidence list")
+    rows = db.rows(f"{_ENTRY} WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT 3", (f"{wanted}%", f"{wanted}%"))
+    if len(rows) == 1:
+        return entry(db, rows[0])
+    reason = "no receipt has this id." if not rows else "several receipts begin like this; give more digits."
+    raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
+
+
+def entry(db: Database, row: Sequence[object]) -> Entry:
+    """A row of the table as an Entry, its evidence put together again. ValueError and its like for an edited row."""
+    seq, chain, origin, stored, header, test_list, outcomes = row
+    assert isinstance(seq, int)
+    special = {
+        int(place): Evidence.from_plain(json.loads(body))
+        for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+    }
+    if isinstance(test_list, int) and isinstance(outcomes, bytes):
+        names = test_names(db, test_list)
+        plain = unpack_outcomes(outcomes, len(names))
+        evidence = tuple(
+            special.get(at) or Evidence("TestResult", f"test:{name}", outcome, micros)
+            for at, (name, (outcome, micros)) in enumerate(zip(names, plain, strict=True))
+        )
+    else:
+        evidence = tuple(special[at] for at in sorted(special))
+    return Entry(seq, str(chain), str(origin), str(stored), receipt_from(json.loads(str(header)), evidence))
+
+
+def test_names(db: Database, test_list: int) -> list[str]:
+    """The node ids of an interned list, in its order."""
+    row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
+    ids = unpack_ids(row[0]) if row else []
+    low, high = min(ids, default=0), max(ids, default=0)
+    names = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
+    return [names[key] for key in ids]

@@ -1,0 +1,49 @@
+"""Where something ran: the trees of the real content, commit and branch. What can't be known is None."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git.repository import Repository
+from kl_hooks.git.repository import head as head_of
+from kl_hooks.git.trees import snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The content of a work tree at one moment."""
+
+    tree: str | None = None
+    """Git tree id of the tracked files as they are on disk."""
+    tree_all: str | None = None
+    """The same with untracked, not ignored files."""
+    head: str | None = None
+    branch: str | None = None
+    dirty: bool = False
+    changed: int = 0
+    """Files that differ from the commit, untracked ones included."""
+
+    def plain(self) -> dict[str, Any]:
+        """The keys of an opening record."""
+        known = asdict(self)
+        del known["changed"]
+        return known
+
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """The tree ids that evidence for this content may carry."""
+        return tuple(dict.fromkeys(t for t in (self.tree, self.tree_all) if t))
+
+
+def place_of(repo: Repository | None, *, untracked: bool = True) -> Place:
+    """The place now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
+    if repo is None or repo.bare:
+        return Place()
+    try:
+        sha, branch = head_of(repo)
+        trees = snapshot(repo, untracked=untracked)
+    except (EnvironmentProblem, OSError):
+        return Place()
+    return Place(trees.tree, trees.tree_all, sha, branch, trees.dirty, trees.changed)

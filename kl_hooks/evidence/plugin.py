@@ -1,0 +1,27 @@
+"""The door of `evidence`: its tables, the readers of evidence files, and what it offers to a task."""
+
+from __future__ import annotations
+
+from kl_hooks.hookspecs import Retriever, Schema, Source, hookimpl
+
+
+@hookimpl
+def kl_schema() -> Schema:
+    from kl_hooks.evidence.tables import SCHEMA
+
+    return SCHEMA
+
+
+@hookimpl
+def kl_sources() -> list[Source]:
+    from kl_hooks.evidence.sources.junit import read_junit
+    from kl_hooks.evidence.sources.receipts import read_lines
+
+    return [Source("junit", read_junit), Source("receipts", read_lines)]
+
+
+@hookimpl
+def kl_retrievers() -> list[Retriever]:
+    from kl_hooks.evidence.retrieve import find_commits, find_tests
+
+    return [Retriever("commits", 100, find_commits), Retriever("evidence", 100, find_tests)]

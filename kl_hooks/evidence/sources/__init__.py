@@ -1,0 +1,1 @@
+"""Where evidence comes from besides pytest: commands, JUnit files, exported receipts. A file each."""

@@ -1,0 +1,133 @@
+"""`kl evidence import junit FILE`: test results that another tool wrote as JUnit XML.
+
+A JUnit file does not say which tree it ran on: without `--tree` it never counts as hard evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.hookspecs import FileOfEvidence
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.ids import make
+from kl_hooks.model.outcome import worst
+from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.text import one_line
+from kl_hooks.store.redact import redact
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+LARGEST: Final = 64 * 1024 * 1024
+_DOCTYPE: Final = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
+
+
+def read_junit(file: FileOfEvidence) -> list[Receipt]:
+    """The one receipt that a JUnit file makes. UsageProblem with place and reason for anything that is not one."""
+    evidence = _evidence(_parse(file.content, file.name))
+    return [
+        Receipt(
+            run=digest("junit/1", [file.name, file.tree, file.content.decode("utf-8", "replace")])[:32],
+            source="junit",
+            observer="junit",
+            producer=file.producer,
+            evidence=evidence,
+            started=file.now,
+            ended=file.now,
+            tree=file.tree,
+            tree_end=file.tree,
+            selection={"args": [], "collected": len(evidence), "deselected": 0, "ran": len(evidence)},
+            result=_result(evidence),
+        )
+    ]
+
+
+def _parse(content: bytes, name: str) -> Element:
+    from xml.etree import ElementTree
+
+    if len(content) > LARGEST:
+        raise UsageProblem(f"larger than {LARGEST >> 20} MiB.", place=name, hint="Split it, or import single suites.")
+    if _DOCTYPE.search(content):
+        raise UsageProblem("has a DOCTYPE, which a test report does not need; refused.", place=name)
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, ValueError, LookupError) as problem:
+        raise UsageProblem(f"not XML: {problem}.", place=name, hint="Expected a JUnit report.") from problem
+    if root.tag not in ("testsuites", "testsuite"):
+        raise UsageProblem(f"<{root.tag}> is not a JUnit report.", place=name, hint="Expected <testsuites>.")
+    return root
+
+
+def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
+    counts: dict[str, int] = {}
+    for one in evidence:
+        counts[one.outcome] = counts.get(one.outcome, 0) + 1
+    bad = counts.get("failed", 0) + counts.get("error", 0)
+    verdict = "failed" if bad else "passed" if counts.get("passed") else "inconclusive"
+    reasons = ["nothing passed"] if verdict == "inconclusive" else []
+    return {
+        "exit": 1 if bad else 0, "complete": True, "how": "finished",
+        "verdict": verdict, "reasons": reasons, "counts": counts,
+    }  # fmt: skip
+
+
+def _evidence(root: Element) -> tuple[Evidence, ...]:
+    """One per test: a rerun or a teardown error writes a second <testcase> of the same name."""
+    found: dict[str, list[Evidence]] = {}
+    for case in root.iter("testcase"):
+        one = _case(case)
+        found.setdefault(one.subject, []).append(one)
+    return tuple(_merged(found[subject]) for subject in sorted(found))
+
+
+def _merged(cases: list[Evidence]) -> Evidence:
+    outcome = worst(c.outcome for c in cases)
+    if outcome == "failed" and cases[-1].outcome == "passed":
+        outcome = "flaky"
+    chosen = next((c for c in cases if c.outcome == outcome), cases[-1])
+    return Evidence("TestResult", chosen.subject, outcome, sum(c.duration_us for c in cases), None, chosen.detail)
+
+
+def _case(case: Element) -> Evidence:
+    outcome, message = "passed", ""
+    for child in case:
+        said = _says(child)
+        if said and worst([outcome, said]) != outcome:
+            outcome, message = said, child.get("message") or ""
+    detail = {"message": redact(one_line(message, 300))} if message else {}
+    return Evidence("TestResult", make("test", redact(_nodeid(case))), outcome, _micros(case.get("time")), None, detail)
+
+
+def _says(child: Element) -> str | None:
+    if child.tag == "skipped":
+        return "xfailed" if "xfail" in (child.get("type") or "") else "skipped"
+    return {"failure": "failed", "error": "error"}.get(child.tag)
+
+
+def _micros(seconds: str | None) -> int:
+    try:
+        return max(0, int(float(seconds or 0) * 1_000_000))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _nodeid(case: Element) -> str:
+    """pytest writes `classname="tests.test_a.TestB" name="test_c"`: back to `tests/test_a.py::TestB::test_c`."""
+    name, path = case.get("name") or "", case.get("file")
+    parts = [part for part in (case.get("classname") or "").split(".") if part]
+    if path:
+        stem = path.removesuffix(".py").replace("/", ".").split(".")
+        return "::".join([path, *(parts[len(stem) :] if parts[: len(stem)] == stem else []), name])
+    return "::".join([*_module_first(parts), name])
+
+
+def _module_first(parts: list[str]) -> Iterator[str]:
+    classes = len(parts)
+    while classes > 1 and parts[classes - 1][:1].isupper():
+        classes -= 1
+    if parts:
+        yield "/".join(parts[:classes]) + ".py"
+    yield from parts[classes:]

@@ -1,0 +1,46 @@
+"""Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` takes them in.
+
+Every id is recomputed: a line that was edited is refused. What came from elsewhere is marked, and is not hard.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kl_hooks.hookspecs import FileOfEvidence
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.receipt import SCHEMA, Evidence, Receipt, receipt_from
+
+LONGEST: Final = 64 * 1024 * 1024
+"""Bytes of a line; a receipt of a million tests is shorter."""
+
+
+def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
+    """One line a receipt, sorted keys, no newline at its end."""
+    for receipt in receipts:
+        yield json.dumps(receipt.plain(), sort_keys=True, separators=(",", ":"))
+
+
+def read_lines(file: FileOfEvidence) -> Iterator[Receipt | Problem]:
+    """What each non-empty line is: a receipt, or the problem with it."""
+    for number, line in enumerate(file.content.splitlines(), 1):
+        if line.strip():
+            found = _one(line)
+            yield Problem(file.name, number, 1, f"refused: {found}.") if isinstance(found, str) else found
+
+
+def _one(line: bytes) -> Receipt | str:
+    if len(line) > LONGEST:
+        return "longer than any receipt"
+    try:
+        plain = json.loads(line)
+        if plain.get("schema") != SCHEMA:
+            return f"schema {plain.get('schema')!r} is not {SCHEMA!r}"
+        receipt = receipt_from(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"]))
+        if receipt.evidence_digest != plain["evidence_digest"]:
+            return "its evidence was edited (digest differs)"
+        return receipt if receipt.id == plain["id"] else "it was edited (its hash is not its id)"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        return f"not a receipt ({type(problem).__name__}: {problem})"

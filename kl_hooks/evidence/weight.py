@@ -1,0 +1,36 @@
+"""What an observation weighs: whether it can count as hard, and the reason where it can't. Pure."""
+
+from __future__ import annotations
+
+from kl_hooks.model.outcome import REFUTES, SUPPORTS
+from kl_hooks.model.receipt import HARD, Evidence, Receipt
+from kl_hooks.model.tier import Observation
+
+
+def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:
+    """This evidence of this receipt, as the tier rule sees it."""
+    why = why_not_hard(receipt, evidence, origin)
+    hard = not why and evidence.kind in HARD
+    return Observation(evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why)
+
+
+def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") -> str:
+    """In one phrase why it can't count as hard; empty where it can."""
+    if origin.startswith("imported"):
+        return "imported, and nothing signed proves where it came from"
+    if evidence.outcome == "flaky":
+        return "flaky: it passed only on a later attempt"
+    if not receipt.result.get("complete"):
+        return f"the run is incomplete ({receipt.result.get('how') or 'unknown'})"
+    if receipt.result.get("verdict") == "inconclusive":
+        return "the run is inconclusive: " + "; ".join(receipt.result.get("reasons") or ["no reason was recorded"])
+    if receipt.tree is None:
+        return "the tree it ran on is unknown"
+    if receipt.moved:
+        return "tracked files changed while it ran"
+    return ""
+
+
+def speaks(evidence: Evidence) -> str:
+    """`for`, `against` or `nothing`: what an outcome says of its subject."""
+    return "for" if evidence.outcome in SUPPORTS else "against" if evidence.outcome in REFUTES else "nothing"

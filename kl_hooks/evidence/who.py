@@ -1,0 +1,54 @@
+"""Who made something happen: a CI job, an agent, or a person at a machine. Names only, no secrets."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+from collections.abc import Mapping
+from typing import Final
+
+CI: Final = (
+    ("GITHUB_ACTIONS", "github", ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB")),
+    ("GITLAB_CI", "gitlab", ("CI_JOB_ID",)),
+    ("BUILDKITE", "buildkite", ("BUILDKITE_BUILD_ID", "BUILDKITE_JOB_ID")),
+    ("CIRCLECI", "circleci", ("CIRCLE_WORKFLOW_ID", "CIRCLE_BUILD_NUM")),
+    ("JENKINS_URL", "jenkins", ("BUILD_TAG",)),
+    ("TF_BUILD", "azure", ("BUILD_BUILDID",)),
+)
+"""Variable that tells the service, its name, and the variables that name the job."""
+AGENTS: Final = (
+    ("CLAUDECODE", "claude-code"),
+    ("CODEX_SANDBOX", "codex"),
+    ("GEMINI_CLI", "gemini-cli"),
+    ("CURSOR_AGENT", "cursor"),
+    ("AIDER_MODEL", "aider"),
+)
+
+
+def agent(environ: Mapping[str, str]) -> str | None:
+    """The coding agent whose environment this is, `KL_AGENT` first; None: none that we know."""
+    if named := environ.get("KL_AGENT"):
+        return named[:80]
+    return next((name for variable, name in AGENTS if environ.get(variable)), None)
+
+
+def ci(environ: Mapping[str, str]) -> str | None:
+    """`github:123:1:test` for a CI job, `ci` for one of an unknown service, None outside CI (pytest's own test)."""
+    for variable, name, parts in CI:
+        if environ.get(variable):
+            return ":".join([name, *(environ[part] for part in parts if environ.get(part))])
+    return "ci" if environ.get("CI") or environ.get("BUILD_NUMBER") else None
+
+
+def producer(environ: Mapping[str, str]) -> str:
+    """`ci:…`, `agent:<name>@<host>` or `local:<user>@<host>`: equal for two runs of one producer."""
+    if job := ci(environ):
+        return f"ci:{job}"
+    host = platform.node() or "unknown"
+    if name := agent(environ):
+        return f"agent:{name}@{host}"
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        user = "unknown"
+    return f"local:{user}@{host}"
