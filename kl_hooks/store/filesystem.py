@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-LOCAL: Final = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "apfs", "bcachefs", "overlay"))
+LOCAL: Final = frozenset(
+    ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "apfs", "bcachefs", "overlay")
+)
 
 
 def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:

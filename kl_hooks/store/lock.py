@@ -38,7 +38,9 @@ def _take(handle: int, path: Path, wait: float) -> None:
                 pid, _, what = os.pread(handle, 200, 0).decode("utf-8", "replace").strip().partition(" ")
                 who = f"pid {one_line(pid, 20)} ({one_line(what, 60)})" if pid else "another process"
                 raise StoreBusy(
-                    f"the store is busy: {who} holds it. Waited {wait:g} s.", place=str(path), hint="Try again, or: kl doctor"
+                    f"the store is busy: {who} holds it. Waited {wait:g} s.",
+                    place=str(path),
+                    hint="Try again, or: kl doctor",
                 ) from None
         time.sleep(pause)
         pause = min(pause * 2, 0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -133,7 +134,7 @@ def _connect(path: Path, write: bool) -> sqlite3.Connection:
 
 
 def _settle(database: SqliteDatabase, write: bool, exists: bool) -> None:
-    if hasattr(database._connection, "setconfig"):  # 3.12 and newer
+    if sys.version_info >= (3, 12):
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "synchronous = FULL"):
         database.execute(f"PRAGMA {pragma}")
@@ -161,7 +162,9 @@ def _settle(database: SqliteDatabase, write: bool, exists: bool) -> None:
 def newer(path: Path, theirs: str, ours: str) -> StoreNewer:
     """The exception for a store that a newer kl made."""
     reason = f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
-    return StoreNewer(reason, place=str(path), hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool.")
+    return StoreNewer(
+        reason, place=str(path), hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool."
+    )
 
 
 def _journal(database: SqliteDatabase) -> None:
