@@ -112,4 +112,3 @@ def _doc(frame: Frame) -> str:
     if not clean.isascii() or "\0" in clean:
         clean = str(replace_surrogates(clean)).replace("\0", "")
     return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"
-

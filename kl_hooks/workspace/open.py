@@ -74,7 +74,7 @@ def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[
     root = repo.top if repo else home_of_kl(start) or start
     asked = settings(repo) if repo else None
     override = environ.get("KL_STATE") or (asked.kl.get("state") if asked else None)
-    state = locate(root, repo and repo.common_dir, repo and repo.git_dir, override, environ)
+    state = locate(root, repo.common_dir if repo else None, repo.git_dir if repo else None, override, environ)
     if repo and override:
         _refuse_tracked(repo, state.directory)
     read = load_settings(root, asked.kl if asked else {}, environ, state.cache)
