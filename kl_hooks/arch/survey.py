@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kl_hooks.arch.source import Content
-from kl_hooks.code.facts import facts_of
+from kl_hooks.code.facts import facts_of, scanners_of
 from kl_hooks.code.imports import Known, file_links, import_links
 from kl_hooks.code.modules import imported_names, module_names
-from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
@@ -42,21 +41,15 @@ class Survey:
 def survey(ws: Workspace, content: Content) -> Survey:
     """Reads the imports of `content`. The store only makes it faster: trouble with it is a note."""
     python = [entry for entry in content.entries if entry.path.endswith(".py")]
-    scanners = [one for many in ws.plugins.hook.kl_scanners() for one in many]
-    notes: tuple[str, ...] = ()
-    try:
-        facts = facts_of(ws.store, python, content.read, scanners)
-    except EnvironmentProblem as trouble:
-        notes = (f"the store could not be used, so every file was read anew: {trouble}",)
-        facts = facts_of(None, python, content.read, scanners)
+    notes: list[str] = []
+    store = ws.store if ws.initialised else None  # a look at a repository without .kl/ leaves nothing
+    facts = facts_of(store, python, content.read, scanners_of(ws.plugins), symbols=False, warn=notes.append)
     modules = module_names([entry.path for entry in content.entries], imported_names(facts))
-    unread = [_unread(path, facts.get(path)) for path in modules if facts.get(path, {"error": "?"})["error"]]
-    return Survey(facts, modules, tuple(import_links(facts, modules)), tuple(sorted(unread)), notes)
+    unread = [_unread(path, one["error"]) for path, one in facts.items() if one["error"]]
+    return Survey(facts, modules, tuple(import_links(facts, modules)), tuple(sorted(unread)), tuple(notes))
 
 
-def _unread(path: str, facts: Mapping[str, Any] | None) -> Problem:
-    """`line:column: reason` of the facts as a problem; a file without facts could not be had at all."""
-    if facts is None:
-        return Problem(path, 0, 0, "its content could not be read (too large, or gone while it was looked at).")
-    line, column, reason = str(facts["error"]).split(":", 2)
+def _unread(path: str, error: str) -> Problem:
+    """`line:column: reason` of the facts as a problem."""
+    line, column, reason = error.split(":", 2)
     return Problem(path, int(line), int(column), f"can't be parsed: {reason.strip()}.")

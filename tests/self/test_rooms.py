@@ -23,6 +23,14 @@ from kl_hooks.code.scan import scan_python
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
 LONGEST_FILE, LONGEST_FUNCTION = 300, 60
+FENCES = {
+    "kl_hooks/cli/": ("click", "rich"),
+    "kl_hooks/code/": ("libcst", "grimp", "tree_sitter"),
+    "kl_hooks/store/": ("sqlite3", "diskcache", "psycopg", "redis"),
+    "kl_hooks/arch/": ("importlinter",),
+    "pytest_kl/": ("pytest", "_pytest"),
+}
+"""Folder → the libraries that only it may import."""
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
     for package in PACKAGES
@@ -70,6 +78,30 @@ def test_our_own_check_is_clean() -> None:
     assert len(links) > len(FILES)
     manifest = read_manifest(MANIFEST, (ROOT / MANIFEST).read_bytes())
     assert [f"{v.path}:{v.line} {v.statement}" for v in violations(manifest, links, modules)] == []
+
+
+def test_libraries_stay_behind_their_fences() -> None:
+    home = {library: folder for folder, libraries in FENCES.items() for library in libraries}
+    outside = []
+    for path in FILES:
+        for module, _, level, line, *_ in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]:
+            library = module.partition(".")[0]
+            if not level and library in home and not path.startswith(home[library]):
+                outside.append(f"{path}:{line}: {library} belongs to {home[library]}")
+    assert outside == []
+
+
+def test_import_linter_has_a_fence_for_what_is_imported() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    fenced = {name for one in config["contracts"] for name in one.get("protected_modules", ())}
+    known = {library for libraries in FENCES.values() for library in libraries}
+    used = {
+        row[0].partition(".")[0]
+        for path in FILES
+        for row in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]
+        if not row[2]
+    }
+    assert fenced == known & used
 
 
 def test_import_linter_keeps_every_contract(tmp_path: Path) -> None:
