@@ -55,7 +55,7 @@ def test_staged_ignores_what_is_only_on_disk_or_announced(repo: Repository) -> N
     (repo.top / "d/b.py").unlink()
     found = staged(repo, [".py"])
     assert paths(found) == ["a.py", "d/b.py"]
-    assert dict((e.path, c) for e, c in read(repo, found, "objects"))["a.py"] == b"staged\n"
+    assert {e.path: c for e, c in read(repo, found, "objects")}["a.py"] == b"staged\n"
 
 
 def test_the_index_of_the_commit_being_made(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,14 @@ import pytest
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git import run
 from kl_hooks.git.repository import (
-    GitSettings, Repository, find, head, is_shallow, is_tracked, settings, version,
+    GitSettings,
+    Repository,
+    find,
+    head,
+    is_shallow,
+    is_tracked,
+    settings,
+    version,
 )  # fmt: skip
 from kl_hooks.git.run import GitFailed, GitMissing, git
 from tests.git.repos import commit, make, opened, sh, write
@@ -139,7 +146,7 @@ def test_tracked(repo: Repository) -> None:
 
 
 CANARIES = {
-    "core.fsmonitor": "touch {0}; false", "core.pager": "touch {0}; cat", "gpg.program": "touch {0}; false #",
+    "core.fsmonitor": "touch {0}; false", "core.pager": "touch {0}; cat", "gpg.program": "{1}",
     "diff.external": "touch {0}; true", "core.sshCommand": "touch {0}; false", "core.hooksPath": "{1}",
 }  # fmt: skip
 
