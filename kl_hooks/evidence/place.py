@@ -7,7 +7,6 @@ from typing import Any
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.repository import head as head_of
 from kl_hooks.git.trees import snapshot
 
 
@@ -23,7 +22,7 @@ class Place:
     branch: str | None = None
     dirty: bool = False
     changed: int = 0
-    """Files that differ from the commit, untracked ones included."""
+    """Tracked files that differ from the commit."""
 
     def plain(self) -> dict[str, Any]:
         """The keys of an opening record."""
@@ -42,8 +41,7 @@ def place_of(repo: Repository | None, *, untracked: bool = True) -> Place:
     if repo is None or repo.bare:
         return Place()
     try:
-        sha, branch = head_of(repo)
         trees = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return Place()
-    return Place(trees.tree, trees.tree_all, sha, branch, trees.dirty, trees.changed)
+    return Place(trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed)

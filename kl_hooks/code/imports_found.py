@@ -1,0 +1,52 @@
+"""What an import in the source says: one row for each thing imported, before any name is resolved.
+
+A row is `[module, name, level, line, how, statement]`: `from ..a import b` gives `["a", "b", 2, …]`, `import a.b`
+gives `["a.b", "", 0, …]`. The statement is filled in by `scan`, which has the text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+DYNAMIC = frozenset({"import_module", "__import__"})
+"""The functions that import by name."""
+_LITERAL = re.compile(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+
+
+def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -> list[list[Any]]:
+    """The rows of an import statement; the last place holds the statement's end line and columns."""
+    how = "type-checking import" if checking else "lazy import" if lazy else "import"
+    place = (node.col_offset, node.end_lineno, node.end_col_offset)
+    if isinstance(node, ast.Import):
+        return [[alias.name, "", 0, node.lineno, how, place] for alias in node.names]
+    rows: list[list[Any]] = []
+    for alias in node.names:
+        manner = "star import" if alias.name == "*" and how == "import" else how
+        rows.append([node.module or "", alias.name, node.level, node.lineno, manner, place])
+    return rows
+
+
+def dynamic_import(node: ast.Call) -> list[list[Any]]:
+    """The row of a call of something in `DYNAMIC` with a literal name, such as `importlib.import_module("a.b")`.
+
+    A relative name counts only with `__package__` or a literal package beside it: otherwise nobody can say what it is.
+    """
+    first = node.args[0]
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return []
+    found = _LITERAL.fullmatch(first.value)
+    if found is None:
+        return []
+    dots, module = len(found[1]), found[2]
+    if dots:
+        given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "package")]
+        package = given[0] if given else None
+        if isinstance(package, ast.Constant) and isinstance(package.value, str):
+            above = package.value.split(".")
+            module, dots = ".".join([*above[: len(above) - dots + 1], module]), 0
+        elif not (isinstance(package, ast.Name) and package.id == "__package__"):
+            return []
+    place = (node.col_offset, node.end_lineno, node.end_col_offset)
+    return [[module, "", dots, node.lineno, "dynamic import", place]]

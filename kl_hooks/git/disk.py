@@ -1,0 +1,161 @@
+"""What the work tree really holds: what differs, what is untracked, and the blob ids of the contents.
+
+Nothing is written and no program named by the repository's own configuration is run. Paths are bytes here,
+as git and the file system have them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kl_hooks.git.repository import GitSettings, Repository, ask, no_drivers
+from kl_hooks.git.run import GitFailed, git
+from kl_hooks.git.treehash import object_id
+
+GONE: Final = b""
+LINK: Final = b"120000"
+GITLINK: Final = b"160000"
+_PLAIN, _EXECUTABLE = b"100644", b"100755"
+_NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
+_DIFF: Final = (
+    "--raw",
+    "-z",
+    "--no-renames",
+    "--no-ext-diff",
+    "--ignore-submodules=dirty",
+    "--no-relative",
+    "--no-abbrev",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that may differ on disk."""
+
+    before: tuple[bytes, str]
+    """(mode, blob id) in what it was compared with; zeros where it was not there."""
+    mode: bytes | None
+    """On disk; `GONE`: not there; None (a conflict): as the file is."""
+    blob: str | None
+    """None: only the disk knows, see `contents`."""
+
+
+@dataclass(slots=True)
+class Content:
+    """The state of some files on disk."""
+
+    files: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
+    """path → (mode, blob id)."""
+    gone: set[bytes] = field(default_factory=set)
+    unreadable: set[bytes] = field(default_factory=set)
+    """There, but their content could not be had."""
+    exact: bool = True
+    """False if a filter driver that was not run might have made other blobs of them."""
+
+
+def changed(repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()) -> dict[bytes, Change]:
+    """What differs on disk from tree `base` (None: from the index), or was only touched. One git process."""
+    command = ("diff-files", *_DIFF) if base is None else ("diff-index", *_DIFF, base)
+    out = ask(repo, *command, "--", *paths, config=no_drivers(known))
+    cells = out.split(b"\0")
+    found: dict[bytes, Change] = {}
+    for about, path in zip(cells[::2], cells[1::2], strict=False):
+        old_mode, mode, old, new, status = about.decode("ascii").split(" ")
+        before = (old_mode.removeprefix(":").encode(), old)
+        if status == "D":
+            found[path] = Change(before, GONE, None)
+        else:
+            known_blob = new if new.strip("0") and status != "U" else None
+            found[path] = Change(before, None if status == "U" else mode.encode(), known_blob)
+    return found
+
+
+def untracked(repo: Repository, paths: Iterable[str] = ()) -> list[bytes]:
+    """Files that git neither tracks nor ignores; a repository inside this one ends in `/`."""
+    out = ask(repo, "ls-files", "-z", "--others", "--exclude-standard", "--", *paths)
+    return [path for path in out.split(b"\0") if path]
+
+
+def contents(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings) -> Content:
+    """The blob ids of files as they are on disk, by mode (None: as the file is). One git process, or none.
+
+    Symbolic links and submodules are looked at, never followed. A file that went away meanwhile is `gone`.
+    """
+    found, queue = Content(), {}
+    top = os.fsencode(repo.top)
+    for path, mode in wanted.items():
+        try:
+            state = os.lstat(os.path.join(top, path))  # noqa: PTH118
+            if stat.S_ISREG(state.st_mode):
+                queue[path] = mode or _mode_of(state, known)
+            elif stat.S_ISLNK(state.st_mode):
+                target = os.readlink(os.path.join(top, path))  # noqa: PTH115, PTH118
+                found.files[path] = (LINK, object_id(repo.object_format, b"blob", target))
+            elif stat.S_ISDIR(state.st_mode):
+                _nested(repo, path.rstrip(b"/"), found)
+            else:  # a pipe or a device where a file was: opening it could wait for ever
+                found.gone.add(path)
+        except (FileNotFoundError, NotADirectoryError):
+            found.gone.add(path)
+        except OSError:
+            found.unreadable.add(path)
+    _hash(repo, queue, known, found)
+    return found
+
+
+def _mode_of(state: os.stat_result, known: GitSettings) -> bytes:
+    return _EXECUTABLE if known.file_mode and state.st_mode & stat.S_IXUSR else _PLAIN
+
+
+def _nested(repo: Repository, path: bytes, found: Content) -> None:
+    """A repository inside this one counts as the commit it stands on; without a commit it does not count."""
+    folder = os.fsdecode(os.path.join(os.fsencode(repo.top), path))  # noqa: PTH118
+    try:
+        out = git(f"--git-dir={folder}/.git", "rev-parse", "-q", "--verify", "HEAD", cwd=folder, ok=(0, 1))
+    except GitFailed:
+        out = b""
+    if out.strip():
+        found.files[path] = (GITLINK, out.decode().strip())
+    else:
+        found.gone.add(path)
+
+
+def _hash(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: Content) -> None:
+    top = os.fsencode(repo.top)
+    for _ in range(3):  # once, unless files can't be read or vanish while git reads them
+        for path in [p for p in queue if not os.access(os.path.join(top, p), os.R_OK)]:  # noqa: PTH118
+            there = os.path.lexists(os.path.join(top, path))  # noqa: PTH118
+            (found.unreadable if there else found.gone).add(path)
+            del queue[path]
+        if not queue:
+            return
+        names = b"".join(_quoted(path) + b"\n" for path in queue)
+        try:
+            out = ask(repo, "hash-object", "--stdin-paths", stdin=names, config=no_drivers(known))
+        except GitFailed:
+            continue
+        blobs = out.decode().split()
+        found.files.update((p, (mode, blob)) for (p, mode), blob in zip(queue.items(), blobs, strict=True))
+        found.exact = found.exact and not _filtered(repo, queue, known)
+        return
+    found.unreadable.update(queue)
+
+
+def _quoted(path: bytes) -> bytes:
+    """As `--stdin-paths` reads it: control characters and quotes in C's way, other names as they are."""
+    if not _NEEDS_QUOTES.search(path):
+        return path
+    return b'"' + _NEEDS_QUOTES.sub(lambda m: b"\\%03o" % m[0][0], path) + b'"'
+
+
+def _filtered(repo: Repository, paths: Iterable[bytes], known: GitSettings) -> bool:
+    """True if the attributes give one of these files to a filter driver that was switched off."""
+    if not known.drivers:
+        return False
+    out = ask(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
+    return not {os.fsdecode(value) for value in out.split(b"\0")[2::3]}.isdisjoint(known.drivers)

@@ -1,0 +1,119 @@
+"""Which files there are, by blob id: staged, at a revision, or really on disk; and their contents.
+
+Symbolic links and submodules are left out: they have no source of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.git import disk, index
+from kl_hooks.git.objects import LARGEST, blobs
+from kl_hooks.git.repository import Repository, ask, content_settings, no_drivers
+from kl_hooks.git.run import GitFailed
+from kl_hooks.git.treehash import object_id
+
+_FILES: Final = (b"100644", b"100755")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file by its content."""
+
+    path: str
+    """From the repository's top, `/` between; bytes that are not UTF-8 as surrogates (see `os.fsdecode`)."""
+    blob: str
+    mode: str
+    """`100644` or `100755`."""
+
+
+def staged(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
+    """What the commit being made would hold, of files with these endings (none: all). One git process.
+
+    Files only announced (`git add -N`) or in conflict are left out: neither can be committed as they are.
+    """
+    rows = index.rows(repo, suffixes)
+    return [_entry(path, blob, mode) for path, mode, blob, stage in rows if stage == b"0" and mode in _FILES]
+
+
+def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
+    """What a revision holds. One git process. UsageProblem if there is no such revision."""
+    if not rev or rev.startswith("-"):
+        raise UsageProblem(f"{rev!r} is not a revision.")
+    out = ask(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
+    if not out and not ask(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
+        raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
+    ends = tuple(os.fsencode(s) for s in suffixes)
+    found = []
+    for about, _, path in (line.partition(b"\t") for line in out.split(b"\0") if line):
+        mode, _, blob = about.split(b" ")
+        if mode in _FILES and (not ends or path.endswith(ends)):
+            found.append(_entry(path, blob.decode(), mode))
+    return found
+
+
+def worktree(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
+    """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
+
+    Three git processes, four if something was edited. Files that can't be read are left out.
+    """
+    known, patterns = content_settings(repo), index.patterns(suffixes)
+    rows = index.rows(repo, suffixes, committing=False)
+    files = {path: (mode, blob) for path, mode, blob, stage in rows if stage == b"0"}
+    changes = disk.changed(repo, None, known, patterns)
+    wanted = {path: change.mode for path, change in changes.items() if change.mode != disk.GONE}
+    wanted.update(dict.fromkeys(path for path in disk.untracked(repo, patterns) if not path.endswith(b"/")))
+    found = disk.contents(repo, wanted, known)
+    for path in changes:
+        files.pop(path, None)
+    files.update(found.files)
+    return [_entry(path, blob, mode) for path, (mode, blob) in sorted(files.items()) if mode in _FILES]
+
+
+def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -> Iterator[tuple[Entry, bytes]]:
+    """The contents of files, in no promised order; one git process for all.
+
+    `objects`: from git only. `worktree`: what git does not have is read from disk, and given if it still is
+    that content. What can't be had or is larger than `LARGEST` is left out: compare if that matters.
+    """
+    left = []
+    for entry, content in zip(entries, blobs(repo, [entry.blob for entry in entries]), strict=True):
+        if content is not None:
+            yield entry, content
+        else:
+            left.append(entry)
+    if source == "worktree":
+        for entry in left:
+            content = _from_disk(repo, entry)
+            if content is not None:
+                yield entry, content
+
+
+def _entry(path: bytes, blob: str, mode: bytes) -> Entry:
+    return Entry(os.fsdecode(path), blob, mode.decode("ascii"))
+
+
+def _from_disk(repo: Repository, entry: Entry) -> bytes | None:
+    """The file's content if it still is what the entry says: facts kept by blob id must not be mixed up."""
+    path = repo.top / entry.path
+    try:
+        state = path.lstat()
+        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST:
+            return None
+        content = path.read_bytes()
+    except OSError:
+        return None
+    for text in (content, content.replace(b"\r\n", b"\n")):
+        if object_id(repo.object_format, b"blob", text) == entry.blob:
+            return text
+    try:  # encodings and keywords that attributes ask for: git knows how
+        as_stored = ("hash-object", "--stdin", f"--path={entry.path}")
+        out = ask(repo, *as_stored, stdin=content, config=no_drivers(content_settings(repo)))
+    except GitFailed:
+        return None
+    return content if out.decode().strip() == entry.blob else None

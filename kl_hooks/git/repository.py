@@ -1,0 +1,204 @@
+"""Which repository this is, where HEAD stands, and what git's configuration says about kl."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git.run import GitFailed, failure, git
+
+MINIMUM_GIT: Final = (2, 31)
+# A flag that rev-parse does not know is printed as it is: a separator that paths with newlines survive.
+_MARK: Final = "--kl-next"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git repository with a work tree."""
+
+    top: Path
+    """The work tree's top folder (of a linked worktree: that worktree's)."""
+    git_dir: Path
+    """Of this worktree; the same as `common_dir` in the main one."""
+    common_dir: Path
+    """Shared by all worktrees."""
+    bare: bool
+    """Marked bare although a work tree was found: most git commands will refuse."""
+    object_format: str
+    """`sha1` or `sha256`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitSettings:
+    """What git's configuration says that matters to kl."""
+
+    kl: dict[str, str] = field(default_factory=dict)
+    """`kl.*`, names in lower case and without the `kl.`."""
+    hooks_path: str | None = None
+    """`core.hooksPath` as it stands there."""
+    drivers: tuple[str, ...] = ()
+    """Filter drivers that the repository's own configuration defines: programs we never run."""
+    file_mode: bool = True
+    """`core.fileMode`: the executable bit on disk counts."""
+
+    @property
+    def filters(self) -> bool:
+        """True if the repository's own configuration defines a filter driver."""
+        return bool(self.drivers)
+
+
+def ask(repo: Repository, *args: str, **options: Any) -> bytes:
+    """`git ARGS…` in this repository and no other; options as `run.git`."""
+    return git(*here(repo), *args, cwd=repo.top, **options)
+
+
+def here(repo: Repository) -> tuple[str, str]:
+    """The arguments that name the repository, so that git need not look for it and can't find another."""
+    return f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}"
+
+
+def find(start: Path) -> Repository | None:
+    """The repository that `start` stands in; None if there is none. One git process.
+
+    EnvironmentProblem where git is missing, too old or refuses (not our folder), or the repository is bare.
+    """
+    args = ["rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format"]
+    for what in ("--git-dir", "--git-common-dir", "--show-toplevel"):
+        args += [_MARK, what]
+    try:
+        out = git(*args, cwd=start, ok=(0, 128))
+    except GitFailed as problem:
+        if not start.is_dir():
+            raise EnvironmentProblem("is not a folder.", place=str(start)) from problem
+        raise
+    if out.startswith(b"--path-format"):
+        raise EnvironmentProblem(f"git {_dotted(version())} is too old.", hint="Install git 2.31 or newer.")
+    parts = out.split(f"{_MARK}\n".encode())
+    if len(parts) < 3:
+        return _why_not(args, start)
+    bare, object_format = parts[0].decode().split()
+    git_dir, common_dir = (Path(os.fsdecode(p.removesuffix(b"\n"))) for p in parts[1:3])
+    top = Path(os.fsdecode(parts[3].removesuffix(b"\n"))) if len(parts) > 3 and parts[3] else None
+    if top is None and git_dir.name != ".git":
+        raise _bare(start)
+    return Repository(top or git_dir.parent, git_dir, common_dir, bare == "true", object_format)
+
+
+def _why_not(args: list[str], start: Path) -> Repository | None:
+    """None if there is no repository at all; else the exception with git's reason, asked for again."""
+    try:
+        git(*args, cwd=start)
+    except GitFailed as problem:
+        if "not a git repository" in problem.stderr:
+            return None
+        if "bareRepository" in problem.stderr or "bare repository" in problem.stderr:
+            raise _bare(start) from problem
+        raise
+    raise failure(args, 0, b"no answer")
+
+
+def _bare(start: Path) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "is a bare repository or the inside of .git: kl needs a work tree.",
+        place=str(start),
+        hint="Run kl in a clone or a worktree of it.",
+    )
+
+
+def head(repo: Repository) -> tuple[str | None, str | None]:
+    """(commit, branch) of HEAD. No commit yet: (None, branch); detached: (commit, None)."""
+    out = ask(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128)).decode("utf-8", "replace")
+    lines = out.splitlines()
+    if len(lines) == 2:
+        return lines[0], branch_of(lines[1])
+    ref = ask(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
+    return None, branch_of(ref)
+
+
+def branch_of(ref: str) -> str | None:
+    """`main` of `refs/heads/main`; None for anything that is not a branch."""
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
+
+
+def is_shallow(repo: Repository) -> bool:
+    """True if history was cut off when this was cloned."""
+    try:
+        return (repo.common_dir / "shallow").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def version() -> tuple[int, ...]:
+    """Of git, as numbers: `(2, 39, 5)`. GitMissing if there is none."""
+    out = git("version", cwd=os.sep).decode("ascii", "replace")
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
+    return tuple(int(n) for n in found.groups() if n) if found else ()
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(str(n) for n in numbers) or "(unknown version)"
+
+
+def settings(repo: Repository) -> GitSettings:
+    """Read from git's configuration, includes and worktree configuration included. One git process."""
+    pattern = r"^(kl\..*|filter\..*|core\.hookspath|core\.filemode)$"
+    out = ask(repo, "config", "-z", "--show-scope", "--get-regexp", pattern, ok=(0, 1))
+    kl: dict[str, str] = {}
+    hooks_path, drivers, file_mode = None, set(), True
+    cells = out.decode("utf-8", "surrogateescape").split("\0")
+    for scope, pair in zip(cells[::2], cells[1::2], strict=False):
+        name, equals, value = pair.partition("\n")
+        if scope == "command":  # what we ourselves put in front of every call
+            continue
+        if name.startswith("kl."):
+            kl[name.removeprefix("kl.")] = value if equals else "true"
+        elif name == "core.hookspath":
+            hooks_path = value
+        elif name == "core.filemode":
+            file_mode = not equals or value.lower() not in ("false", "no", "off", "0", "")
+        elif scope in ("local", "worktree"):
+            drivers.add(name.removeprefix("filter.").rpartition(".")[0])
+    return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)
+
+
+_WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)|$)", re.I | re.M)
+
+
+def content_settings(repo: Repository) -> GitSettings:
+    """`settings` for whoever hashes content; no git process where the files plainly have nothing to say."""
+    for path in (repo.common_dir / "config", repo.git_dir / "config.worktree"):
+        try:
+            if _WORTH_ASKING.search(path.read_bytes()):
+                return settings(repo)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return settings(repo)
+    return GitSettings()
+
+
+def no_drivers(found: GitSettings) -> list[tuple[str, str]]:
+    """Configuration that switches the repository's own filter drivers off: an empty command is no command."""
+    off = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+    return [(f"filter.{name}.{key}", value) for name in found.drivers for key, value in off]
+
+
+def own_index(repo: Repository) -> bool:
+    """True if `GIT_INDEX_FILE` names an index of this repository: the one of a commit being made here.
+
+    One that a git hook of another repository left in the environment must not be looked at.
+    """
+    given = os.environ.get("GIT_INDEX_FILE")
+    return bool(given) and (repo.top / str(given)).parent.resolve() == repo.git_dir.resolve()
+
+
+def is_tracked(repo: Repository, path: Path | str) -> bool:
+    """True if git tracks this file, or something in this folder. A path from the top, or absolute."""
+    inside = os.path.relpath(repo.top / path, repo.top)
+    if inside == ".." or inside.startswith("../"):
+        return False
+    return bool(ask(repo, "--literal-pathspecs", "ls-files", "-z", "--", inside))

@@ -1,0 +1,168 @@
+"""How git is started: one safe way, whatever the repository's configuration and the environment say.
+
+A git hook runs with `GIT_DIR`, `GIT_INDEX_FILE` and more in its environment, and a test suite that it starts
+inherits them: git would then answer for, or write to, another repository than the one in `cwd`. So all `GIT_*`
+variables are taken out, except what only a person sets.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import Final
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.text import one_line
+
+PREFIX: Final = (
+    "--no-pager", "--no-optional-locks", "--no-replace-objects",
+    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
+    "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
+)  # fmt: skip
+"""Before every command: what each of these switches off starts a program, writes, or tells another story."""
+
+LOCAL_VARIABLES: Final = frozenset(
+    (
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_DIR",
+        "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
+        "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+    )
+)  # fmt: skip
+"""What git sets for its git hooks about *this* repository: to be taken out for any other program we start."""
+
+_KEPT: Final = frozenset(
+    (
+        "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH", "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+    )
+)  # fmt: skip
+_KEPT_BEGIN: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+
+
+class GitMissing(EnvironmentProblem):
+    """There is no git to run."""
+
+
+class GitFailed(EnvironmentProblem):
+    """git answered with an exit code that was not expected, or did not answer in time."""
+
+    def __init__(self, reason: str, *, returncode: int = -1, stderr: str = "", hint: str = "") -> None:
+        self.returncode, self.stderr = returncode, stderr
+        super().__init__(reason, hint=hint)
+
+
+def git(
+    *args: str,
+    cwd: str | Path,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    keep_index: bool = False,
+    timeout: float = 30.0,
+    ok: Sequence[int] = (0,),
+    config: Sequence[tuple[str, str]] = (),
+) -> bytes:
+    """What `git ARGS…` prints, run in `cwd` without a terminal, in English, and without network.
+
+    `keep_index` leaves `GIT_INDEX_FILE` as it is: only for a deliberate look at what is being committed.
+    `config` overrides settings for this one call. GitMissing; GitFailed for an exit code not in `ok`, or no
+    answer after `timeout` seconds.
+    """
+    command = [executable(), *PREFIX, *args]
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, env=environment(env, keep_index, config), capture_output=True,
+            timeout=timeout, check=False, input=stdin if stdin is not None else b"",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise GitFailed(f"git {verb(args)} gave no answer in {timeout:g} s.") from None
+    except (OSError, ValueError) as problem:
+        raise GitFailed(f"git {verb(args)} can't be run in {cwd}: {problem}.") from problem
+    if done.returncode not in ok:
+        raise failure(args, done.returncode, done.stderr)
+    return done.stdout
+
+
+@contextmanager
+def running(
+    *args: str, cwd: str | Path, stdin: bool = False, timeout: float = 300.0, keep_index: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A git that is read from (and, with `stdin`, written to) while it runs; gone when the block is left.
+
+    Its exit code is the caller's to look at. It is ended after `timeout` seconds. Raises as `git`.
+    """
+    try:
+        process = subprocess.Popen(
+            [executable(), *PREFIX, *args], cwd=cwd, env=environment(None, keep_index, ()),
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, ValueError) as problem:
+        raise GitFailed(f"git {verb(args)} can't be run in {cwd}: {problem}.") from problem
+    watch = Timer(timeout, process.kill)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield process
+    finally:
+        watch.cancel()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                _close(pipe)
+        if process.poll() is None:
+            process.terminate()
+        process.wait()
+
+
+def _close(pipe: object) -> None:
+    try:
+        pipe.close()  # type: ignore[attr-defined]
+    except BrokenPipeError:  # git ended before it had read everything: its exit code says more
+        return
+
+
+def executable() -> str:
+    """The path of git. Relative entries of PATH are left out: they could find one inside the repository."""
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        found = os.path.join(folder, "git")  # noqa: PTH118
+        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):  # noqa: PTH113, PTH117
+            return found
+    raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
+
+
+def environment(extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The environment for git: ours without what a surrounding git has set, plus `extra` and `config`."""
+    clean = {
+        name: value for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _KEPT or name.startswith(_KEPT_BEGIN)
+    }  # fmt: skip
+    if keep_index and "GIT_INDEX_FILE" in os.environ:
+        clean["GIT_INDEX_FILE"] = os.environ["GIT_INDEX_FILE"]
+    clean.update(LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none")
+    clean.update(extra or {})
+    if config:
+        given = clean.get("GIT_CONFIG_COUNT", "")
+        first = int(given) if given.isascii() and given.isdigit() else 0
+        for number, (key, value) in enumerate(config, first):
+            clean[f"GIT_CONFIG_KEY_{number}"], clean[f"GIT_CONFIG_VALUE_{number}"] = key, value
+        clean["GIT_CONFIG_COUNT"] = str(first + len(config))
+    return clean
+
+
+def failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
+    """The exception for an unexpected exit code, with git's own first line as the reason."""
+    said = stderr.decode("utf-8", "replace").strip()
+    hint = ""
+    if "dubious ownership" in said:
+        hint = "If you trust that folder: git config --global --add safe.directory <folder>"
+    first = one_line(said.partition("\n")[0], 300) or f"exit code {returncode}"
+    return GitFailed(f"git {verb(args)}: {first}", returncode=returncode, stderr=said, hint=hint)
+
+
+def verb(args: Sequence[str]) -> str:
+    """The name of the git command in its arguments."""
+    return next((arg for arg in args if not arg.startswith("-")), "")

@@ -1,0 +1,131 @@
+"""The tree that the work tree would become if it were committed as it is: what evidence is bound to.
+
+A dirty work tree gets the very id that the commit of the same content will have. Nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kl_hooks.git import disk, index
+from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, head
+from kl_hooks.git.treehash import TreeBuilder, object_id
+
+MOST_UNTRACKED: Final = 256 * 1024 * 1024
+"""Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The work tree's content at one moment."""
+
+    tree: str | None
+    """Id of the tracked files as they are on disk; None: unknown (a file can't be read)."""
+    tree_all: str | None
+    """The same with untracked, not ignored files; None: unknown, or not asked for."""
+    dirty: bool
+    """The tracked files on disk are not those of HEAD."""
+    changed: int
+    """How many tracked files differ from HEAD."""
+    exact: bool
+    """False: a filter driver of the repository was not run, so a commit may get another id."""
+    head: str | None = None
+    branch: str | None = None
+
+
+def snapshot(repo: Repository, untracked: bool = True) -> Trees:
+    """The trees of what is on disk now. Three git processes if it is clean, five if not.
+
+    GitFailed where the repository itself is broken; what can't be read makes an id None, no exception.
+    """
+    commit, base, branch = _head(repo)
+    known = content_settings(repo)
+    changes = disk.changed(repo, base, known)
+    others = disk.untracked(repo) if untracked else []
+    whole = untracked and _size(repo, others) <= MOST_UNTRACKED
+    unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != disk.GONE}
+    found = disk.contents(repo, unknown | (dict.fromkeys(others) if whole else {}), known)
+    tracked = _settled(changes, found)
+    extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
+    builder = TreeBuilder(repo.object_format, _entries(repo, base)) if tracked or any(extra.values()) else None
+    tree = None if found.unreadable & unknown.keys() else _root(builder, tracked, base)
+    tree_all = _root(builder, extra, base) if tree and whole and not found.unreadable else None
+    return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch)
+
+
+def staged_tree(repo: Repository) -> str | None:
+    """The tree that `git commit` would make of the index; None while there are conflicts. One git process."""
+    builder = TreeBuilder(repo.object_format)
+    for path, mode, blob, stage in index.rows(repo):
+        if stage != b"0":
+            return None
+        builder.put(path, mode, blob)
+    return builder.root()
+
+
+def tree_of(repo: Repository, rev: str) -> str | None:
+    """The tree id of a revision (a commit, a tag, a tree); None if there is no such thing."""
+    if rev.startswith("-"):
+        return None
+    out = ask(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128))
+    return out.decode().strip() or None
+
+
+def _head(repo: Repository) -> tuple[str | None, str, str | None]:
+    """(commit, tree, branch) of HEAD; the empty tree where there is no commit yet."""
+    out = ask(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
+    lines = out.decode("utf-8", "replace").splitlines()
+    if len(lines) == 3:
+        return lines[0], lines[1], branch_of(lines[2])
+    return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
+
+
+def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[bytes, tuple[bytes, str] | None]:
+    """What really differs, now that the contents are known; None: not there."""
+    settled: dict[bytes, tuple[bytes, str] | None] = {}
+    for path, change in changes.items():
+        if path in found.unreadable:
+            continue
+        if change.mode == disk.GONE:  # perhaps still on disk, but not tracked any more
+            now = None
+        elif change.mode and change.blob:
+            now = (change.mode, change.blob)
+        else:
+            now = found.files.get(path)
+        if now != change.before and (now or change.before[1].strip("0")):
+            settled[path] = now
+    return settled
+
+
+def _root(builder: TreeBuilder | None, files: Mapping[bytes, tuple[bytes, str] | None], base: str) -> str:
+    """The id with these files changed; `base` where there is nothing to change."""
+    if builder is None:
+        return base
+    for path, state in files.items():
+        if state is None:
+            builder.drop(path)
+    for path, state in files.items():  # after: a folder may stand where a file was
+        if state is not None:
+            builder.put(path, *state)
+    return builder.root()
+
+
+def _entries(repo: Repository, tree: str) -> Iterator[tuple[bytes, bytes, str]]:
+    for line in ask(repo, "ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
+        if line:
+            about, _, path = line.partition(b"\t")
+            mode, _, blob = about.split(b" ")
+            yield path, mode, blob.decode("ascii")
+
+
+def _size(repo: Repository, paths: list[bytes]) -> int:
+    top, total = os.fsencode(repo.top), 0
+    for path in paths:
+        try:
+            total += os.lstat(os.path.join(top, path)).st_size  # noqa: PTH118
+        except OSError:
+            continue
+    return total

@@ -1,0 +1,1 @@
+"""Links between any two Ids: kept per file, asked from either end."""

@@ -1,0 +1,81 @@
+"""From spool records to a receipt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kl_hooks.evidence.intake import receipt_of
+
+OPEN: dict[str, Any] = {
+    "t": "open", "schema": "kl.spool/1", "run": "ab" * 16, "source": "pytest", "observer": "pytest",
+    "producer": "local:a@b", "parent": None, "started": "2026-01-01T00:00:00.000000Z", "tree": "1" * 40,
+    "tree_all": "2" * 40, "head": "3" * 40, "branch": "main", "dirty": True, "environment": {"python": "3.12"},
+    "selection": {"args": ["-q"]},
+}  # fmt: skip
+RESULT = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 2}}
+
+
+def end(tests: int, evidence: int = 0) -> dict[str, Any]:
+    return {
+        "t": "end", "ended": "2026-01-01T00:00:09.000000Z", "tree_end": "1" * 40, "moved": False,
+        "selection": {"ran": tests}, "result": RESULT, "tests": tests, "evidence": evidence,
+    }  # fmt: skip
+
+
+def test_a_whole_run() -> None:
+    rows = [["t", "b.py::two", "passed", 7, None, None], ["t", "a.py::one", "passed", 5, None, "b.py::two"]]
+    receipt = receipt_of([OPEN, ["s", "b.py::two"], *rows, end(2)])
+    assert receipt is not None
+    assert [(e.subject, e.outcome, e.duration_us) for e in receipt.evidence] == [
+        ("test:a.py::one", "passed", 5),
+        ("test:b.py::two", "passed", 7),
+    ], "tests stand in the order of their ids, so that equal sets of tests are equal lists"
+    assert receipt.result == RESULT
+    assert receipt.selection == {"args": ["-q"], "ran": 2}
+    assert (receipt.tree, receipt.tree_all, receipt.dirty) == ("1" * 40, "2" * 40, True)
+
+
+def test_the_last_line_of_a_test_counts() -> None:
+    rows = [["t", "a.py::one", "failed", 5, {"message": "no"}, None], ["t", "a.py::one", "flaky", 6, None, None]]
+    receipt = receipt_of([OPEN, *rows, end(2)])
+    assert receipt is not None
+    assert [(e.outcome, e.duration_us) for e in receipt.evidence] == [("flaky", 6)]
+
+
+def test_a_killed_run_is_incomplete_and_names_the_test_that_was_running() -> None:
+    receipt = receipt_of([OPEN, ["s", "a.py::one"], ["t", "a.py::one", "passed", 5, None, "a.py::two"]])
+    assert receipt is not None
+    assert {e.subject: e.outcome for e in receipt.evidence} == {"test:a.py::one": "passed", "test:a.py::two": "error"}
+    assert receipt.result["complete"] is False
+    assert receipt.result["how"] == "killed"
+    assert receipt.result["verdict"] == "inconclusive"
+
+
+def test_a_run_whose_records_were_lost_is_no_success() -> None:
+    receipt = receipt_of([OPEN, ["t", "a.py::one", "passed", 5, None, None], end(2)])
+    assert receipt is not None
+    assert receipt.result["complete"] is False
+    assert receipt.result["verdict"] == "inconclusive"
+    assert "lost" in receipt.result["reasons"][-1]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [[], [end(0)], [{**OPEN, "schema": "kl.spool/9"}], [["t", "a", "passed", 1, None, None]], ["nonsense"]],
+    ids=["nothing", "no opening", "newer schema", "test first", "nonsense"],
+)
+def test_what_does_not_begin_with_an_opening_is_no_receipt(records: list[Any]) -> None:
+    assert receipt_of(records) is None
+
+
+def test_the_same_records_give_the_same_id() -> None:
+    records = [OPEN, ["t", "a.py::one", "passed", 5, None, None], end(1)]
+    first, again = receipt_of(records), receipt_of(list(records))
+    assert first is not None
+    assert again is not None
+    assert first.id == again.id
+    other = receipt_of([{**OPEN, "run": "cd" * 16}, *records[1:]])
+    assert other is not None
+    assert other.id != first.id

@@ -1,0 +1,46 @@
+"""Harmless text."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.model.text import head_and_tail, one_line, safe_text
+
+
+@given(st.text())
+def test_no_control_character_is_left_and_it_is_stable(text: str) -> None:
+    safe = safe_text(text)
+    assert not [c for c in safe if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"]
+    assert safe_text(safe) == safe
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("\x1b]52;c;aGk=\x07", "\\x1b]52;c;aGk=\\x07"),
+        ("over\rwritten", "over\\x0dwritten"),
+        ("a\u202eb\u200bc", "a\\u202eb\\u200bc"),
+        ("tag \U000e0041", "tag \\U000e0041"),
+        ("byte \udcff", "byte \\udcff"),
+        ("kept\n\täöü 漢字 🙂", "kept\n\täöü 漢字 🙂"),
+    ],
+)
+def test_examples(text: str, safe: str) -> None:
+    assert safe_text(text) == safe
+
+
+@given(st.text(), st.integers(2, 80))
+def test_one_line_is_one_line_of_that_length(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert "\n" not in line
+
+
+def test_head_and_tail_says_how_much_is_missing() -> None:
+    assert head_and_tail("a" * 10 + "b" * 10, 10) == "aaaaa\n[… 10 characters left out …]\nbbbbb"
+    assert head_and_tail("short", 10) == "short"

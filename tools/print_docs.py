@@ -1,0 +1,77 @@
+"""Prints the pages that are made from the program: docs/commands/*.md and docs/hookspecs.md. `make docs` runs it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kl_hooks import hookspecs
+from kl_hooks.cli.main import COMMANDS, kl
+
+DOCS = Path(__file__).parent.parent / "docs"
+WIDTH = 100
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Every printed page: its path and its text."""
+    root = click.Context(kl, info_name="kl", terminal_width=WIDTH, max_content_width=WIDTH)
+    yield DOCS / "commands" / "README.md", _index()
+    for name in COMMANDS:
+        command = kl.get_command(root, name)
+        assert command is not None, name
+        yield DOCS / "commands" / f"{name}.md", _page(command, name, root)
+    yield DOCS / "hookspecs.md", _hookspecs()
+
+
+def _index() -> str:
+    rows = "\n".join(f"| [`kl {name}`]({name}.md) | {line} |" for name, line in COMMANDS.items())
+    return f"# Commands\n\nPrinted from the program by `make docs`.\n\n| command | does |\n|---|---|\n{rows}\n"
+
+
+def _page(command: click.Command, name: str, parent: click.Context) -> str:
+    return f"# kl {name}\n\nPrinted from the program by `make docs`.\n\n" + "\n".join(_sections(command, name, parent))
+
+
+def _sections(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    yield f"```console\n$ {context.command_path} --help\n{text}\n```\n"
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None, child
+            yield f"## {context.command_path} {child}\n"
+            yield from _sections(found, child, context)
+
+
+def _hookspecs() -> str:
+    parts = [
+        "# Hookspecs\n",
+        "Printed from `kl_hooks/hookspecs.py` by `make docs`. A plugin is an installed package with an entry point in",
+        "group `kl`, named by your own configuration (`plugins:` in `~/.config/kl/config.yaml`), never by a repository.",
+        "`KL_TRACE=1` prints every call.\n",
+    ]
+    for name, function in vars(hookspecs).items():
+        if name.startswith("kl_"):
+            signature = str(inspect.signature(function)).replace("'", "")
+            parts.append(f"## {name}\n\n```python\ndef {name}{signature}\n```\n\n{inspect.getdoc(function)}\n")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Writes the pages, removes those of commands that are gone."""
+    printed = dict(pages())
+    (DOCS / "commands").mkdir(parents=True, exist_ok=True)
+    for old in set((DOCS / "commands").glob("*.md")) - set(printed):
+        old.unlink()
+    for path, text in printed.items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
