@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, recent
@@ -40,7 +40,7 @@ def _commits(db: Database, have: set[str]) -> Iterable[tuple[str, list[Document]
             yield f"commit:{sha}", [Document(f"commit:{sha}", COMMIT, "", 0, subject, words)]
 
 
-def _tests(newest: Entry, have: set[str]) -> Mapping[str, list[Document]]:
+def _tests(newest: Entry, have: set[str]) -> dict[str, list[Document]]:
     """The documents of the newest run, and nothing for the owners it takes the place of."""
     evidence = newest.receipt.evidence
     names = f"tests:{digest('tests', [e.subject for e in evidence])[:16]}"

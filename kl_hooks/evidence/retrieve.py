@@ -67,7 +67,11 @@ def _search(ws: Workspace, task: Task, limit: int, kinds: Sequence[str]) -> list
 def _commit(commit: Logged) -> Candidate:
     files = ", ".join(commit.files[:6]) + (f" and {len(commit.files) - 6} more" if len(commit.files) > 6 else "")
     body = one_line(commit.body, 300)
-    lines = [f"commit {commit.sha[:12]} on {commit.at[:10]}: {commit.subject}", body, f"touched {files}" if files else ""]
+    lines = [
+        f"commit {commit.sha[:12]} on {commit.at[:10]}: {commit.subject}",
+        body,
+        f"touched {files}" if files else "",
+    ]
     return Candidate(
         id=f"commit:{commit.sha}",
         kind="commit",
