@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kl_hooks.arch.edges import Edge, edges
 from kl_hooks.arch.paths import covers, owner
@@ -11,15 +11,15 @@ from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 
-Statements = Mapping[tuple[str, int], str]
-"""(path, line) → the import statement that begins there, on one line."""
+Statement = Callable[[Link], str]
+"""The import statement behind a link as it stands in the source, on one line; empty where it is not known."""
 
 
 def violations(
     manifest: Manifest,
     links: Iterable[Link],
     modules: Mapping[str, str],
-    statements: Statements | None = None,
+    statement: Statement | None = None,
     today: str = "",
 ) -> list[Violation]:
     """The imports that the manifest forbids, in the order of file and line.
@@ -37,7 +37,7 @@ def violations(
         if any(not expired(one, today) for one in matching):
             continue
         way = _expired_way(manifest, matching[0]) if matching else ways.out(edge)
-        found.append(_violation(manifest, edge, (statements or {}).get((edge.link.path, edge.link.line), ""), way))
+        found.append(_violation(manifest, edge, statement(edge.link) if statement else "", way))
     return found
 
 

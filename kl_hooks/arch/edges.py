@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kl_hooks.arch.paths import owner
+from kl_hooks.code.modules import plain_name
 from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
@@ -49,7 +50,8 @@ def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str])
         key = (link.path, link.line, link.target)
         if source and target and source.name != target.name and key not in seen:
             seen.add(key)
-            yield Edge(link, split(link.source)[1], split(link.target)[1], source, target)
+            importer, imported = (plain_name(split(end)[1]) for end in (link.source, link.target))
+            yield Edge(link, importer, imported, source, target)
 
 
 def _file_of(dotted: str, files: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kl_hooks.code.modules import plain_name
 from kl_hooks.model.text import safe_text
 
 ASIDE: Final = frozenset(
@@ -39,7 +40,7 @@ def packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = defaultdict(list)
     for path, dotted in sorted(modules.items()):
-        top = dotted.partition(".")[0]
+        top = plain_name(dotted).partition(".")[0]
         aside = top in ASIDE or path.split("/")[0] in ASIDE or top.startswith(("test_", "."))
         if dotted and not aside and safe_text(path) == path:
             found[top].append(path)

@@ -1,4 +1,4 @@
-"""From what files import to Links between modules: names resolved within the repository, the others kept as they are."""
+"""From what files import to Links between modules: resolved within the repository, others kept as they are."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 FORMAT: Final = 1
 """Of the entry itself; what a kind's compiled form looks like is numbered in the kind's name."""
 _MOST: Final = 8 * 1024 * 1024
+_MOST_ENTRIES: Final = 40
 
 Plain = Any
 """What JSON can hold."""
@@ -29,14 +30,14 @@ def compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[
     nothing is kept then. Trouble with the cache is never seen by the caller.
     """
     key = hashlib.sha256(text).hexdigest()
-    name = f"{kind}-{key}.json"
-    if cache_dir is not None:
-        found = _read(cache_dir / name, kind, key)
-        if found is not None:
-            return found
+    if cache_dir is None:
+        return compile()
+    place = cache_dir / "compiled" / f"{kind}-{key}.json"
+    found = _read(place, kind, key)
+    if found is not None:
+        return found
     plain = compile()
-    if cache_dir is not None:
-        _keep(cache_dir, name, {"format": FORMAT, "kind": kind, "sha256": key, "plain": plain})
+    _keep(place, {"format": FORMAT, "kind": kind, "sha256": key, "plain": plain})
     return plain
 
 
@@ -60,15 +61,20 @@ def _read(path: Path, kind: str, key: str) -> Plain | None:
     return entry.get("plain")
 
 
-def _keep(cache_dir: Path, name: str, entry: dict[str, Plain]) -> None:
-    """Writes an entry if there is a place for it: only inside a state directory that is there already."""
+def _keep(place: Path, entry: dict[str, Plain]) -> None:
+    """Writes an entry, in folders that are private; the oldest ones make room."""
     from kl_hooks.store.atomic import write_atomic
 
     try:
-        if not cache_dir.is_dir():
-            if not cache_dir.parent.is_dir():
-                return
-            cache_dir.mkdir(mode=0o700)
-        write_atomic(cache_dir / name, json.dumps(entry).encode(), mode=0o600)
+        _make_private(place.parent)
+        for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MOST_ENTRIES]:
+            old.unlink()
+        write_atomic(place, json.dumps(entry).encode(), mode=0o600)
     except (OSError, ValueError, TypeError):
         return  # slower next time, nothing else
+
+
+def _make_private(folder: Path) -> None:
+    if not folder.is_dir():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

@@ -45,6 +45,7 @@ def load_settings(root: Path, git: Mapping[str, str], environ: Mapping[str, str]
     Raises Problems with everything that is wrong in these files, UsageProblem for one that is no file.
     """
     problems: list[Problem] = []
+    cache_dir = cache_dir if (root / ".kl").is_dir() else None  # where kl is not used, it leaves nothing
     checkout = _file(root / CHECKOUT_FILE, CHECKOUT_FILE, cache_dir, problems, within=root)
     own = user_file(environ)
     user = _file(own, str(own), cache_dir, problems) if own else {}

@@ -150,7 +150,7 @@ def test_the_compiled_form_comes_back_whole(tmp_path: Path) -> None:
 )
 def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path, change: dict[str, object]) -> None:
     manifest = load_manifest(tmp_path / "cache", MANIFEST, GOOD.encode())
-    (entry,) = (tmp_path / "cache").iterdir()
+    (entry,) = (tmp_path / "cache" / "compiled").iterdir()
     held = json.loads(entry.read_text())
     held["plain"].update(change)
     entry.write_text(json.dumps(held))

@@ -25,7 +25,7 @@ class Compiler:
 
 
 def entry(cache: Path) -> Path:
-    (only,) = cache.iterdir()
+    (only,) = (cache / "compiled").iterdir()
     return only
 
 
@@ -47,10 +47,9 @@ def test_other_bytes_or_another_kind_are_another_entry(tmp_path: Path) -> None:
 def test_no_place_for_it_means_compiling(tmp_path: Path) -> None:
     make = Compiler()
     compiled(None, b"a", "k", make)
-    compiled(tmp_path / "not" / "there", b"a", "k", make)
     (tmp_path / "file").write_text("")
     compiled(tmp_path / "file", b"a", "k", make)
-    assert make.calls == 3 and [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert make.calls == 2 and [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize(
@@ -105,4 +104,13 @@ def test_what_compile_raises_is_passed_on_and_nothing_kept(tmp_path: Path) -> No
 
     with pytest.raises(Problems):
         compiled(tmp_path / "cache", b"text", "k", fail)
-    assert not (tmp_path / "cache").exists() or list((tmp_path / "cache").iterdir()) == []
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_oldest_entries_make_room(tmp_path: Path) -> None:
+    for number in range(60):
+        compiled(tmp_path / "cache", b"%d" % number, "k", Compiler())
+    assert len(list((tmp_path / "cache" / "compiled").iterdir())) == 41
+    newest = Compiler()
+    compiled(tmp_path / "cache", b"59", "k", newest)
+    assert newest.calls == 0

@@ -1,0 +1,142 @@
+"""Facts of files by their content: read once per blob, remembered in the graph database, usable without any store."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.code import remembered
+from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.scan import Facts, unread
+from kl_hooks.code.symbols import namespace_signature
+from kl_hooks.errors import KlError
+
+if TYPE_CHECKING:
+    from kl_hooks.git.files import Entry
+    from kl_hooks.hookspecs import Scanner
+    from kl_hooks.store.store import Store
+
+Read = Callable[[Sequence["Entry"]], Iterator[tuple["Entry", bytes]]]
+"""Gives the contents of entries, in any order; what can't be had is left out."""
+UNNAMED: Final = "_"
+"""The module that every content is scanned as: facts are remembered by content, and named afterwards."""
+
+
+def facts_of(
+    store: Store | None, entries: Sequence[Entry], read: Read, scanners: Sequence[Scanner], *,
+    symbols: bool = True, warn: Callable[[str], None] | None = None,
+) -> dict[str, Facts]:  # fmt: skip
+    """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by `modules_of`.
+
+    Only contents never seen before are parsed; what was parsed is remembered in the graph database. Without a store,
+    or with one that can't be used (locked, newer, damaged, read-only), everything still is answered, parsed in memory;
+    `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
+    """
+    known: remembered.Known = {}
+    trouble: list[str] = []
+    wanted = keys(entries, scanners)
+    try:
+        known = remembered.look_up(store, set(wanted.values()), symbols) if store else {}
+    except KlError as problem:
+        trouble.append(str(problem))
+    fresh = scan_missing(entries, wanted, known, read, scanners)
+    if store and fresh and not trouble:
+        try:
+            remembered.keep(store, fresh)
+        except KlError as problem:
+            trouble.append(str(problem))
+    if trouble and warn:
+        warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
+    return named({path: {**known, **fresh}.get(key) or lost() for path, key in wanted.items()})
+
+
+def modules_of(facts: Mapping[str, Facts]) -> dict[str, str]:
+    """Path → module of these files, decided by their paths and by what they import."""
+    return module_names(list(facts), imported_names(facts))
+
+
+def named(facts: Mapping[str, Facts]) -> dict[str, Facts]:
+    """The facts of contents as those of files: every Id under its module's name."""
+    modules = modules_of(facts)
+    return {path: under(one, modules.get(path, path)) for path, one in facts.items()}
+
+
+def under(facts: Facts, module: str) -> Facts:
+    """The facts of a content as those of the module called `module`."""
+    symbols = []
+    for identifier, line, end_line, signature, doc, content_hash in facts["symbols"]:
+        prefix, _, name = identifier.partition(":")
+        shown = namespace_signature(module) if prefix == "namespace" else signature
+        identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
+        symbols.append([identifier, line, end_line, shown, doc, content_hash])
+    return {**facts, "symbols": symbols}
+
+
+def keys(entries: Iterable[Entry], scanners: Sequence[Scanner]) -> dict[str, remembered.Key]:
+    """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a suffix wins."""
+    found: dict[str, remembered.Key] = {}
+    for entry in entries:
+        scanner = _scanner(entry.path, scanners)
+        if scanner is not None:
+            found[entry.path] = (entry.blob, scanner.version)
+    return found
+
+
+def scan_missing(
+    entries: Sequence[Entry], wanted: Mapping[str, remembered.Key], known: Mapping[remembered.Key, Facts],
+    read: Read, scanners: Sequence[Scanner],
+) -> dict[remembered.Key, Facts]:  # fmt: skip
+    """Scans the contents that are not known, each once. What can't be read is left out, so that it is tried again."""
+    missing = {wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known}
+    made: dict[remembered.Key, Facts] = {}
+    if not missing:
+        return made
+    by_version = {scanner.version: scanner for scanner in scanners}
+    with _no_garbage_collection():
+        for entry, content in read(list(missing.values())):
+            key = wanted[entry.path]
+            made[key] = _redacted(by_version[key[1]].scan(content, entry.path, UNNAMED))
+    return made
+
+
+def lost() -> Facts:
+    """The facts of a file whose content could not be had."""
+    return unread("0:0: its content could not be read (too large, or changed meanwhile)")
+
+
+def _scanner(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
+    return next((s for s in scanners if path.endswith(s.suffixes)), None)
+
+
+def _redacted(facts: Facts) -> Facts:
+    """The same facts, the texts that came from people without secrets: before they are written anywhere."""
+    from kl_hooks.store.redact import redact
+
+    texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [row[5] for row in facts["imports"]]
+    whole = "\n".join(texts)
+    if redact(whole) == whole:  # one look at all of them: nearly every file ends here
+        return facts
+    for row in facts["symbols"]:
+        row[3], row[4] = redact(row[3]), redact(row[4])
+    for row in facts["imports"]:
+        row[5] = redact(row[5])
+    return facts
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Syntax trees have no circles worth looking for; looking costs a tenth of the time and more."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def scanners_of(plugins: Any) -> list[Scanner]:
+    """All scanners that a plugin manager knows, the ones to be asked first first."""
+    return [scanner for some in plugins.hook.kl_scanners() for scanner in some]

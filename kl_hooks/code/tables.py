@@ -1,0 +1,37 @@
+"""The tables of code, in the database `graph`: derived, so that they may be thrown away and built again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CODE: Final = """
+CREATE TABLE facts (
+    -- What a scanner read in a content, whichever file and module it was: once read, never again.
+    blob TEXT NOT NULL,          -- git's id of the content
+    scanner TEXT NOT NULL,       -- the scanner's version
+    error TEXT NOT NULL,         -- "line:column: reason", or empty
+    imports TEXT NOT NULL,       -- JSON, see code/scan.py
+    symbols TEXT NOT NULL,       -- JSON [symbols, words], Ids for a module called "_"
+    PRIMARY KEY (blob, scanner)
+);
+CREATE TABLE files (
+    -- The files of the work tree as the graph knows them.
+    path TEXT PRIMARY KEY,
+    blob TEXT NOT NULL,
+    scanner TEXT NOT NULL,
+    module TEXT NOT NULL,        -- the name its symbols stand under
+    error TEXT NOT NULL          -- why it has no symbols, or empty
+);
+CREATE TABLE symbols (
+    -- What these files define; a file that could not be read defines nothing.
+    id TEXT NOT NULL,
+    path TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    doc TEXT NOT NULL,           -- first line of the docstring
+    content_hash TEXT NOT NULL
+);
+CREATE INDEX symbols_id ON symbols (id);
+CREATE INDEX symbols_path ON symbols (path);
+"""

@@ -1,0 +1,160 @@
+"""Documents by their words: replaced by owner, found by BM25, names counting more than what is said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from kl_hooks.index import plain
+from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
+from kl_hooks.index.words import parts_only, query_words, split, split_all
+from kl_hooks.model.ids import split as split_id
+
+_RAREST: Final = 16
+"""Words that are really asked: a common word costs the most and says the least."""
+_TEXT: Final = "name, parts, title, place, body"
+
+
+class Rows(Protocol):
+    """What the index needs of a database; the store's Database is one."""
+
+    @property
+    def dialect(self) -> str: ...
+    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+    def execute(self, sql: str, params: Any = ()) -> Any: ...
+    def many(self, sql: str, rows: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Something that can be found by words. Its text is already redacted."""
+
+    id: str
+    kind: str
+    path: str
+    line: int
+    title: str
+    """Shown with the hit: a symbol's signature."""
+    body: str = ""
+    """More words, not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that was found."""
+
+    id: str
+    kind: str
+    path: str
+    line: int
+    title: str
+    rank: int
+    """How well it fits, millionths; more is better, comparable within one search only."""
+
+
+def replace(db: Rows, owner: str, documents: Iterable[Document]) -> int:
+    """Makes `documents` the documents of `owner`; returns their number. Call it inside a transaction."""
+    return replace_many(db, {owner: list(documents)})
+
+
+def remove(db: Rows, owner: str) -> None:
+    """Takes out the documents of `owner`. Call it inside a transaction."""
+    replace_many(db, {owner: ()})
+
+
+def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
+    """The owners that have documents of these kinds."""
+    only, params = plain.only_kinds(kinds)
+    return {row[0] for row in db.rows(f"SELECT DISTINCT d.owner FROM documents d WHERE 1 = 1{only}", params)}
+
+
+def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
+    """Owner → its documents from now on (none: it is taken out); returns how many there are in the batch.
+
+    Call it inside a transaction.
+    """
+    full_text = _writable_text(db)
+    owners = [(owner,) for owner in batch]
+    first = int(db.rows("SELECT COALESCE(MAX(seq), 0) + 1 FROM documents")[0][0])
+    if first > 1:
+        if full_text:
+            # The full text keeps no copy of what it indexed: it must be told again what goes.
+            old = f"SELECT 'delete', seq, {_TEXT} FROM documents WHERE owner = ?"
+            db.many(f"INSERT INTO documents_text (documents_text, rowid, {_TEXT}) {old}", owners)
+        db.many("DELETE FROM documents WHERE owner = ?", owners)
+    made = ((owner, document) for owner, documents in batch.items() for document in documents)
+    rows = [(seq, owner, *_row(document)) for seq, (owner, document) in enumerate(made, first)]
+    if not rows:
+        return 0
+    db.many(f"INSERT INTO documents (seq, owner, id, kind, path, line, {_TEXT}) VALUES ({', '.join('?' * 11)})", rows)
+    if full_text:
+        texts = [(row[0], *row[6:]) for row in rows]
+        db.many(f"INSERT INTO documents_text (rowid, {_TEXT}) VALUES (?, ?, ?, ?, ?, ?)", texts)
+    return len(rows)
+
+
+def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
+    """At most `limit` documents in which any of the words stands (as given, or as a part of an identifier).
+
+    Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid query:
+    signs are ignored; a query without a word finds nothing.
+    """
+    wanted = query_words(words)
+    if not wanted or limit < 1:
+        return []
+    if _state(db) != "ready" or not _has_fts5(db):
+        return [Hit(*row) for row in plain.search(db, wanted, limit, kinds)]
+    asked = " OR ".join(f'"{word}"' for word in _rarest(db, wanted))
+    only, params = plain.only_kinds(kinds)
+    weights = ", ".join(str(weight) for weight in WEIGHTS)
+    rows = db.rows(
+        "SELECT d.id, d.kind, d.path, d.line, d.title,"
+        f" CAST(ROUND(-1000000 * bm25(documents_text, {weights})) AS INTEGER) AS fit"
+        f" FROM documents_text JOIN documents d ON d.seq = documents_text.rowid"
+        f" WHERE documents_text MATCH ?{only} ORDER BY fit DESC, d.id, d.path, d.line LIMIT ?",
+        (asked, *params, limit),
+    )
+    return [Hit(*row) for row in rows]
+
+
+def _row(document: Document) -> tuple[Any, ...]:
+    whole = split_id(document.id)[1]
+    name = whole.rpartition(".")[2]
+    place = parts_only(f"{whole} {document.path.removesuffix('.py')}")
+    texts = (name, " ".join(split(name)), document.title, place, split_all(f"{document.title} {document.body}"))
+    return (document.id, document.kind, document.path, document.line, *texts)
+
+
+def _rarest(db: Rows, words: Sequence[str]) -> list[str]:
+    """The words in the order given, without the commonest if there are many."""
+    if len(words) <= _RAREST:
+        return list(words)
+    marks = ", ".join("?" * len(words))
+    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks})", tuple(words)))
+    kept = set(sorted(words, key=lambda word: (seen.get(word, 0) == 0, seen.get(word, 0), word))[:_RAREST])
+    return [word for word in words if word in kept]
+
+
+def _state(db: Rows) -> str:
+    return str(db.rows("SELECT full_text FROM index_state")[0][0])
+
+
+def _has_fts5(db: Rows) -> bool:
+    return db.dialect == "sqlite" and bool(db.rows("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"))
+
+
+def _writable_text(db: Rows) -> bool:
+    """True where the full text is there and can be kept up; makes it on first need, and again after it went stale."""
+    state = _state(db)
+    if not _has_fts5(db):
+        if state == "ready":
+            db.execute("UPDATE index_state SET full_text = 'stale'")
+        return False
+    if state == "none":
+        for statement in FULL_TEXT:
+            db.execute(statement)
+    if state != "ready":
+        db.execute("INSERT INTO documents_text (documents_text) VALUES ('rebuild')")
+        db.execute("UPDATE index_state SET full_text = 'ready'")
+    return True

@@ -1,0 +1,46 @@
+"""Identifiers as people say them: `parseArgs`, `parse_args` and "parse args" have the same parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+MOST: Final = 32
+"""Words of a query that are looked at."""
+_WORD: Final = re.compile(r"\w+")
+_SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def split(identifier: str) -> list[str]:
+    """`HTTPServer_error2` → `["http", "server", "error2"]`: at `_` and where small and capital letters meet."""
+    pieces = _SEAM.sub("_", identifier).lower().split("_")
+    return [piece for piece in pieces if piece]
+
+
+def split_all(text: str) -> str:
+    """The words of a text, each followed by its parts where it has several; separated by spaces, in their order."""
+    return " ".join(_with_parts(_WORD.findall(text)))
+
+
+def parts_only(text: str) -> str:
+    """The parts of every word of a text, separated by spaces."""
+    return " ".join(part for word in _WORD.findall(text) for part in split(word))
+
+
+def _with_parts(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        yield word
+        pieces = split(word)
+        if len(pieces) > 1:
+            yield from pieces
+
+
+def query_words(words: Iterable[str]) -> list[str]:
+    """What to look for: the words and their parts in lower case, each once, at most `MOST`.
+
+    Every word given is taken before any part. Signs are left out, so nothing in a query can mean anything to FTS5.
+    """
+    given = [word for text in words for word in _WORD.findall(text)]
+    wanted = [word.lower() for word in given] + [part for word in given for part in split(word)]
+    return list(dict.fromkeys(word for word in wanted if word.strip("_")))[:MOST]
