@@ -22,11 +22,8 @@ def look(root: Path, environ: Mapping[str, str], ours: str) -> Iterator[tuple[st
     else:
         yield from _loaded_by(Path(command), ours)
     if environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        yield (
-            "remark",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set: pytest loads no plugin by itself.",
-            "pytest -p pytest_kl.plugin, or unset it",
-        )
+        says = "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set: pytest loads no plugin by itself."
+        yield "remark", says, "pytest -p pytest_kl.plugin, or unset it"
     if "no:kl" in environ.get("PYTEST_ADDOPTS", "") or "--no-kl" in environ.get("PYTEST_ADDOPTS", ""):
         yield "wrong", "PYTEST_ADDOPTS switches the plugin off.", "take `no:kl` or `--no-kl` out of PYTEST_ADDOPTS"
     for name in CONFIGS:
@@ -46,7 +43,7 @@ def _loaded_by(command: Path, ours: str) -> Iterator[tuple[str, str, str]]:
         yield "wrong", f"{command} runs on {interpreter}, which can't be started ({problem}).", "reinstall pytest"
         return
     if asked.returncode == 0:
-        yield "ok", f"{command} loads the plugin"
+        yield "ok", f"{command} loads the plugin", ""
     else:
         says = f"{command} runs on {interpreter}, where kl-hooks is not installed: its runs leave no evidence."
         yield "wrong", says, f"{interpreter} -m pip install kl-hooks"

@@ -17,7 +17,7 @@ from kl_hooks.evidence.intake import SPOOL_SCHEMA
 from kl_hooks.evidence.place import Place
 from kl_hooks.evidence.who import agent, ci, producer
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.store.spool import SpoolWriter
+from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import prepare, spool_places
 from kl_hooks.workspace.open import Workspace
 
@@ -62,18 +62,13 @@ def opening(
 
 
 def open_spool(ws: Workspace, run: str) -> SpoolWriter:
-    """A new spool file in the first place that can be written. Raises OSError or EnvironmentProblem for none."""
-    trouble: OSError | KlError | None = None
+    """A new spool file in the first place that can be written. Raises OSError for none."""
+    places = spool_places(ws.state, ws.root, ws.environ)
     try:
         prepare(ws.state)
-    except (OSError, KlError) as problem:
-        trouble = problem
-    for directory, _ in spool_places(ws.state, ws.root, ws.environ):
-        try:
-            return SpoolWriter.create(directory, run)
-        except OSError as problem:
-            trouble = trouble or problem
-    raise trouble or OSError("there is no place for the spool")
+    except (OSError, KlError):
+        places = places[1:]
+    return first_writable(places, run)[0]
 
 
 def record(

@@ -19,7 +19,7 @@ from kl_hooks.evidence.ledger import append, head
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store import high_water
-from kl_hooks.store.spool import pending, read
+from kl_hooks.store.spool_read import pending, read
 from kl_hooks.store.state import spool_places
 from kl_hooks.workspace.open import Workspace
 

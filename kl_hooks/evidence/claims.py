@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from kl_hooks.clock import iso
@@ -11,6 +11,7 @@ from kl_hooks.evidence.ledger import Entry, by_run
 from kl_hooks.evidence.weight import observation, speaks
 from kl_hooks.model.claim import Claim, Support
 from kl_hooks.model.ids import split
+from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.tier import Observation
 from kl_hooks.store.database import Database
 from kl_hooks.store.redact import redact
@@ -24,27 +25,28 @@ SENTENCES: Final = {
 
 
 def mechanical(
-    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry], about: str | None = None
+    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry], about: Collection[str] | None = None
 ) -> list[Claim]:
     """The claims that these receipts (newest first) make, in the order of their subjects.
 
     For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
-    that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to one
-    subject. `parents` maps a run to the receipt of the command that started it.
+    that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to
+    these subjects. `parents` maps a run to the receipt of the command that started it.
     """
     seen: dict[str, list[tuple[Entry, Support, str]]] = {}
     for entry in entries:
         for evidence in entry.receipt.evidence:
-            if evidence.kind in SENTENCES and (about is None or evidence.subject == about):
-                support = _support(entry, observation(entry.receipt, evidence, entry.origin), evidence.outcome)
-                support = Support(*support, speaks(evidence))
-                seen.setdefault(evidence.subject, []).append((entry, support, SENTENCES[evidence.kind]))
+            if evidence.kind in SENTENCES and (about is None or evidence.subject in about):
+                seen.setdefault(evidence.subject, []).append(
+                    (entry, _support(entry, evidence), SENTENCES[evidence.kind])
+                )
     made = (_claim(subject, found, trees, parents) for subject, found in sorted(seen.items()))
     return [claim for claim in made if claim]
 
 
-def _support(entry: Entry, seen: Observation, outcome: str) -> tuple[Observation, str, str, str | None, str]:
-    return seen, entry.id, outcome, entry.receipt.tree, entry.receipt.ended
+def _support(entry: Entry, evidence: Evidence) -> Support:
+    seen = observation(entry.receipt, evidence, entry.origin)
+    return Support(seen, entry.id, evidence.outcome, entry.receipt.tree, entry.receipt.ended, speaks(evidence))
 
 
 def _claim(
@@ -74,8 +76,7 @@ def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support
     if parent and entry.receipt.result.get("verdict") == "passed":
         for evidence in parent.receipt.evidence:
             if evidence.kind == "ExitCode" and speaks(evidence) == "for":
-                seen = observation(parent.receipt, evidence, parent.origin)
-                yield Support(*_support(parent, seen, evidence.outcome), "for")
+                yield _support(parent, evidence)
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:

@@ -145,5 +145,5 @@ def test_names(db: Database, test_list: int) -> list[str]:
     row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
     ids = unpack_ids(row[0]) if row else []
     low, high = min(ids, default=0), max(ids, default=0)
-    names = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
+    names: dict[int, str] = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
     return [names[key] for key in ids]

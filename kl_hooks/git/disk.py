@@ -58,9 +58,7 @@ class Content:
     """False if a filter driver that was not run might have made other blobs of them."""
 
 
-def changed(
-    repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()
-) -> dict[bytes, Change]:
+def changed(repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()) -> dict[bytes, Change]:
     """What differs on disk from tree `base` (None: from the index), or was only touched. One git process."""
     command = ("diff-files", *_DIFF) if base is None else ("diff-index", *_DIFF, base)
     out = ask(repo, *command, "--", *paths, config=no_drivers(known))

@@ -75,9 +75,7 @@ def worktree(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
     return [_entry(path, blob, mode) for path, (mode, blob) in sorted(files.items()) if mode in _FILES]
 
 
-def read(
-    repo: Repository, entries: Sequence[Entry], source: str = "worktree"
-) -> Iterator[tuple[Entry, bytes]]:
+def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -> Iterator[tuple[Entry, bytes]]:
     """The contents of files, in no promised order; one git process for all.
 
     `objects`: from git only. `worktree`: what git does not have is read from disk, and given if it still is

@@ -10,9 +10,7 @@ from kl_hooks.git.run import running
 
 LARGEST: Final = 32 * 1024 * 1024
 """Bytes of the largest content that is given; a larger file is no source that anybody reads."""
-_AT_ONCE: Final = (
-    500  # ids per turn: they fit into a pipe, so that we never wait for git while git waits for us
-)
+_AT_ONCE: Final = 500  # ids per turn: they fit into a pipe, so that we never wait for git while git waits for us
 
 
 def blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:

@@ -111,9 +111,7 @@ def _bare(start: Path) -> EnvironmentProblem:
 
 def head(repo: Repository) -> tuple[str | None, str | None]:
     """(commit, branch) of HEAD. No commit yet: (None, branch); detached: (commit, None)."""
-    out = ask(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128)).decode(
-        "utf-8", "replace"
-    )
+    out = ask(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128)).decode("utf-8", "replace")
     lines = out.splitlines()
     if len(lines) == 2:
         return lines[0], branch_of(lines[1])
@@ -167,7 +165,7 @@ def settings(repo: Repository) -> GitSettings:
     return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)
 
 
-_WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=\s*(?!true)|$)", re.I | re.M)
+_WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)|$)", re.I | re.M)
 
 
 def content_settings(repo: Repository) -> GitSettings:

@@ -25,6 +25,16 @@ PREFIX: Final = (
 )  # fmt: skip
 """Before every command: what each of these switches off starts a program, writes, or tells another story."""
 
+LOCAL_VARIABLES: Final = frozenset(
+    (
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_DIR",
+        "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
+        "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+    )
+)  # fmt: skip
+"""What git sets for its git hooks about *this* repository: to be taken out for any other program we start."""
+
 _KEPT: Final = frozenset(
     (
         "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH", "GIT_CONFIG_COUNT",
@@ -32,17 +42,6 @@ _KEPT: Final = frozenset(
     )
 )  # fmt: skip
 _KEPT_BEGIN: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
-
-LOCAL_VARIABLES: Final = frozenset(
-    (
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS",
-        "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX",
-        "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    )
-)  # fmt: skip
-"""What `git rev-parse --local-env-vars` names: a program started from a git hook must not inherit these, or a test
-suite's `git init` elsewhere rewrites the repository that the hook runs in."""
 
 
 class GitMissing(EnvironmentProblem):
@@ -135,9 +134,7 @@ def executable() -> str:
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
-def environment(
-    extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]
-) -> dict[str, str]:
+def environment(extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The environment for git: ours without what a surrounding git has set, plus `extra` and `config`."""
     clean = {
         name: value for name, value in os.environ.items()

@@ -15,9 +15,7 @@ FOLDER: Final = b"40000"
 
 def object_id(algorithm: str, kind: bytes, content: bytes) -> str:
     """The id of an object: `object_id("sha1", b"blob", b"")` is git's id of an empty file."""
-    return hashlib.new(
-        algorithm, b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False
-    ).hexdigest()
+    return hashlib.new(algorithm, b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
 
 
 class TreeBuilder:

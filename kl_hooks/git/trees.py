@@ -50,9 +50,7 @@ def snapshot(repo: Repository, untracked: bool = True) -> Trees:
     found = disk.contents(repo, unknown | (dict.fromkeys(others) if whole else {}), known)
     tracked = _settled(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
-    builder = (
-        TreeBuilder(repo.object_format, _entries(repo, base)) if tracked or any(extra.values()) else None
-    )
+    builder = TreeBuilder(repo.object_format, _entries(repo, base)) if tracked or any(extra.values()) else None
     tree = None if found.unreadable & unknown.keys() else _root(builder, tracked, base)
     tree_all = _root(builder, extra, base) if tree and whole and not found.unreadable else None
     return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch)
@@ -85,15 +83,18 @@ def _head(repo: Repository) -> tuple[str | None, str, str | None]:
     return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
 
 
-def _settled(
-    changes: Mapping[bytes, disk.Change], found: disk.Content
-) -> dict[bytes, tuple[bytes, str] | None]:
+def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[bytes, tuple[bytes, str] | None]:
     """What really differs, now that the contents are known; None: not there."""
     settled: dict[bytes, tuple[bytes, str] | None] = {}
     for path, change in changes.items():
         if path in found.unreadable:
             continue
-        now = (change.mode, change.blob) if change.mode and change.blob else found.files.get(path)
+        if change.mode == disk.GONE:  # perhaps still on disk, but not tracked any more
+            now = None
+        elif change.mode and change.blob:
+            now = (change.mode, change.blob)
+        else:
+            now = found.files.get(path)
         if now != change.before and (now or change.before[1].strip("0")):
             settled[path] = now
     return settled

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.capture import PARENT, new_run, record
@@ -54,7 +54,7 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
     shown = redact(shlex.join(argv))
     detail = {"exit": code} | ({"tail": redact(tail.decode("utf-8", "replace"))} if code and tail else {})
     fact = Evidence("ExitCode", make("command", shown), outcome, max(0, ended - started), None, detail)
-    result = {
+    result: dict[str, Any] = {
         "exit": code, "complete": True, "how": "finished" if code < 128 else "signal",
         "verdict": outcome, "reasons": [], "counts": {outcome: 1},
     }  # fmt: skip

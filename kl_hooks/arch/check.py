@@ -1,0 +1,111 @@
+"""Judges imports by a manifest. Pure: the same manifest, links and day give the same violations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kl_hooks.arch.edges import Edge, edges
+from kl_hooks.arch.paths import covers, owner
+from kl_hooks.arch.wayout import Ways
+from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import Link
+
+Statement = Callable[[Link], str]
+"""The import statement behind a link as it stands in the source, on one line; empty where it is not known."""
+
+
+def violations(
+    manifest: Manifest,
+    links: Iterable[Link],
+    modules: Mapping[str, str],
+    statement: Statement | None = None,
+    today: str = "",
+) -> list[Violation]:
+    """The imports that the manifest forbids, in the order of file and line.
+
+    `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
+    is). An exception holds through its last day; an import under an expired one counts and its way out says so.
+    """
+    crossing = list(edges(manifest, links, modules))
+    ways = Ways(manifest, crossing)
+    found = []
+    for edge in crossing:
+        if edge.allowed:
+            continue
+        matching = [one for one in manifest.exceptions if excuses(one, edge)]
+        if any(not expired(one, today) for one in matching):
+            continue
+        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge)
+        found.append(_violation(manifest, edge, statement(edge.link) if statement else "", way))
+    return found
+
+
+def excuses(allowance: Allowance, edge: Edge) -> bool:
+    """True where an exception names this import, by its exact modules or by their layers."""
+    return allowance.source in (edge.importer, edge.source.name) and allowance.target in (
+        edge.imported,
+        edge.target.name,
+    )
+
+
+def expired(allowance: Allowance, today: str) -> bool:
+    """True after the last day of an exception."""
+    return bool(allowance.until and today) and allowance.until < today
+
+
+def _expired_way(manifest: Manifest, allowance: Allowance) -> str:
+    place = f"{manifest.path}:{allowance.line}"
+    return f"the exception at {place} ended on {allowance.until}; mend the import, or decide to renew it"
+
+
+def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Violation:
+    return Violation(
+        path=edge.link.path,
+        line=edge.link.line,
+        importer=edge.importer,
+        imported=edge.imported,
+        source_layer=edge.source.name,
+        target_layer=edge.target.name,
+        statement=statement or f"import {edge.imported}",
+        method=edge.link.method,
+        rule=f"{manifest.path}:{edge.source.line}",
+        decision=edge.source.decision,
+        way_out=way,
+        allowed=edge.source.may_depend_on,
+    )
+
+
+def unowned(manifest: Manifest, modules: Mapping[str, str]) -> list[Problem]:
+    """For `exhaustive`: the files that belong to no layer."""
+    layer_of = owner(manifest.layers)
+    hint = f'Add its folder to a layer in {manifest.path}, or set "exhaustive" to false.'
+    return [
+        Problem(path, 1, 1, "belongs to no layer, and the manifest is exhaustive.", hint)
+        for path in sorted(modules)
+        if layer_of(path) is None
+    ]
+
+
+def warnings(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], today: str = "") -> list[Problem]:
+    """What in the manifest has no effect: layers without files, exceptions that no import needs."""
+    found = []
+    for layer in manifest.layers:
+        if not any(covers(path, file) for path in layer.paths for file in modules):
+            said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
+            found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
+    crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
+    for one in manifest.exceptions:
+        if not any(excuses(one, edge) for edge in crossing):
+            said = f"the exception from {one.source} to {one.target} fits no import."
+            found.append(Problem(manifest.path, one.line, 1, said, "Take it out."))
+    return found
+
+
+def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
+    """The folder of the repository that is spelled most like the layer's first path."""
+    import difflib
+
+    folders = {path.rpartition("/")[0] + "/" for path in modules if "/" in path}
+    close = difflib.get_close_matches(layer.paths[0], sorted(folders), n=1, cutoff=0.6)
+    return f"Closest: {close[0]}." if close else ""

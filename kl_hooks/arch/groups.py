@@ -1,0 +1,108 @@
+"""Groups the modules of a repository into what a person would call its parts: sub-packages, or loose modules. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kl_hooks.code.modules import plain_name
+from kl_hooks.model.text import safe_text
+
+ASIDE: Final = frozenset(
+    ("tests", "test", "testing", "doc", "docs", "example", "examples", "bench", "benchmark", "benchmarks", "script",
+     "scripts", "tools", "tasks", "noxfile", "setup", "conftest", "build", "dist", "venv", "env", "site", "stubs",
+     "node_modules", "typings")
+)  # fmt: skip
+"""Top-level names that are not the product."""
+_MANY_PACKAGES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of a package."""
+
+    name: str
+    """Of its folder or module; unique among the groups."""
+    paths: tuple[str, ...]
+    """The folder (ending in `/`) or the files."""
+    package: str
+    """Top-level package it belongs to."""
+    root: bool = False
+    """The `__init__.py` of a package that has other parts."""
+
+
+def packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
+    """Top-level package → its files, what is not the product left out; single modules where there is no package.
+
+    `modules`: path → dotted name.
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, dotted in sorted(modules.items()):
+        top = plain_name(dotted).partition(".")[0]
+        aside = top in ASIDE or path.split("/")[0] in ASIDE or top.startswith(("test_", "."))
+        if dotted and not aside and safe_text(path) == path:
+            found[top].append(path)
+    real = {top: files for top, files in found.items() if len(files) > 1 or files[0].endswith("/__init__.py")}
+    return real or dict(found)
+
+
+def groups(modules: Mapping[str, str]) -> list[Group]:
+    """The parts, in the order of their paths; no two have a path in common."""
+    tops = packages(modules)
+    made: list[Group] = []
+    taken: set[str] = {""}
+    for top, files in tops.items():
+        whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
+        parts = {_folder(files) or files[0]: files} if whole else _split(files)
+        for path, members in parts.items():
+            # a namespace package may share its folder with another: then the files themselves stand for the part
+            paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
+            taken.update(paths)
+            root = path.endswith("/__init__.py") and len(parts) > 1
+            made.append(Group(_name(path, top), paths, top, root))
+    return _unique(sorted(made, key=lambda group: group.paths))
+
+
+def _split(files: list[str]) -> dict[str, list[str]]:
+    """Path of a part → its files: one part per folder or module right under the folder that all files share."""
+    base = _folder(files)
+    parts: dict[str, list[str]] = defaultdict(list)
+    for path in files:
+        first, slash, _ = path.removeprefix(base).partition("/")
+        parts[base + first + slash].append(path)
+    return dict(parts)
+
+
+def _folder(files: list[str]) -> str:
+    """The deepest folder (with its `/`) that holds all files; empty for the top of the repository."""
+    shared = files[0].split("/")[:-1]
+    for path in files[1:]:
+        folders = path.split("/")[:-1]
+        same = [a == b for a, b in zip(shared, folders, strict=False)]
+        shared = shared[: same.index(False) if False in same else len(same)]
+    return "".join(part + "/" for part in shared)
+
+
+def _name(path: str, top: str) -> str:
+    last = path.rstrip("/").rpartition("/")[2]
+    return top if last == "__init__.py" or not last else last.rpartition(".")[0] or last
+
+
+def _unique(made: list[Group]) -> list[Group]:
+    """Names that two parts share get their package in front, and a number where that is not enough."""
+    counts: dict[str, int] = defaultdict(int)
+    for group in made:
+        counts[group.name] += 1
+    taken: set[str] = set()
+    unique = []
+    for group in made:
+        name = group.name if counts[group.name] == 1 else f"{group.package}-{group.name}"
+        name = "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
+        candidate, number = name, 2
+        while candidate in taken or candidate == "below":
+            candidate, number = f"{name}-{number}", number + 1
+        taken.add(candidate)
+        unique.append(replace(group, name=candidate))
+    return unique

@@ -1,0 +1,92 @@
+"""Which content is looked at: what is on disk, what is staged, or a revision; with the manifest that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kl_hooks.arch.manifest import MANIFEST
+from kl_hooks.config.files import read_small
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git import files, trees
+from kl_hooks.git.files import Entry
+from kl_hooks.git.repository import Repository
+from kl_hooks.workspace.open import Workspace
+
+_MARKERS = ("pyproject.toml", "setup.cfg")
+_SUFFIXES = (".py", *_MARKERS, MANIFEST)
+WORKTREE, STAGED = "worktree", "staged"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The Python files of one content of the repository."""
+
+    repo: Repository
+    source: str
+    """`worktree`, `staged`, or a revision."""
+    entries: tuple[Entry, ...]
+    """Python files, and the files that mark a project."""
+    manifest: bytes | None
+
+    def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """The contents of these files; what can't be had is left out."""
+        return files.read(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
+
+    def tree(self) -> str | None:
+        """The git tree id of this content; None where it has none (a conflict)."""
+        if self.source == WORKTREE:
+            found = trees.snapshot(self.repo)
+            return found.tree_all or found.tree
+        return trees.staged_tree(self.repo) if self.source == STAGED else trees.tree_of(self.repo, self.source)
+
+
+def repository(ws: Workspace) -> Repository:
+    """The workspace's repository. EnvironmentProblem where there is none."""
+    if ws.repo is None:
+        hint = "Run it inside one, or give --root."
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+    return ws.repo
+
+
+def content(ws: Workspace, source: str = WORKTREE) -> Content:
+    """The content called `worktree`, `staged`, or by a revision. UsageProblem if there is no such revision."""
+    repo = repository(ws)
+    if source == WORKTREE:
+        found = files.worktree(repo, _SUFFIXES)
+        manifest = read_small(repo.top / MANIFEST, within=repo.top)
+    else:
+        found = files.staged(repo, _SUFFIXES) if source == STAGED else files.at(repo, source, _SUFFIXES)
+        rules = [entry for entry in found if entry.path == MANIFEST]
+        manifest = next((text for _, text in files.read(repo, rules, "objects")), None)
+        if rules and manifest is None:
+            raise EnvironmentProblem("git can't give its content.", place=MANIFEST, hint="See: git fsck")
+    code = [entry for entry in found if entry.path.endswith(".py") or _name(entry.path) in _MARKERS]
+    return Content(repo, source, tuple(code), manifest)
+
+
+def revision(rev: str) -> str:
+    """A revision as the name of a content: a branch called `staged` is not what is staged."""
+    return f"{rev}^{{}}" if rev in (WORKTREE, STAGED) else rev
+
+
+def on_disk(ws: Workspace) -> bool:
+    """True if the work tree has a manifest, whatever the content looked at has."""
+    return (ws.root / MANIFEST).exists()
+
+
+def pushed(environ: Mapping[str, str], lines: Sequence[str]) -> list[str]:
+    """The commits that a pre-push git hook is about: from pre-commit's environment, or git's own lines on stdin.
+
+    A line is `<local ref> <local sha> <remote ref> <remote sha>`; a deleted branch has no commit. Neither: HEAD.
+    """
+    if environ.get("PRE_COMMIT_TO_REF"):
+        return [environ["PRE_COMMIT_TO_REF"]]
+    words = [line.split() for line in lines if line.strip()]
+    commits = [word[1] for word in words if len(word) == 4 and word[1].strip("0")]
+    return list(dict.fromkeys(commits)) if words else ["HEAD"]
+
+
+def _name(path: str) -> str:
+    return Path(path).name

@@ -1,0 +1,107 @@
+"""What `kl init` writes, and how it takes it back: exactly that, and only while it is as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.state import State, prepare
+
+RECORD: Final = "init.json"
+_SCHEMA: Final = "kl.init.record/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be written; paths from the root, `/` between."""
+
+    create: Mapping[str, bytes] = field(default_factory=dict)
+    append: Mapping[str, bytes] = field(default_factory=dict)
+    """Path of a file that is there → what is added at its end."""
+
+
+def refuse_odd_home(root: Path) -> None:
+    """UsageProblem where `.kl` is something else than a folder of this repository: a link would lead us out."""
+    home = root / ".kl"
+    if home.is_symlink() or (home.exists() and not home.is_dir()):
+        raise UsageProblem("is not a folder.", place=str(home), hint="Move it away, then run kl init again.")
+
+
+def apply(root: Path, state: State, plan: Plan) -> None:
+    """Notes what will be written in the state directory, then writes it. Nothing that is there is overwritten."""
+    prepare(state)
+    record = _read(state) or {"schema": _SCHEMA, "created": {}, "appended": {}}
+    record["created"].update({path: _hash(content) for path, content in plan.create.items()})
+    record["appended"].update({path: text.decode() for path, text in plan.append.items()})
+    write_atomic(state.directory / RECORD, json.dumps(record, indent=2).encode(), mode=0o600)
+    for path, content in plan.create.items():
+        target = root / path
+        if target.exists() or target.is_symlink():
+            raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(target, content)
+    for path, text in plan.append.items():
+        target = root / path
+        write_atomic(target, target.read_bytes() + text, mode=target.stat().st_mode & 0o777)
+
+
+def undo(root: Path, state: State) -> list[tuple[str, str]]:
+    """Takes back what `apply` wrote; (path, what was done) for each. EnvironmentProblem where nothing is on record."""
+    record = _read(state)
+    if record is None:
+        hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
+        raise EnvironmentProblem("there is no record of a kl init to undo.", place=str(state.directory), hint=hint)
+    done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
+    done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
+    for folder in sorted({(root / path).parent for path in record["created"]}, reverse=True):
+        if folder != root and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    kept = {path for path, what in done if what.startswith("kept")}
+    left: dict[str, Any] = {key: {p: v for p, v in record[key].items() if p in kept} for key in ("created", "appended")}
+    if kept:
+        write_atomic(state.directory / RECORD, json.dumps({"schema": _SCHEMA, **left}, indent=2).encode(), mode=0o600)
+    else:
+        (state.directory / RECORD).unlink()
+    return done
+
+
+def _remove(path: Path, expected: str) -> str:
+    if path.is_symlink() or not path.is_file():
+        return "gone already"
+    if _hash(path.read_bytes()) != expected:
+        return "kept: changed since"
+    path.unlink()
+    return "removed"
+
+
+def _cut(path: Path, text: bytes) -> str:
+    """Takes the added text out, if it is still there as it was."""
+    content = path.read_bytes() if path.is_file() else b""
+    if text not in content:
+        return "kept: what was added is no longer there as it was"
+    before, _, after = content.rpartition(text)
+    write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
+    return "restored" if not after else "taken out"
+
+
+def _read(state: State) -> dict[str, Any] | None:
+    """The record of earlier runs; None where there is none. EnvironmentProblem for one that is not ours."""
+    try:
+        record = json.loads((state.directory / RECORD).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise EnvironmentProblem(f"can't be read: {error}.", place=str(state.directory / RECORD)) from error
+    if not isinstance(record, dict) or record.get("schema") != _SCHEMA:
+        raise EnvironmentProblem("is not a record of this version.", place=str(state.directory / RECORD))
+    return record
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,84 @@
+"""Looks at a repository and plans what `kl init` writes there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kl_hooks.arch.draft import draft
+from kl_hooks.arch.groups import packages
+from kl_hooks.arch.manifest import MANIFEST
+from kl_hooks.arch.propose import propose
+from kl_hooks.arch.source import content
+from kl_hooks.arch.survey import Survey, survey
+from kl_hooks.cli.init_files import Plan
+from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
+from kl_hooks.config.files import read_small
+from kl_hooks.config.settings import CHECKOUT_FILE
+from kl_hooks.workspace.open import Workspace
+
+_SETTINGS = """\
+# Settings of kl for this repository. They may tighten what a user set for himself, not loosen it.
+# Every key may be left out; these are the defaults.
+version: 1
+# verified_requires: independent   # or: classes (two classes of evidence are enough)
+# budget: 6000                     # characters of a context package
+"""
+_IGNORED = "# Captures wait here only where the state directory can't be written.\nspool/\n"
+
+
+@dataclass
+class Found:
+    """What is there and what is to be done, as lines for a person: (column, column, …)."""
+
+    plan: Plan
+    found: list[tuple[str, ...]] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    layers: int = 0
+    snippet: bool = False
+    """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
+    notes: tuple[str, ...] = ()
+
+
+def look(ws: Workspace, *, append: bool) -> Found:
+    """Plans the set-up; writes nothing. `append`: the user agreed to entries in his pre-commit configuration."""
+    seen = content(ws)
+    read = survey(ws, seen)
+    proposal = propose(read.links, read.modules)
+    wanted = {CHECKOUT_FILE: _SETTINGS, ".kl/.gitignore": _IGNORED}
+    if proposal.layers:
+        wanted = {MANIFEST: draft(proposal), **wanted}
+    create = {path: text.encode() for path, text in wanted.items() if not _there(ws, path)}
+    made = Found(Plan(create), _packages(read), [path for path in wanted if path not in create], notes=read.notes)
+    made.layers = len(proposal.layers)
+    made.found += [("unread", str(problem)) for problem in read.unread[:5]]
+    _pre_commit(ws, made, append)
+    return made
+
+
+def _there(ws: Workspace, path: str) -> bool:
+    return (ws.root / path).exists() or (ws.root / path).is_symlink()
+
+
+def _packages(read: Survey) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for top, files in packages(read.modules).items():
+        inside = set(files)
+        imports = sum(link.path in inside for link in read.links)
+        folder = files[0].rpartition("/")[0] or "."
+        rows.append(("python", top, folder, f"{len(files)} modules, {imports} imports"))
+    return rows
+
+
+def _pre_commit(ws: Workspace, made: Found, append: bool) -> None:
+    text = read_small(ws.root / CONFIG, within=ws.root)
+    if text is None:
+        return
+    made.found.append(("pre-commit", CONFIG))
+    if mentions_kl(text):
+        made.kept.append(f"{CONFIG} (has our hooks)")
+        return
+    added = addition(text) if append else None
+    if added is None:
+        made.snippet = True
+    else:
+        made.plan = Plan(made.plan.create, {CONFIG: added.encode()})

@@ -1,0 +1,23 @@
+"""A command group whose first word is a task in plain words, unless it names one of its commands."""
+
+from __future__ import annotations
+
+import click
+
+TASK = "TASK"
+
+
+class TaskFirst(click.Group):
+    """A group whose first word is a task unless it is one of its commands; `--` before it makes any word a task."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = args[: args.index("--")] if "--" in args else args
+        if not args or args[0] not in self.commands:
+            args = ["--help"] if {"-h", "--help"} & set(words) else [TASK, *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = [record for p in self.commands[TASK].params if (record := p.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(records)
+        self.format_commands(ctx, formatter)

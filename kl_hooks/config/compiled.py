@@ -1,0 +1,80 @@
+"""Keeps the compiled form of a file that people write, so that a commit needs no YAML parser.
+
+The compiled form is plain JSON under the hash of the file's bytes: other bytes, another entry. It is a convenience and
+nothing more: whatever is odd about an entry (not ours, not private, not whole, not JSON) means compiling again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+FORMAT: Final = 1
+"""Of the entry itself; what a kind's compiled form looks like is numbered in the kind's name."""
+_MOST: Final = 8 * 1024 * 1024
+_MOST_ENTRIES: Final = 40
+
+Plain = Any
+"""What JSON can hold."""
+
+
+def compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[], Plain]) -> Plain:
+    """The compiled form of `text`: from the cache, else `compile()`, which is then kept for the next time.
+
+    `kind` names what it was compiled to and in which version (`manifest-1`). What `compile` raises is passed on, and
+    nothing is kept then. Trouble with the cache is never seen by the caller.
+    """
+    key = hashlib.sha256(text).hexdigest()
+    if cache_dir is None:
+        return compile()
+    place = cache_dir / "compiled" / f"{kind}-{key}.json"
+    found = _read(place, kind, key)
+    if found is not None:
+        return found
+    plain = compile()
+    _keep(place, {"format": FORMAT, "kind": kind, "sha256": key, "plain": plain})
+    return plain
+
+
+def _read(path: Path, kind: str, key: str) -> Plain | None:
+    """The compiled form in an entry, None for a missing entry and for one that is not as we leave them."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        os.close(handle)
+        return None
+    try:
+        with os.fdopen(handle, "rb") as file:
+            entry = json.loads(file.read(_MOST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict) or [entry.get(k) for k in ("format", "kind", "sha256")] != [FORMAT, kind, key]:
+        return None
+    return entry.get("plain")
+
+
+def _keep(place: Path, entry: dict[str, Plain]) -> None:
+    """Writes an entry, in folders that are private; the oldest ones make room."""
+    from kl_hooks.store.atomic import write_atomic
+
+    try:
+        _make_private(place.parent)
+        for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MOST_ENTRIES]:
+            old.unlink()
+        write_atomic(place, json.dumps(entry).encode(), mode=0o600)
+    except (OSError, ValueError, TypeError):
+        return  # slower next time, nothing else
+
+
+def _make_private(folder: Path) -> None:
+    if not folder.is_dir():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,0 +1,160 @@
+"""Settings: what this user and this repository want, joined so that a repository can tighten but not loosen.
+
+From the weakest: what is built in; `.kl/config.yaml` of the repository; `kl/config.yaml` in the user's configuration
+folder; `git config kl.…` (this clone's or this user's; it does not arrive by cloning).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.config.compiled import compiled
+from kl_hooks.config.files import read_small
+from kl_hooks.config.problems import Problems
+from kl_hooks.model.problem import Problem
+
+CHECKOUT_FILE: Final = ".kl/config.yaml"
+KEYS: Final = ("version", "plugins", "verified_requires", "budget")
+STRENGTHS: Final = ("independent", "classes")
+"""What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
+LEAST_BUDGET, MOST_BUDGET = 200, 1_000_000
+_KIND: Final = "settings-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that hold for this workspace."""
+
+    plugins: tuple[str, ...] = ()
+    """Installed plugins (entry point group `kl`) that the user asked for."""
+    verified_requires: str = STRENGTHS[0]
+    budget: int = 6000
+    """Of a context package, characters."""
+    warnings: tuple[Problem, ...] = ()
+    """What was asked for and not done, with the reason."""
+
+
+def load_settings(root: Path, git: Mapping[str, str], environ: Mapping[str, str], cache_dir: Path | None) -> Settings:
+    """The settings for the repository at `root`.
+
+    `git`: the `kl.` part of git's configuration, without that prefix. `cache_dir`: where compiled forms may rest.
+    Raises Problems with everything that is wrong in these files, UsageProblem for one that is no file.
+    """
+    problems: list[Problem] = []
+    cache_dir = cache_dir if (root / ".kl").is_dir() else None  # where kl is not used, it leaves nothing
+    checkout = _file(root / CHECKOUT_FILE, CHECKOUT_FILE, cache_dir, problems, within=root)
+    own = user_file(environ)
+    user = _file(own, str(own), cache_dir, problems) if own else {}
+    user.update(_from_git(git, problems))
+    if problems:
+        raise Problems(problems)
+    return join(checkout, user)
+
+
+def user_file(environ: Mapping[str, str]) -> Path | None:
+    """Where the user's own configuration stands; None where the environment names no home."""
+    if environ.get("XDG_CONFIG_HOME", "").startswith("/"):
+        return Path(environ["XDG_CONFIG_HOME"]) / "kl" / "config.yaml"
+    return Path(environ["HOME"]) / ".config" / "kl" / "config.yaml" if environ.get("HOME") else None
+
+
+def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
+    """One setting of each; every value here is `[value, line, column]`. Pure."""
+    warnings: list[Problem] = []
+    chosen = {key: values[0] for key, values in user.items()}
+    chosen["plugins"] = tuple(chosen.get("plugins", ()))
+
+    def refuse(key: str, message: str, hint: str) -> None:
+        _, line, column = checkout[key]
+        warnings.append(Problem(CHECKOUT_FILE, line, column, message, hint))
+
+    if "plugins" in checkout:
+        for name in checkout["plugins"][0]:
+            if name not in chosen["plugins"]:
+                hint = f"To allow it in this clone: git config kl.plugins '{' '.join((*chosen['plugins'], name))}'"
+                refuse("plugins", f'plugin "{name}" is asked for by the repository only; not loaded.', hint)
+    for key, looser in (("verified_requires", STRENGTHS.index), ("budget", int)):
+        if key not in checkout:
+            continue
+        if key not in chosen or looser(checkout[key][0]) <= looser(chosen[key]):
+            chosen[key] = checkout[key][0]
+        else:
+            refuse(key, f"{checkout[key][0]} is looser than your own setting; ignored.", f"Yours: {chosen[key]}.")
+    return Settings(warnings=tuple(warnings), **chosen)
+
+
+def _file(
+    path: Path, name: str, cache_dir: Path | None, problems: list[Problem], within: Path | None = None
+) -> dict[str, Any]:
+    """The settings that one file gives; adds to `problems` what is wrong with it."""
+    text = read_small(path, within)
+    if text is None:
+        return {}
+    try:
+        plain = compiled(cache_dir, text, _KIND, lambda: _compile(name, text))
+        if not _is_whole(plain):
+            plain = _compile(name, text)
+    except Problems as wrong:
+        problems.extend(wrong.problems)
+        return {}
+    return dict(plain)
+
+
+def _is_whole(plain: Any) -> bool:
+    """True for what `_compile` gives; a compiled form is data from a file and looked at before it is used."""
+    return isinstance(plain, dict) and all(
+        key in KEYS and isinstance(entry, list) and len(entry) == 3 and _fits(key, entry[0])
+        for key, entry in plain.items()
+    )
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "plugins":
+        return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return value in STRENGTHS if key == "verified_requires" else type(value) is int
+
+
+def _compile(name: str, text: bytes) -> dict[str, Any]:
+    """Reads one file of settings. Raises Problems."""
+    from kl_hooks.config.typed import Reader
+    from kl_hooks.config.yaml import load
+
+    root, problems = load(name, text)
+    reader = Reader(name, problems)
+    found = reader.keys(root, KEYS) if root else {}
+    values: dict[str, Any] = {}
+    for key, (_, node) in found.items():
+        if key == "version":
+            reader.choice(node, '"version"', ("1",))
+        elif key == "plugins":
+            values[key] = [text.value for text in reader.texts(node, '"plugins"')]
+        elif key == "verified_requires":
+            values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
+        else:
+            values[key] = reader.number(node, '"budget"', LEAST_BUDGET, MOST_BUDGET, 6000)
+    if problems:
+        raise Problems(problems)
+    return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
+
+
+def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
+    """The settings in git's configuration: `kl.plugins`, `kl.verified-requires`, `kl.budget`."""
+    values: dict[str, Any] = {}
+    if git.get("plugins"):
+        values["plugins"] = git["plugins"].replace(",", " ").split()
+    strength = git.get("verified-requires")
+    if strength in STRENGTHS:
+        values["verified_requires"] = strength
+    elif strength is not None:
+        problems.append(Problem("git config kl.verified-requires", 0, 0, f"must be one of: {', '.join(STRENGTHS)}."))
+    budget = git.get("budget")
+    if budget is not None and re.fullmatch("[0-9]{1,9}", budget) and LEAST_BUDGET <= int(budget) <= MOST_BUDGET:
+        values["budget"] = int(budget)
+    elif budget is not None:
+        reason = f"must be a whole number from {LEAST_BUDGET} to {MOST_BUDGET}."
+        problems.append(Problem("git config kl.budget", 0, 0, reason))
+    return {key: [value, 0, 0] for key, value in values.items()}

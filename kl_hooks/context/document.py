@@ -1,0 +1,80 @@
+"""The package as JSON, schema `kl.package/1`. Pure.
+
+What differs between two runs that found the same stands in the envelope, outside the package's id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from kl_hooks.clock import iso
+from kl_hooks.context.weights import TTL_SECONDS
+from kl_hooks.model.canonical import digest, replace_surrogates
+from kl_hooks.model.package import Item, Package
+from kl_hooks.model.text import safe_text
+
+SCHEMA: Final = "kl.package/1"
+_SPELLED: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """When and for whom a package was made."""
+
+    request_id: str
+    trace_id: str
+    created_at: int
+    """Microseconds since 1970."""
+
+
+def envelope(task: str, budget: str, style: str, trace_id: str, now: int) -> Envelope:
+    """The envelope of a request; its id follows from what was asked and when."""
+    return Envelope("rq-" + digest("request/1", [task, budget, style, now])[:12], trace_id, now)
+
+
+def document(package: Package, about: Envelope) -> dict[str, Any]:
+    """`kl.package/1`. Every text is made safe; `budget.used` is the size of the rendered package."""
+    return {
+        "schema": SCHEMA,
+        "package_id": package.id,
+        "request_id": about.request_id,
+        "task": safe_text(package.task),
+        "trace_id": about.trace_id,
+        "created_at": iso(about.created_at),
+        "ttl_seconds": TTL_SECONDS,
+        "budget": asdict(package.budget),
+        "items": [_item(item) for item in package.items],
+        "excluded": [{"id": safe_text(left.id), "reason": safe_text(left.reason)} for left in package.left],
+        "coverage": dict(package.coverage),
+        "policy_decision_id": None,
+        "shares": dict(package.shares),
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    found = item.candidate
+    return {
+        "id": safe_text(found.id),
+        "kind": found.kind,
+        "title": safe_text(found.title),
+        "form": item.form,
+        "text": safe_text(item.text),
+        "tokens": item.tokens,
+        "tier": found.tier.word,
+        "freshness": found.freshness,
+        "authority": found.authority,
+        "path": safe_text(found.path),
+        "line": found.line,
+        "score": {"total": item.score, "parts": dict(item.parts)},
+        "reasons": [safe_text(reason) for reason in found.reasons],
+        "pinned": False,
+    }
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """Indented ASCII JSON, keys sorted; `<`, `>` and backticks are written as escapes: no text in it can be markup."""
+    text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
+    return "".join(_SPELLED.get(character, character) for character in text)

@@ -1,0 +1,84 @@
+"""Gather: every retriever is asked; one that fails lowers the coverage, never the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.context.weights import ROWS
+from kl_hooks.hookspecs import Retriever
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.task import Task
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    import pluggy
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the retrievers answered."""
+
+    lists: Mapping[str, tuple[Candidate, ...]]
+    """Retriever → its candidates, best first, at most `ROWS`."""
+    weights: Mapping[str, int]
+    coverage: Mapping[str, str]
+    """Retriever → `ok`, `empty` or `failed: reason`."""
+
+
+def retrievers_of(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
+    """(all retrievers in the order of their names, coverage of the plugins that failed to name theirs)."""
+    found: list[Retriever] = []
+    failed: dict[str, str] = {}
+    try:
+        answers: Iterable[Any] = plugins.hook.kl_retrievers()
+    except Exception:  # one broken plugin: ask each by itself, to know which
+        answers = list(_one_by_one(plugins, failed))
+    for many in answers:
+        found.extend([many] if isinstance(many, Retriever) else many)
+    return sorted(found, key=lambda retriever: retriever.name), failed
+
+
+def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterable[Any]:
+    for implementation in plugins.hook.kl_retrievers.get_hookimpls():
+        try:
+            yield implementation.function()
+        except Exception as problem:
+            failed[f"plugin {implementation.plugin_name}"] = _failed(problem)
+
+
+def gather(
+    retrievers: Sequence[Retriever], workspace: Any, task: Task, clean: Callable[[str], str] = lambda text: text
+) -> Gathered:
+    """What each retriever finds for the task; `clean` is applied to every text of it (redaction, once more)."""
+    lists: dict[str, tuple[Candidate, ...]] = {}
+    weights: dict[str, int] = {}
+    coverage: dict[str, str] = {}
+    for retriever in retrievers:
+        name = retriever.name
+        if name in coverage:
+            coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
+            continue
+        try:
+            rows = [_checked(row, clean) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]
+        except Exception as problem:  # whatever a retriever raises is its answer: the package goes on without it
+            coverage[name] = _failed(problem)
+            continue
+        lists[name], weights[name] = tuple(rows), retriever.weight
+        coverage[name] = "ok" if rows else "empty"
+    return Gathered(lists, weights, coverage)
+
+
+def _checked(row: Any, clean: Callable[[str], str]) -> Candidate:
+    if not isinstance(row, Candidate):
+        raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
+    title, text, summary = clean(row.title), clean(row.text), clean(row.summary)
+    if (title, text, summary) == (row.title, row.text, row.summary):
+        return row
+    return replace(row, title=title, text=text, summary=summary)
+
+
+def _failed(problem: Exception) -> str:
+    return f"failed: {one_line(str(problem), 160) or type(problem).__name__}"

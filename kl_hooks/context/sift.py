@@ -1,0 +1,67 @@
+"""Sift: what should not be shown at all, with the reason: expired, said already, or too far from the task. Pure.
+
+Small beats big: a package of loosely related text makes agents worse than none, so below a floor nothing is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kl_hooks.context.fuse import Ranked
+from kl_hooks.context.weights import FLOOR_MATCHES, FLOOR_TRUSTED
+from kl_hooks.model.package import Candidate, Left
+from kl_hooks.model.task import Signals
+
+_ENDINGS = ("ings", "ing", "ed", "s")
+
+
+def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Left]]:
+    """(what may be shown, what not and why), both in the order given."""
+    kept: list[Ranked] = []
+    left: list[Left] = []
+    said: dict[tuple[str, str], str] = {}
+    for item in ranked:
+        candidate = item.candidate
+        twin = said.get((candidate.kind, candidate.text)) if candidate.text else None
+        if candidate.freshness == "expired":
+            left.append(Left(candidate.id, "expired"))
+        elif reason := _too_far(item, signals):
+            left.append(Left(candidate.id, reason))
+        elif twin is not None:
+            left.append(Left(candidate.id, f"same text as {twin}"))
+        else:
+            said[candidate.kind, candidate.text] = candidate.id
+            kept.append(item)
+    return kept, left
+
+
+def _too_far(item: Ranked, signals: Signals) -> str:
+    """Why it is below the floor; empty if it is not."""
+    if any(part.startswith("near:") for part in item.parts):
+        return ""
+    text = _text(item.candidate)
+    names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)
+    if any(name.lower() in text for name in names):
+        return ""
+    words = {stem(word) for word in signals.keywords}
+    matched = sum(word in text for word in words)
+    enough = 1 if item.best <= FLOOR_TRUSTED else min(FLOOR_MATCHES, len(words))
+    if matched >= max(enough, 1):
+        return ""
+    return f"below the floor: holds {matched} of {len(words)} words of the task"
+
+
+def _text(candidate: Candidate) -> str:
+    return "\n".join((candidate.id, candidate.path, candidate.title, candidate.summary, candidate.text)).lower()
+
+
+def stem(word: str) -> str:
+    """`totals` → `total`, `rounding` → `round`: a common ending off where four letters stay.
+
+    The floor then asks whether the stem stands anywhere in the text: lenient on purpose, since it cuts only what
+    has nothing in common with the task; the order comes from the retrievers.
+    """
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word

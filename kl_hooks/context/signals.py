@@ -1,0 +1,107 @@
+"""Signals: what the words of a task point at. Pure; whatever the text, it never raises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from kl_hooks.context.words import FAILURE, FILE_ENDINGS, STOP
+from kl_hooks.model.task import Signals
+
+MOST_KEYWORDS: Final = 15
+MOST_OTHERS: Final = 10
+MOST_TEXT: Final = 50_000
+"""Characters of a task that are read: a pasted log must not cost seconds."""
+
+_CHUNK: Final = re.compile(r"`([^`\n]{1,200})`|([^\s`,;()\[\]{}\"'“”‘’«»…–—<>=!?|^%&*#]+)")
+"""A span in backticks, or a run of what may belong together: words, dots, slashes, `::`."""
+_SPLIT: Final = re.compile(r"[\s,;:.()\[\]{}\"'“”‘’«»…–—`/\\=<>!?@#*+\-&|^%]+")
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
+_ENDING: Final = re.compile(r"\.([A-Za-z0-9]{1,10})$")
+
+Token = tuple[str, str]
+"""(`word`, `name` or `path`, the text): what one piece of the task is."""
+
+
+def read_signals(text: str, known: Collection[str] = ()) -> Signals:
+    """The signals of `text`, in its order, each once. Empty text gives empty signals.
+
+    A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a digit, `_`, a dot, in
+    backticks) or stands in `known`: the start of a sentence is no symbol.
+    """
+    tokens = list(_tokens(text[:MOST_TEXT], known))
+    words = [value.lower() for sort, value in tokens if sort == "word"]
+    return Signals(
+        keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in STOP)),
+        symbols=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "name")),
+        failures=_first(MOST_OTHERS, _failures(tokens)),
+        paths=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
+    )
+
+
+def _first(most: int, values: Iterator[str]) -> tuple[str, ...]:
+    return tuple(list(dict.fromkeys(values))[:most])
+
+
+def _tokens(text: str, known: Collection[str]) -> Iterator[Token]:
+    for match in _CHUNK.finditer(text):
+        bare = (match[1] or "").strip().removesuffix("()")
+        if match[1] is None:
+            yield from _chunk(match[0], known)
+        elif all(part.isidentifier() for part in bare.split(".")) and _as_path(bare) is None:
+            yield "name", bare  # alone in backticks it is code, however it is spelled
+        else:
+            for inner in _CHUNK.finditer(match[1]):
+                yield from _chunk(inner[0], known)
+
+
+def _chunk(chunk: str, known: Collection[str]) -> Iterator[Token]:
+    if not _URL.match(chunk):
+        yield from _plain(chunk.strip(".:-~/\\") + ("/" if chunk[-1:] == "/" else ""), known)
+
+
+def _plain(chunk: str, known: Collection[str]) -> Iterator[Token]:
+    place, *inside = chunk.split("::")
+    path = _as_path(place.partition(":")[0])
+    if path is not None:
+        yield "path", path
+        for part in inside:
+            yield from _plain(part, known)
+    elif _is_dotted(chunk):
+        yield "name", chunk
+    else:
+        for word in filter(None, _SPLIT.split(chunk)):
+            yield ("name" if looks_like_code(word) or word in known else "word"), word
+
+
+def looks_like_code(word: str) -> bool:
+    """True for `CamelCase`, `camelCase`, `snake_case`, `utf8`; not for `Fix`, `README`, `42` or `well`."""
+    if not word.isidentifier() or len(word) < 2 or not word.strip("_"):
+        return False
+    if "_" in word or any(c.isdigit() for c in word):
+        return True
+    return any(c.islower() for c in word) and any(c.isupper() for c in word[1:])
+
+
+def _is_dotted(chunk: str) -> bool:
+    parts = chunk.split(".")
+    return len(parts) > 1 and all(p.isidentifier() for p in parts) and any(len(p) > 1 for p in parts)
+
+
+def _as_path(chunk: str) -> str | None:
+    """The path with `/`, where the word looks like a file or, by its last slash, like a folder; else None."""
+    path = chunk.replace("\\", "/").removeprefix("./")
+    ending = _ENDING.search(path)
+    if ending is None:
+        return path if path.endswith("/") and any(c.isalnum() for c in path) else None
+    known = ending[1].lower() in FILE_ENDINGS and path != ending[0]
+    return path if known or ("/" in path and not ending[1].isdigit()) else None
+
+
+def _failures(tokens: list[Token]) -> Iterator[str]:
+    """Each failure word with the code name right before and right after it."""
+    for at, (sort, value) in enumerate(tokens):
+        if sort == "word" and value.lower() in FAILURE:
+            around = tokens[max(at - 1, 0) : at + 2]
+            yield " ".join(v.lower() if v is value else v for s, v in around if s == "name" or v is value)

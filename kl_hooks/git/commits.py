@@ -1,0 +1,137 @@
+"""What has been committed since we last looked, out of one streaming `git log`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Final
+
+from kl_hooks.clock import iso
+from kl_hooks.git.repository import Repository, head, here
+from kl_hooks.git.run import GitFailed, running
+from kl_hooks.model.ids import is_hex
+
+MOST_FILES: Final = 500
+MOST_BODY: Final = 8 * 1024
+MOST_LINE: Final = 1000
+"""Characters of a subject, an author, a trailer's value."""
+MOST_TRAILERS: Final = 50
+
+_FIELDS: Final = "%H%x00%T%x00%P%x00%at%x00%an <%ae>%x00%s%x00%b%x00"
+_TRAILERS: Final = "%(trailers:only=true,unfold=true,separator=%x1f,key_value_separator=%x1e)"
+_FIXED: Final = 8  # cells before the names of files
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as git has it. Text that is not UTF-8 has replacement characters; what was too long is cut."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    time: str
+    """Author's, ISO 8601 in UTC; absurd ones are clamped."""
+    author: str
+    """`Ada <ada@example.org>`"""
+    subject: str
+    body: str
+    files: tuple[str, ...]
+    """Touched, renames as both names; of a merge, against its first parent. At most `MOST_FILES`."""
+    trailers: tuple[tuple[str, str], ...]
+    more_files: int = 0
+    """How many more than `files`."""
+    boundary: bool = False
+    """History was cut off here: its parents are unknown, and so are the files it touched."""
+
+
+def since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
+    """The commits that HEAD has and none of `known` has, newest first, at most `limit`. One git process.
+
+    Of a longer history the newest are given. Ids in `known` that git does not have (any more) are ignored.
+    No commit yet: none. GitFailed where the history is damaged.
+    """
+    cut = _boundary(repo)
+    mark = secrets.token_hex(16)  # unguessable: no message and no file name can pretend to begin a commit
+    wanted = "HEAD\n" + "".join(f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64))
+    command = (
+        "-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showRoot=true",
+        "log", "-z", f"--max-count={limit}", f"--format=%x00{mark}%x00{_FIELDS}{_TRAILERS}%x00",
+        "--name-only", "--no-renames", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv",
+        "--no-notes", "--no-color", "--no-mailmap", "--ignore-missing", "--stdin",
+    )  # fmt: skip
+    with running(*here(repo), *command, cwd=repo.top, stdin=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(wanted.encode("ascii"))
+            process.stdin.close()
+        except BrokenPipeError:  # the exit code below says why
+            pass
+        found = [_commit(cells, cut) for cells in _records(process.stdout, f"\0{mark}\0".encode())]
+        code = process.wait()
+    if code != 0:
+        if head(repo)[0] is None:
+            return []
+        raise GitFailed(f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck")
+    return found
+
+
+def _boundary(repo: Repository) -> frozenset[str]:
+    try:
+        return frozenset((repo.common_dir / "shallow").read_text("ascii").split())
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _records(out: IO[bytes], mark: bytes) -> Iterator[list[bytes]]:
+    """The cells of each commit, while git still writes."""
+    waiting, begun = b"", False
+    while True:
+        block = out.read(1 << 16)
+        *whole, waiting = (waiting + block).split(mark)
+        for record in whole:
+            if begun:
+                yield record.split(b"\0")
+            begun = True
+        if not block:
+            if begun and waiting:
+                yield waiting.split(b"\0")
+            return
+
+
+def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
+    sha, tree, parents, time, author, subject, body, trailers = (
+        cell.decode("utf-8", "replace") for cell in cells[:_FIXED]
+    )
+    boundary = sha in cut
+    names = [] if boundary else [name for name in cells[_FIXED + 1 :] if name]
+    if names:  # a newline of git's stands before the first one; any other is the name's own
+        names[0] = names[0].removeprefix(b"\n")
+    return Commit(
+        sha=sha,
+        tree=tree,
+        parents=tuple(parents.split()),
+        time=_time(time),
+        author=author[:MOST_LINE],
+        subject=subject[:MOST_LINE],
+        body=body[:MOST_BODY],
+        files=tuple(os.fsdecode(name) for name in names[:MOST_FILES]),
+        trailers=tuple(_trailers(trailers)),
+        more_files=max(0, len(names) - MOST_FILES),
+        boundary=boundary,
+    )
+
+
+def _time(seconds: str) -> str:
+    try:
+        return iso(int(seconds[:30]) * 1_000_000)
+    except ValueError:
+        return iso(0)
+
+
+def _trailers(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.split("\x1f", MOST_TRAILERS)[:MOST_TRAILERS]:
+        key, there, value = line.partition("\x1e")
+        if there:
+            yield key[:MOST_LINE], value.strip()[:MOST_LINE]

@@ -1,0 +1,24 @@
+"""The high-water mark: how far the store had come, remembered beside it. An older copy of the store then shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kl_hooks.store.atomic import write_atomic
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """The mark: `seq` and `chain`; None where there is none that can be read."""
+    try:
+        mark = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    good = isinstance(mark, dict) and isinstance(mark.get("seq"), int) and isinstance(mark.get("chain"), str)
+    return mark if good else None
+
+
+def write(path: Path, mark: dict[str, Any]) -> None:
+    """Replaces the mark. OSError as it comes."""
+    write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600)

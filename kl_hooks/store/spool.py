@@ -1,0 +1,188 @@
+"""The spool: where a capture writes first, one checksummed JSON line at a time, before any database is touched.
+
+A line is `sha256hex SP json NL`, the checksum over the whole record, written by one `write`. The writer holds a
+flock on its file from before the file has its name until it closes it: a spool whose lock is free has no writer any
+more, and without an end record it is an incomplete run. What was written is durable after `sync()`, not before.
+
+This file runs inside other people's test suites, which replace `os`, `open` and `time` at will: everything that it
+needs to write is bound when it is imported. `spool_read` is the other half.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from errno import EIO, ENOENT, ENOSPC
+from fcntl import LOCK_EX, LOCK_NB
+from fcntl import flock as _flock
+from hashlib import sha256 as _sha256
+from os import close as _close
+from os import fsync as _fsync
+from os import getpid as _getpid
+from os import link as _link
+from os import makedirs as _makedirs
+from os import open as _open
+from os import rename as _rename
+from os import unlink as _unlink
+from os import write as _write
+from os.path import lexists as _lexists
+from pathlib import Path
+from typing import Any, Final, Self
+
+from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.store.redact import redact_value
+from kl_hooks.store.spool_read import Spool, pending, read
+
+__all__ = ["Spool", "SpoolWriter", "first_writable", "pending", "read"]
+
+SUFFIX: Final = ".jsonl"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_sync_data: Final = getattr(os, "fdatasync", os.fsync)
+_living: Final[set[SpoolWriter]] = set()
+
+
+class SpoolWriter:
+    """One capture's own file. Make it with `create`; `line` is the hot path. A forked child writes nothing."""
+
+    __slots__ = ("_fd", "_pid", "broken", "path")
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self.broken = ""
+        """Why nothing more can be written; empty while all is well."""
+        self._fd, self._pid = fd, _getpid()
+        _living.add(self)
+
+    @classmethod
+    def create(cls, directory: Path, name: str) -> Self:
+        """A new spool `name` (letters, digits, `_.-`; `.jsonl` is added) in an existing `directory`, 0600.
+
+        OSError where it can't be made (FileExistsError for a name that is taken); ValueError for a name that is none.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"not a name for a spool: {name!r}")
+        path = Path(directory) / (name if name.endswith(SUFFIX) else name + SUFFIX)
+        return cls(path, _born_locked(str(path)))
+
+    def line(self, json_text: str) -> None:
+        """Writes one record, which is one line of JSON already redacted; durable after the next `sync()`.
+
+        OSError if it could not be written whole. The writer is then `broken`: nothing goes to this file again, since
+        neither a retried write nor a retried fsync can be believed. Go on in a new spool, or without one.
+        """
+        if _getpid() != self._pid:
+            return
+        try:
+            data = json_text.encode()
+        except UnicodeEncodeError:
+            data = replace_surrogates(json_text).encode()
+        data = b"%b %b\n" % (_sha256(data).hexdigest().encode(), data)
+        if self.broken:
+            raise OSError(EIO, f"this spool is broken: {self.broken}", str(self.path))
+        try:
+            written = _write(self._fd, data)
+        except OSError as error:
+            self._break(error)
+            raise
+        if written != len(data):
+            self.broken = f"only {written} of {len(data)} bytes went in"
+            raise OSError(ENOSPC, self.broken, str(self.path))
+
+    def record(self, value: Any) -> None:
+        """Redacts every string of `value` (plain, see `model.canonical`), and writes its canonical form as a line."""
+        self.line(canonical(redact_value(value)).decode())
+
+    def sync(self) -> None:
+        """When it returns, what was written survives a power loss. OSError as in `line`."""
+        if _getpid() != self._pid:
+            return
+        if self.broken:
+            raise OSError(EIO, f"this spool is broken: {self.broken}", str(self.path))
+        try:
+            _sync_data(self._fd)
+        except OSError as error:
+            self._break(error)
+            raise
+
+    def close(self) -> None:
+        """Lets go of the file and its lock; does not sync. May be called again."""
+        _living.discard(self)
+        fd, self._fd = self._fd, -1
+        self.broken = self.broken or "it is closed"
+        if fd >= 0:
+            with suppress(OSError):
+                _close(fd)
+
+    def _break(self, error: OSError) -> None:
+        self.broken = error.strerror or str(error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[SpoolWriter, str]:
+    """A new spool in the first of `places` (see `state.spool_places`) that takes one, and that place's origin word.
+
+    Missing directories are made (0700). OSError, of the last place, if none takes it.
+    """
+    last: OSError = OSError(ENOENT, "there is no place for a spool")
+    for directory, origin in places:
+        try:
+            _makedirs(directory, 0o700, exist_ok=True)  # noqa: PTH103
+            return SpoolWriter.create(directory, name), origin
+        except OSError as error:
+            last = error
+    raise last
+
+
+def _born_locked(path: str) -> int:
+    """A file descriptor on the new file `path`, locked before anybody can see it under that name."""
+    folder, _, name = path.rpartition("/")
+    hidden = f"{folder or '.'}/.{name}.new"
+    fd = _open(hidden, _NEW, 0o600)
+    try:
+        _flock(fd, LOCK_EX | LOCK_NB)
+        _name_it(hidden, path)
+        directory = _open(folder or ".", _FOLDER)
+        try:
+            _fsync(directory)
+        finally:
+            _close(directory)
+    except BaseException:
+        _close(fd)
+        with suppress(OSError):
+            _unlink(hidden)  # noqa: PTH108
+        raise
+    return fd
+
+
+def _name_it(hidden: str, path: str) -> None:
+    """Gives the file its name, unless that is taken (FileExistsError)."""
+    try:
+        _link(hidden, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if _lexists(path):
+            raise FileExistsError(path) from None
+        _rename(hidden, path)  # noqa: PTH104
+    else:
+        _unlink(hidden)  # noqa: PTH108
+
+
+def _forget_in_child() -> None:
+    """After a fork: the child lets go, or an orphan would keep the lock and the run would look alive for ever."""
+    for writer in list(_living):
+        writer._pid = -1
+        writer.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

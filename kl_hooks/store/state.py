@@ -1,0 +1,141 @@
+"""The state directory: where it is, how it appears, and where a spool goes when it can't be written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kl_hooks.errors import EnvironmentProblem
+
+README: Final = """This is the state directory of kl (the knowledge layer of this repository).
+
+  kl.db          receipts of test runs, commands, commits and checks; claims
+  spool/         captures that have not been taken in yet
+  graph/         the code graph, one file per worktree; can be built again
+  high-water     how many receipts kl.db had at the last write
+
+It is private to this clone. Deleting it loses the evidence recorded here; nothing else depends on it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Paths in the state directory. Knowing them creates nothing."""
+
+    directory: Path
+    spool: Path
+    database: Path
+    graph: Path
+    """The derived database of this worktree."""
+    cache: Path
+    """Outside the repository; everything in it can be derived again."""
+    crash: Path
+    high_water: Path
+    lock: Path
+    origin: str
+    """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`)."""
+
+
+def locate(
+    root: Path,
+    common_dir: Path | None,
+    git_dir: Path | None,
+    override: str | None,
+    environ: Mapping[str, str],
+) -> State:
+    """Where the state of the repository at `root` is. Pure: looks at no file but `~`.
+
+    `<common dir>/kl/` with git, else a folder of the user's, by path. EnvironmentProblem where there is neither git nor
+    a home.
+    """
+    key = _key(common_dir or root)
+    if override:
+        directory, origin = Path(override).expanduser(), "override"
+        directory = directory if directory.is_absolute() else root / directory
+    elif common_dir:
+        directory, origin = common_dir / "kl", "git"
+    else:
+        directory, origin = _user(environ, "XDG_STATE_HOME", ".local/state") / key, "user"
+    worktree = "main" if not git_dir or git_dir == common_dir else f"{git_dir.name}-{_key(git_dir)[:8]}"
+    return State(
+        directory=directory,
+        spool=directory / "spool",
+        database=directory / "kl.db",
+        graph=directory / "graph" / f"{worktree}.db",
+        cache=_user(environ, "XDG_CACHE_HOME", ".cache") / key,
+        crash=directory / "crash",
+        high_water=directory / "high-water",
+        lock=directory / "store.lock",
+        origin=origin,
+    )
+
+
+def spool_places(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
+    """Where a spool may be written, in order, each with the word that marks what came from there."""
+    places = [(state.spool, "local")]
+    user = _user(environ, "XDG_STATE_HOME", ".local/state") / _key(state.directory) / "spool"
+    if user != state.spool:
+        places.append((user, "spool:user"))
+    places.append((root / ".kl" / "spool", "spool:checkout"))
+    return places
+
+
+def prepare(state: State) -> None:
+    """Makes the state directory if it is not there: whole or not at all, 0700, with a page that explains it.
+
+    OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no directory.
+    """
+    directory = state.directory
+    if not directory.exists():
+        directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _appear(directory)
+    _check(directory)
+    for folder in (state.spool, state.graph.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _appear(directory: Path) -> None:
+    made = Path(tempfile.mkdtemp(prefix=".kl-", dir=directory.parent))
+    (made / "spool").mkdir(mode=0o700)
+    (made / "graph").mkdir(mode=0o700)
+    (made / "README").write_text(README, encoding="utf-8")
+    (made / ".gitignore").write_text("*\n", encoding="utf-8")
+    try:
+        made.rename(directory)
+    except OSError:
+        for leaf in (made / "README", made / ".gitignore"):
+            leaf.unlink()
+        for folder in (made / "spool", made / "graph", made):
+            folder.rmdir()
+        if not directory.is_dir():  # otherwise somebody was faster, which is as good
+            raise
+
+
+def _check(directory: Path) -> None:
+    found = directory.lstat()
+    if stat.S_ISLNK(found.st_mode) and directory.stat().st_uid != os.getuid():
+        raise EnvironmentProblem(
+            "is a link to somebody else's folder.", place=str(directory), hint="Choose another place with KL_STATE."
+        )
+    if not directory.is_dir():
+        raise EnvironmentProblem("is not a folder.", place=str(directory), hint="Move it away, then try again.")
+
+
+def _key(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:24]
+
+
+def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    named = environ.get(variable, "")
+    if named.startswith("/"):
+        return Path(named) / "kl"
+    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
+    if not home.startswith("/"):
+        home = tempfile.gettempdir() + f"/kl-{os.getuid()}"
+    return Path(home) / default / "kl"

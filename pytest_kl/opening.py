@@ -1,0 +1,86 @@
+"""The beginning and the end of a record: where it goes, what is known before a test runs, and what after the last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kl_hooks.clock import iso
+from kl_hooks.evidence.capture import new_run, open_spool, opening
+from kl_hooks.evidence.place import Place, place_of
+from kl_hooks.store.spool import SpoolWriter, pending, read
+from kl_hooks.workspace.open import Workspace, open_workspace
+from pytest_kl.environment import environment_of
+from pytest_kl.selection import selection_of
+
+LARGEST_LOOKED_AT = 1_000_000
+"""Bytes of an earlier spool file that a header line is worth reading."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A record that has been opened."""
+
+    run: str
+    writer: SpoolWriter
+    workspace: Workspace
+    place: Place
+    prefix: str
+    """From the repository's root to pytest's, with a `/` at its end; empty where they are the same."""
+    elsewhere: str
+    """Where the record goes, if not to its usual place."""
+    previous: str
+    """The run before this one, if it has no end; empty where it has, or where none is waiting."""
+
+
+def begin(config: pytest.Config, folder: Path) -> Recording:
+    """Opens a record and writes down what is known. Raises KlError or OSError where no place can be written."""
+    ws = open_workspace(folder, environ=dict(os.environ))
+    run, started, place = new_run(), ws.clock.now(), place_of(ws.repo)
+    previous = unfinished(ws.state.spool)
+    writer = open_spool(ws, run)
+    more = environment_of(config, ws.root)
+    writer.record(
+        opening(run, "pytest", "pytest", place, started, ws.environ, selection=selection_of(config), more=more)
+    )
+    writer.sync()
+    usual = writer.path.is_relative_to(ws.state.spool)
+    return Recording(
+        run, writer, ws, place, _prefix(config.rootpath, ws.root), "" if usual else str(writer.path), previous
+    )
+
+
+def end(recording: Recording, result: Mapping[str, Any], selection: Mapping[str, Any], tests: int) -> None:
+    """Writes the last record, synced: from here on the run counts as ended."""
+    after = place_of(recording.workspace.repo)
+    recording.writer.record(
+        {
+            "t": "end", "ended": iso(recording.workspace.clock.now()), "tree_end": after.tree,
+            "moved": after.tree != recording.place.tree, "selection": dict(selection), "result": dict(result),
+            "tests": tests, "evidence": 0,
+        }
+    )  # fmt: skip
+    recording.writer.sync()
+    recording.writer.close()
+
+
+def unfinished(spool: Path) -> str:
+    """The id of the newest run that waits in the spool, if its process is gone and it has no end; else empty."""
+    waiting = pending(spool)
+    if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
+        return ""
+    last = read(waiting[-1])
+    if last.busy or last.ended or not last.records or not isinstance(last.records[0], dict):
+        return ""
+    return str(last.records[0].get("run", ""))
+
+
+def _prefix(rootpath: Path, root: Path) -> str:
+    if rootpath == root or not rootpath.is_relative_to(root):
+        return ""
+    return rootpath.relative_to(root).as_posix() + "/"

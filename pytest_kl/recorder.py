@@ -1,0 +1,208 @@
+"""One run from its start to its end: opens the record, listens, closes it. Never changes what pytest does.
+
+Any exception of ours takes recording out of the run, is said in one line, and leaves outcomes and exit status alone;
+only `--kl-strict` turns it into exit status 3.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_kl import account, summary
+from pytest_kl.journal import Journal
+from pytest_kl.listener import Listener
+from pytest_kl.message import short
+from pytest_kl.opening import Recording, begin, end
+from pytest_kl.worker import Tally
+
+STRICT_EXIT = account.INTERNAL_ERROR
+"""Exit status of a run under `--kl-strict` that passed and could not be recorded."""
+
+
+class Recorder:
+    """Registered for one run, with everything that belongs to it: nothing of ours is global."""
+
+    def __init__(self, config: pytest.Config, folder: Path) -> None:
+        self._config = config
+        self._folder = folder
+        self._pid = os.getpid()
+        self._getpid = os.getpid
+        self._recording: Recording | None = None
+        self._journal: Journal | None = None
+        self._listener: Listener | None = None
+        self._tally = Tally()
+        self._from_workers: dict[str, int] = {}
+        self._session: pytest.Session | None = None
+        self._selected: Sequence[str] | None = None
+        self._interrupted = ""
+        self._internal_error = False
+        self._trouble = ""
+
+    # the beginning
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Opens the record: before the header is printed, before anything is collected."""
+        self._session = session
+        try:
+            self._start()
+        except Exception as problem:
+            self._fail(problem)
+            if self._strict:
+                raise pytest.exit.Exception(self._trouble, returncode=STRICT_EXIT) from problem
+
+    def _start(self) -> None:
+        recording = begin(self._config, self._folder)
+        grouped = self._config.getoption("dist", None) == "loadgroup"
+        journal = Journal(recording.writer, recording.prefix, grouped)
+        listener = Listener(journal, f"{recording.workspace.root}/", self._fail)
+        self._recording, self._journal, self._listener = recording, journal, listener
+        self._config.pluginmanager.register(listener, "kl-listener")
+        self._config.pluginmanager.register(self._tally, "kl-tally")
+
+    @property
+    def _strict(self) -> bool:
+        return bool(self._config.getoption("kl_strict", False))
+
+    @property
+    def _silent(self) -> bool:
+        return self._config.get_verbosity() <= -2
+
+    def pytest_report_header(self) -> str | None:
+        """The one line at the start."""
+        if self._recording is None or self._silent:
+            return None
+        return summary.header(self._recording.place, self._recording.previous, self._recording.elsewhere)
+
+    # what is to be run
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """The tests of a run in this process, in their order."""
+        try:
+            self._selected = [item.nodeid for item in session.items]
+            if self._journal is not None:
+                self._journal.expect(self._selected)
+        except Exception as problem:
+            self._fail(problem)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """The tests that an xdist worker found; all workers find the same."""
+        if self._selected is None:
+            self._selected = ids
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker is gone. One that ended well has left its numbers; a crashed one has not."""
+        output = getattr(node, "workeroutput", {})
+        self._from_workers = output.get("kl") or self._from_workers
+
+    # the end
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Ctrl-C, `pytest.exit()`, `--stepwise`, or an error while collecting."""
+        self._interrupted = short(str(excinfo.value)) or excinfo.typename
+
+    def pytest_internalerror(self) -> None:
+        """pytest or a plugin failed."""
+        self._internal_error = True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Generator[None, None, None]:
+        """Notices when somebody else's hook fails here: pytest then ends without having come to its end."""
+        try:
+            return (yield)
+        except pytest.exit.Exception:
+            raise
+        except BaseException:
+            self._internal_error = True
+            raise
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """At most three lines."""
+        if self._getpid() != self._pid:
+            return
+        if self._trouble:
+            self._say(terminalreporter)
+        elif self._recording is not None and not self._silent:
+            try:
+                for line in summary.closing(self._recording.run, account.result(self._ending())):
+                    terminalreporter.write_line(line)
+            except Exception as problem:
+                self._fail(problem)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_unconfigure(self) -> Generator[None, None, None]:
+        """Closes the record when everybody else is through: other plugins may change the exit status until then."""
+        try:
+            return (yield)
+        finally:
+            if self._getpid() == self._pid:
+                self._finish()
+
+    def _finish(self) -> None:
+        if self._recording is not None and not self._trouble and self._journal is not None:
+            try:
+                ending = self._ending()
+                result = account.result(ending)
+                end(self._recording, result, self._selection(ending), self._journal.lines)
+            except Exception as problem:
+                self._fail(problem)
+        if self._trouble:
+            self._say(None)
+            if self._strict and self._session is not None and self._session.exitstatus == account.OK:
+                self._session.exitstatus = STRICT_EXIT
+
+    def _ending(self) -> account.Ending:
+        assert self._listener is not None and self._journal is not None
+        self._listener.settle()
+        tests, collectors, session = self._listener.verdicts, self._listener.collectors, self._session
+        wanted = None if self._selected is None else dict.fromkeys(self._selected)
+        lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
+        stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
+        return account.Ending(
+            exit=None if session is None else int(session.exitstatus),
+            verdicts=[*tests.values(), *collectors.values()],
+            ran=len(tests),
+            selected=None if wanted is None else len(wanted),
+            lost=lost,
+            collect_only=bool(self._config.getoption("collectonly", False)),
+            interrupted=self._interrupted or (short(str(stopped)) if stopped else ""),
+            internal_error=self._internal_error,
+            collection_errors=sum(verdict == "error" for verdict in collectors.values()),
+        )
+
+    def _selection(self, ending: account.Ending) -> dict[str, Any]:
+        known = self._tally.plain() or self._from_workers
+        return {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
+
+    # our own failures
+
+    def _fail(self, problem: Exception) -> None:
+        """Takes recording out of this run. The record stays without an end, and so is never evidence of success."""
+        if not self._trouble:
+            self._trouble = summary.trouble(problem, started=self._recording is not None)
+        plugins = self._config.pluginmanager
+        for name in ("kl-listener", "kl-tally"):
+            if plugins.has_plugin(name):
+                plugins.unregister(name=name)
+
+    def _say(self, terminalreporter: Any) -> None:
+        """Says once what went wrong; without pytest's terminal on stderr."""
+        if self._told:
+            return
+        self._told = True
+        if terminalreporter is None:
+            print(self._trouble, file=sys.__stderr__)
+        else:
+            terminalreporter.write_line(self._trouble, yellow=True)
+
+    _told = False

@@ -1,0 +1,152 @@
+"""Judging imports: which are violations, which exceptions hold, and what has no effect."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.arch.check import unowned, violations, warnings
+from kl_hooks.arch.manifest import MANIFEST, read_manifest
+from kl_hooks.arch.paths import owner
+from kl_hooks.model.manifest import Layer, Manifest
+from kl_hooks.model.symbol import Link
+
+MODULES = {
+    "src/shop/__init__.py": "shop",
+    "src/shop/domain/order.py": "shop.domain.order",
+    "src/shop/domain/price.py": "shop.domain.price",
+    "src/shop/ports.py": "shop.ports",
+    "src/shop/api/__init__.py": "shop.api",
+    "src/shop/api/http.py": "shop.api.http",
+    "tests/test_order.py": "test_order",
+}
+LAYERS = """\
+layers:
+  - name: domain
+    paths: [src/shop/domain/]
+    may_depend_on: [ports]
+    decision: ADR-0004
+  - name: ports
+    paths: [src/shop/ports.py]
+    may_depend_on: [api]
+  - name: api
+    paths: [src/shop/api/]
+    may_depend_on: []
+"""
+
+
+def manifest(more: str = "") -> Manifest:
+    return read_manifest(MANIFEST, (LAYERS + more).encode())
+
+
+def link(source: str, target: str, line: int = 1, method: str = "import") -> Link:
+    path = {dotted: path for path, dotted in MODULES.items()}[source]
+    return Link(f"namespace:{source}", "imports", f"namespace:{target}", path, line, method)
+
+
+BREAKING = link("shop.domain.order", "shop.api.http", 3)
+
+
+def test_a_violation_names_everything() -> None:
+    (found,) = violations(manifest(), [BREAKING], MODULES, lambda _: "from shop.api.http import current_user")
+    assert (found.path, found.line, found.importer, found.imported) == (
+        "src/shop/domain/order.py", 3, "shop.domain.order", "shop.api.http",
+    )  # fmt: skip
+    assert (found.source_layer, found.target_layer) == ("domain", "api")
+    assert found.statement == "from shop.api.http import current_user"
+    assert (found.rule, found.decision, found.allowed) == (f"{MANIFEST}:4", "ADR-0004", ("ports",))
+
+
+def test_own_layer_allowed_layer_and_unmapped_files_are_fine() -> None:
+    links = [
+        link("shop.domain.order", "shop.domain.price"),
+        link("shop.domain.order", "shop.ports"),
+        link("shop.domain.order", "shop"),
+        link("shop.domain.order", "os.path"),
+        link("test_order", "shop.api.http"),
+    ]
+    assert violations(manifest(), links, MODULES) == []
+
+
+def test_a_name_without_a_file_belongs_to_its_package() -> None:
+    (found,) = violations(manifest(), [link("shop.domain.order", "shop.api._speedups")], MODULES)
+    assert found.target_layer == "api"
+
+
+def test_lazy_and_dynamic_imports_count_and_are_named() -> None:
+    links = [
+        link("shop.domain.order", "shop.api.http", n, how) for n, how in ((4, "lazy import"), (9, "dynamic import"))
+    ]
+    assert [v.method for v in violations(manifest(), links, MODULES)] == ["lazy import", "dynamic import"]
+
+
+def test_type_checking_imports_are_a_choice() -> None:
+    links = [link("shop.domain.order", "shop.api.http", 3, "type-checking import")]
+    assert violations(manifest(), links, MODULES) == []
+    (found,) = violations(manifest("type_checking_imports: enforce\n"), links, MODULES)
+    assert found.way_out.startswith("only a type checker needs this import")
+
+
+def test_one_statement_of_two_names_is_one_violation() -> None:
+    assert len(violations(manifest(), [BREAKING, BREAKING], MODULES)) == 1
+
+
+def test_violations_come_in_the_order_of_file_and_line() -> None:
+    links = [link("shop.domain.price", "shop.api", 2), link("shop.domain.order", "shop.api", 9), BREAKING]
+    assert [(v.path[-8:], v.line) for v in violations(manifest(), links, MODULES)] == [
+        ("order.py", 3), ("order.py", 9), ("price.py", 2),
+    ]  # fmt: skip
+
+
+def test_an_exception_holds_through_its_last_day() -> None:
+    rules = manifest("exceptions: [{from: shop.domain.order, to: shop.api.http, until: 2027-01-31}]\n")
+    assert violations(rules, [BREAKING], MODULES, today="2027-01-31") == []
+    (found,) = violations(rules, [BREAKING], MODULES, today="2027-02-01")
+    assert "the exception at .kl/architecture.yaml:12 ended on 2027-01-31" in found.way_out
+
+
+def test_an_exception_names_modules_exactly_or_whole_layers() -> None:
+    assert violations(manifest("exceptions: [{from: domain, to: api}]\n"), [BREAKING], MODULES) == []
+    wide = manifest("exceptions: [{from: shop.domain, to: shop.api}]\n")
+    assert len(violations(wide, [BREAKING], MODULES)) == 1
+    assert "fits no import" in str(warnings(wide, [BREAKING], MODULES)[0])
+
+
+def test_a_way_out_through_a_module_that_may() -> None:
+    legal = link("shop.ports", "shop.api.http", 1)
+    (found,) = violations(manifest(), [BREAKING, legal], MODULES)
+    assert found.way_out == "get it through shop.ports (ports), which may import shop.api.http"
+    used = link("shop.domain.price", "shop.ports", 18)
+    (found,) = violations(manifest(), [BREAKING, legal, used], MODULES)
+    assert found.way_out.endswith("and which src/shop/domain/price.py:18 uses already")
+
+
+def test_a_way_out_without_such_a_module() -> None:
+    (found,) = violations(manifest(), [BREAKING], MODULES)
+    expected = "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
+    assert found.way_out == expected
+
+
+def test_layers_without_files_are_warned_of_with_the_closest_folder() -> None:
+    rules = read_manifest(MANIFEST, b"layers:\n- name: api\n  paths: [src/shop/appi/]\n")
+    (warning,) = warnings(rules, [], MODULES)
+    expected = 'layer "api" matches no file (paths: src/shop/appi/). Closest: src/shop/api/.'
+    assert str(warning) == f"{MANIFEST}: {expected}"
+
+
+def test_unowned_files_are_named() -> None:
+    assert [problem.path for problem in unowned(manifest(), MODULES)] == ["src/shop/__init__.py", "tests/test_order.py"]
+
+
+def test_the_longest_path_wins() -> None:
+    of = owner([Layer("a", ("src/",), (), 1), Layer("b", ("src/x",), (), 1), Layer("c", ("src/x/y.py",), (), 1)])
+    owners = {path: layer.name for path in ("src/z.py", "src/x/z.py", "src/x/y.py", "src/xx.py") if (layer := of(path))}
+    assert owners == {"src/z.py": "a", "src/x/z.py": "b", "src/x/y.py": "c", "src/xx.py": "a"}
+    assert of("other.py") is None
+    whole = owner([Layer("all", ("./",), (), 1)])("any/where.py")
+    assert whole is not None and whole.name == "all"
+
+
+@given(st.permutations([BREAKING, link("shop.ports", "shop.api"), link("shop.domain.price", "shop.api.http", 7)]))
+def test_the_order_of_links_does_not_matter(links: list[Link]) -> None:
+    assert violations(manifest(), links, MODULES) == violations(manifest(), sorted(links, key=repr), MODULES)

@@ -1,0 +1,167 @@
+"""Proposals: green on the code they were made from, read back as they were meant, doubts said."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.arch.check import violations, warnings
+from kl_hooks.arch.draft import draft, quoted
+from kl_hooks.arch.groups import groups
+from kl_hooks.arch.manifest import MANIFEST, read_manifest
+from kl_hooks.arch.propose import Proposal, propose
+from kl_hooks.config.nodes import Listing, Text
+from kl_hooks.config.yaml import load
+from kl_hooks.model.symbol import Link
+
+SHOP = {
+    "src/shop/__init__.py": "shop",
+    "src/shop/core/__init__.py": "shop.core",
+    "src/shop/core/order.py": "shop.core.order",
+    "src/shop/infra/db.py": "shop.infra.db",
+    "src/shop/cli.py": "shop.cli",
+    "tests/test_order.py": "tests.test_order",
+    "setup.py": "setup",
+}
+
+
+def link(modules: dict[str, str], source: str, target: str, line: int = 1, method: str = "import") -> Link:
+    path = {dotted: path for path, dotted in modules.items()}[source]
+    return Link(f"namespace:{source}", "imports", f"namespace:{target}", path, line, method)
+
+
+def shop(*pairs: tuple[str, str]) -> Proposal:
+    return propose([link(SHOP, f"shop.{a}".rstrip("."), f"shop.{b}".rstrip(".")) for a, b in pairs], SHOP)
+
+
+def test_layers_from_the_bottom_up_by_what_is_used() -> None:
+    made = shop(("infra.db", "core.order"), ("cli", "infra.db"), ("cli", "core"))
+    assert [(layer.name, layer.paths, layer.may_depend_on) for layer in made.layers] == [
+        ("core", ("src/shop/core/",), ()),
+        ("shop", ("src/shop/__init__.py",), ()),
+        ("infra", ("src/shop/infra/",), ("core",)),
+        ("cli", ("src/shop/cli.py",), ("core", "infra")),
+    ]
+    assert made.doubts == {}
+
+
+def test_parts_that_import_each_other_are_one_layer_and_it_says_why() -> None:
+    made = shop(("infra.db", "core.order"), ("core.order", "infra.db"), ("cli", "infra.db"))
+    assert [layer.name for layer in made.layers] == ["core-infra", "shop", "cli"]
+    assert any(
+        "core -> infra: src/shop/core/order.py:1 imports shop.infra.db" in line for line in made.doubts["core-infra"]
+    )
+    assert "  #   core -> infra: src/shop/core/order.py:1 imports shop.infra.db\n" in draft(made)
+
+
+def test_a_package_that_reexports_does_not_make_one_lump() -> None:
+    made = shop(("", "core.order"), ("core.order", ""), ("infra.db", ""), ("", "cli"))
+    assert {layer.name for layer in made.layers} == {"core", "infra", "cli"}
+    assert made.left_out == ("src/shop/__init__.py: it imports parts of the package that import it",)
+    assert "# In no layer: src/shop/__init__.py" in draft(made)
+
+
+def test_imports_for_type_checking_make_no_circle() -> None:
+    links = [
+        link(SHOP, "shop.infra.db", "shop.core.order"),
+        link(SHOP, "shop.core.order", "shop.infra.db", 2, "type-checking import"),
+    ]
+    assert "core" in [layer.name for layer in propose(links, SHOP).layers]
+
+
+def test_tests_and_scripts_are_no_layers() -> None:
+    assert all(not path.startswith(("tests", "setup")) for layer in shop().layers for path in layer.paths)
+
+
+def test_one_chain_of_folders_is_entered() -> None:
+    modules = {f"src/acme/shop/{name}/a.py": f"acme.shop.{name}.a" for name in ("core", "web")}
+    assert [group.paths for group in groups(modules)] == [("src/acme/shop/core/",), ("src/acme/shop/web/",)]
+
+
+def test_flat_modules_without_a_package() -> None:
+    modules = {"a.py": "a", "b.py": "b", "test_a.py": "test_a", "conftest.py": "conftest"}
+    made = propose([link(modules, "b", "a")], modules)
+    assert [(layer.name, layer.may_depend_on) for layer in made.layers] == [("a", ()), ("b", ("a",))]
+
+
+def test_many_packages_are_a_layer_each() -> None:
+    modules = {f"{name}/x/m.py": f"{name}.x.m" for name in "abcd"} | {f"{name}/__init__.py": name for name in "abcd"}
+    assert [group.paths for group in groups(modules)] == [("a/",), ("b/",), ("c/",), ("d/",)]
+
+
+def test_many_loose_modules_are_put_together_by_level() -> None:
+    modules = {f"p/m{n}.py": f"p.m{n}" for n in range(30)} | {"p/__init__.py": "p"}
+    made = propose([link(modules, f"p.m{n}", "p.m0") for n in range(1, 30)], modules)
+    assert [len(layer.paths) for layer in made.layers] == [2, 29]
+    assert "loose modules" in made.doubts[made.layers[1].name][0]
+
+
+def test_a_repository_without_python_has_no_layers() -> None:
+    assert propose([], {}).layers == () and groups({"tests/test_a.py": "tests.test_a"}) == []
+
+
+def test_names_are_unique_and_never_the_word_below() -> None:
+    modules = {"a/core/x.py": "a.core.x", "b/core/x.py": "b.core.x", "a/below.py": "a.below", "b/web.py": "b.web"}
+    names = [group.name for group in groups(modules)]
+    assert sorted(names) == ["a-core", "b-core", "below-2", "web"]
+
+
+_part = st.sampled_from(["core", "api", "x y", "é", "on", "a-b", "a", "b", "__init__", "1"])
+_path = st.lists(_part, min_size=1, max_size=4).map(lambda parts: "/".join(parts) + ".py")
+
+
+@st.composite
+def _repositories(draw: st.DrawFn) -> tuple[dict[str, str], list[Link]]:
+    """Modules under odd names, mapped as a src layout, a flat one, or nonsense; and any imports among them."""
+    top = draw(st.sampled_from(["", "src/", "tests/"]))
+    paths = draw(st.lists(_path, min_size=1, max_size=12, unique=True))
+    modules: dict[str, str] = {}
+    for path in paths:
+        dotted = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") or "x"
+        if dotted not in modules.values():
+            modules[top + path] = dotted
+    names = st.sampled_from(sorted(modules.values()))
+    pairs = draw(st.lists(st.tuples(names, names, st.sampled_from(["import", "lazy import"])), max_size=40))
+    return modules, [link(modules, a, b, n + 1, how) for n, (a, b, how) in enumerate(pairs)]
+
+
+@given(_repositories())
+@settings(max_examples=500, deadline=None)
+def test_the_first_check_by_a_proposal_is_green(repository: tuple[dict[str, str], list[Link]]) -> None:
+    modules, links = repository
+    made = propose(links, modules)
+    if not made.layers:
+        return
+    manifest = read_manifest(MANIFEST, draft(made).encode())
+    assert violations(manifest, links, modules) == []
+    assert warnings(manifest, links, modules) == []
+    assert [(x.name, x.paths, set(x.may_depend_on)) for x in manifest.layers] == [
+        (x.name, x.paths, set(x.may_depend_on)) for x in made.layers
+    ]
+
+
+@given(_repositories())
+@settings(max_examples=100, deadline=None)
+def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], list[Link]]) -> None:
+    modules, links = repository
+    made = propose(links, modules)
+    for low in made.layers:
+        for high in made.layers:
+            if high.name in low.may_depend_on or high.name == low.name:
+                continue
+            source, target = (next((m for p, m in modules.items() if p == x.paths[0]), None) for x in (low, high))
+            if source and target:
+                new = link(modules, source, target, 99)
+                found = violations(read_manifest(MANIFEST, draft(made).encode()), [*links, new], modules)
+                assert [(v.line, v.target_layer) for v in found] == [(99, high.name)]
+
+
+@given(st.text(max_size=20))
+@settings(deadline=None)
+def test_any_word_is_read_back_as_it_was_quoted(word: str) -> None:
+    if any("\ud800" <= sign <= "\udfff" for sign in word):
+        return
+    node, problems = load("f.yaml", f"[{quoted(word)}]".encode())
+    assert problems == [] and isinstance(node, Listing)
+    (text,) = node.items
+    assert isinstance(text, Text) and text.value == word

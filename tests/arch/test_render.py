@@ -1,0 +1,68 @@
+"""A verdict on paper: what people read, what programs read, and nothing that moves a cursor."""
+
+# ruff: noqa: E501 - the text as it is printed
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.arch.render import plain, text
+from kl_hooks.arch.verdict import Verdict
+from kl_hooks.model.manifest import Layer, Manifest, Violation
+from kl_hooks.model.problem import Problem
+
+RULES = Manifest(".kl/architecture.yaml", (Layer("domain", ("d/",), (), 9, "ADR-0004"), Layer("api", ("a/",), (), 12)))
+
+
+def broken(line: int = 3, way: str = "pass it in", statement: str = "from shop.api.http import user") -> Violation:
+    return Violation(
+        "src/shop/domain/order.py", line, "shop.domain.order", "shop.api.http", "domain", "api", statement,
+        "lazy import", ".kl/architecture.yaml:9", "ADR-0004", way, (),
+    )  # fmt: skip
+
+
+def test_what_a_person_reads() -> None:
+    bad = Problem("src/shop/api/x.py", 14, 9, "syntax error: invalid syntax.")
+    verdict = Verdict(RULES, (broken(), broken(7)), (bad,), (), 41, "staged", 1)
+    assert (
+        "\n".join(text(verdict, "2027-01-31", 0.114))
+        == """\
+2 violations
+
+  domain may not depend on api
+    src/shop/domain/order.py:3         from shop.api.http import user
+                                       ^^^^ domain -> api  (lazy import)
+    src/shop/domain/order.py:7         from shop.api.http import user
+                                       ^^^^ domain -> api  (lazy import)
+    allowed from domain: (nothing)    .kl/architecture.yaml:9  (ADR-0004)
+    a way out: pass it in
+
+src/shop/api/x.py:14:9: syntax error: invalid syntax.
+1 file could not be read; the other 41 were checked.
+
+  fix it, or add an exception to .kl/architecture.yaml:  - {from: shop.domain.order, to: shop.api.http, until: 2027-01-31}
+checked 41 files, 2 layers in 0.11 s from the staged content"""
+    )
+
+
+def test_clean_is_one_line() -> None:
+    assert text(Verdict(RULES, (), (), (), 1, "HEAD~1"), "x") == ["clean: checked 1 file, 2 layers from HEAD~1"]
+
+
+def test_what_a_program_reads() -> None:
+    verdict = Verdict(RULES, (broken(),), (Problem("p", 1, 2, "m"),), (), 41, "worktree")
+    value = json.loads(json.dumps(plain(verdict)))
+    assert (value["schema"], value["clean"], value["files"], value["layers"]) == ("kl.arch.check/1", False, 41, 2)
+    assert value["source"] == "worktree"
+    assert value["violations"][0]["line"] == 3 and value["violations"][0]["fingerprint"] == broken(99).fingerprint
+    assert value["problems"] == [{"path": "p", "line": 1, "column": 2, "message": "m", "hint": ""}]
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_nothing_found_in_the_source_reaches_the_terminal_raw(statement: str, way: str) -> None:
+    verdict = Verdict(RULES, (broken(way=way, statement=statement),), (), (), 1, "staged")
+    for line in text(verdict, "2027-01-31"):
+        assert not any(ord(sign) < 32 or 0x7F <= ord(sign) < 0xA0 or sign in "\u2028\u2029\u202e" for sign in line)

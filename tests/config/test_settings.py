@@ -1,0 +1,140 @@
+"""Settings: a repository may tighten, not loosen; whatever is wrong is said at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.config.problems import Problems
+from kl_hooks.config.settings import CHECKOUT_FILE, STRENGTHS, Settings, join, load_settings, user_file
+from kl_hooks.errors import UsageProblem
+
+
+def write(root: Path, checkout: str | None = None, user: str | None = None) -> dict[str, str]:
+    """Writes both files and gives the environment that names the user's."""
+    if checkout is not None:
+        (root / ".kl").mkdir()
+        (root / CHECKOUT_FILE).write_text(checkout)
+    if user is not None:
+        (root / "conf" / "kl").mkdir(parents=True)
+        (root / "conf" / "kl" / "config.yaml").write_text(user)
+    return {"XDG_CONFIG_HOME": str(root / "conf"), "HOME": str(root)}
+
+
+def test_nothing_written_gives_the_defaults(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, {}, {}, None) == Settings()
+
+
+def test_the_repository_sets_what_the_user_left_open(tmp_path: Path) -> None:
+    environ = write(tmp_path, "verified_requires: classes\nbudget: 9000\n")
+    read = load_settings(tmp_path, {}, environ, None)
+    assert (read.verified_requires, read.budget, read.warnings) == ("classes", 9000, ())
+
+
+def test_the_repository_does_not_loosen_what_the_user_set(tmp_path: Path) -> None:
+    environ = write(
+        tmp_path, "budget: 9000\nverified_requires: classes\n", "budget: 4000\nverified_requires: independent\n"
+    )
+    read = load_settings(tmp_path, {}, environ, None)
+    assert (read.verified_requires, read.budget) == ("independent", 4000)
+    assert [str(warning) for warning in read.warnings] == [
+        ".kl/config.yaml:2:20: classes is looser than your own setting; ignored. Yours: independent.",
+        ".kl/config.yaml:1:9: 9000 is looser than your own setting; ignored. Yours: 4000.",
+    ]
+
+
+def test_the_repository_may_tighten(tmp_path: Path) -> None:
+    environ = write(
+        tmp_path, "budget: 2000\nverified_requires: independent\n", "budget: 4000\nverified_requires: classes\n"
+    )
+    read = load_settings(tmp_path, {}, environ, None)
+    assert (read.verified_requires, read.budget, read.warnings) == ("independent", 2000, ())
+
+
+def test_plugins_come_from_the_user_only(tmp_path: Path) -> None:
+    environ = write(tmp_path, "plugins: [evil, good]\n", "plugins: [good]\n")
+    read = load_settings(tmp_path, {}, environ, None)
+    assert read.plugins == ("good",)
+    assert 'plugin "evil" is asked for by the repository only; not loaded.' in str(read.warnings[0])
+    assert "git config kl.plugins 'good evil'" in str(read.warnings[0])
+    allowed = load_settings(tmp_path, {"plugins": "good, evil"}, environ, None)
+    assert allowed.plugins == ("good", "evil") and allowed.warnings == ()
+
+
+def test_git_config_is_the_users_word(tmp_path: Path) -> None:
+    environ = write(tmp_path, user="budget: 4000\n")
+    assert load_settings(tmp_path, {"budget": "5000", "state": "/x"}, environ, None).budget == 5000
+    with pytest.raises(Problems) as caught:
+        load_settings(tmp_path, {"budget": "lots", "verified-requires": "hope"}, environ, None)
+    assert len(caught.value.problems) == 2
+
+
+def test_every_mistake_of_both_files_at_once(tmp_path: Path) -> None:
+    environ = write(tmp_path, "budjet: 1\nplugins: x\n", "verified_requires: clases\nversion: 2\n")
+    with pytest.raises(Problems) as caught:
+        load_settings(tmp_path, {}, environ, None)
+    text = str(caught.value)
+    assert text.startswith("4 problems:\n")
+    assert '.kl/config.yaml:1:1: unknown key "budjet". Did you mean "budget"?' in text
+    assert '.kl/config.yaml:2:10: "plugins" must be a list, not text. Write [] for none.' in text
+    assert 'config.yaml:1:20: "verified_requires" must be one of: independent, classes. Did you mean "classes"?' in text
+    assert caught.value.exit_code == 2
+
+
+def test_odd_things_in_the_place_of_the_file(tmp_path: Path) -> None:
+    environ = write(tmp_path, "")
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("budget: 700\n")
+    repo = tmp_path / "repo"
+    (repo / ".kl").mkdir(parents=True)
+    place = repo / CHECKOUT_FILE
+    place.symlink_to(outside)
+    with pytest.raises(UsageProblem, match="leads out of the repository"):
+        load_settings(repo, {}, environ, None)
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(UsageProblem, match="is not a file"):
+        load_settings(repo, {}, environ, None)
+    place.unlink()
+    place.mkdir()
+    with pytest.raises(UsageProblem, match=r"is not a file|can't be read"):
+        load_settings(repo, {}, environ, None)
+
+
+def test_a_link_of_the_user_to_his_dotfiles_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.yaml").write_text("budget: 700\n")
+    (tmp_path / ".config" / "kl").mkdir(parents=True)
+    (tmp_path / ".config" / "kl" / "config.yaml").symlink_to(tmp_path / "dotfiles.yaml")
+    assert load_settings(tmp_path / "repo", {}, {"HOME": str(tmp_path)}, None).budget == 700
+
+
+def test_no_home_is_no_file() -> None:
+    assert user_file({}) is None
+    assert user_file({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}) == Path("/h/.config/kl/config.yaml")
+
+
+_one = st.fixed_dictionaries(
+    {},
+    optional={
+        "verified_requires": st.sampled_from(STRENGTHS),
+        "budget": st.integers(200, 20_000),
+        "plugins": st.lists(st.sampled_from(["a", "b", "c"]), unique=True),
+    },
+)
+
+
+@given(_one, _one)
+def test_a_checkout_never_loosens(checkout: dict[str, object], user: dict[str, object]) -> None:
+    def placed(values: dict[str, object]) -> dict[str, object]:
+        return {key: [value, 1, 1] for key, value in values.items()}
+
+    alone, both = join({}, placed(user)), join(placed(checkout), placed(user))
+    assert both.plugins == alone.plugins
+    if "budget" in user:
+        assert both.budget <= alone.budget
+    if "verified_requires" in user:
+        assert STRENGTHS.index(both.verified_requires) <= STRENGTHS.index(alone.verified_requires)

@@ -1,0 +1,119 @@
+"""Gathering: all retrievers are asked; a failing one is named and costs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pluggy
+import pytest
+
+from kl_hooks import hookspecs
+from kl_hooks.context.gather import gather, retrievers_of
+from kl_hooks.context.signals import read_signals
+from kl_hooks.context.weights import ROWS
+from kl_hooks.errors import StoreBusy
+from kl_hooks.hookspecs import Retriever, hookimpl
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.task import Task
+from tests.context.making import ListRetriever, candidate
+
+TASK = Task("total", read_signals("total"))
+
+
+class Offers:
+    """A plugin with these retrievers."""
+
+    def __init__(self, *offered: Retriever) -> None:
+        self.offered = offered
+
+    @hookimpl
+    def kl_retrievers(self) -> Sequence[Retriever]:
+        return self.offered
+
+
+class Broken:
+    """A plugin that can't even name its retrievers."""
+
+    @hookimpl
+    def kl_retrievers(self) -> Sequence[Retriever]:
+        raise ImportError("no module named teapot")
+
+
+def plugins(*these: object) -> pluggy.PluginManager:
+    made = pluggy.PluginManager("kl")
+    made.add_hookspecs(hookspecs)
+    for n, one in enumerate(these):
+        made.register(one, name=f"plugin{n}")
+    return made
+
+
+def of(name: str, *known: str) -> Retriever:
+    return ListRetriever(name, tuple(candidate(k) for k in known)).offered()
+
+
+def raising(problem: Exception) -> Retriever:
+    def find(workspace: Any, task: Task, limit: int) -> Sequence[Candidate]:
+        raise problem
+
+    return Retriever("bad", 100, find)
+
+
+def test_all_plugins_are_asked_and_the_retrievers_stand_by_name() -> None:
+    found, failed = retrievers_of(plugins(Offers(of("b"), of("d")), Offers(of("a")), Offers()))
+    assert ([r.name for r in found], failed) == (["a", "b", "d"], {})
+
+
+def test_a_plugin_that_fails_is_named_and_the_others_answer() -> None:
+    found, failed = retrievers_of(plugins(Offers(of("a")), Broken()))
+    assert [r.name for r in found] == ["a"]
+    assert failed == {"plugin plugin1": "failed: no module named teapot"}
+
+
+def test_coverage_tells_ok_from_empty() -> None:
+    found = gather([of("one", "total", "x"), of("two", "y")], None, TASK)
+    assert found.coverage == {"one": "ok", "two": "empty"}
+    assert [c.id for c in found.lists["one"]] == ["function:shop.total"]
+    assert found.weights == {"one": 100, "two": 100}
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (StoreBusy("held by pid 7.", place="store"), "failed: store: held by pid 7."),
+        (RuntimeError("two\nlines \x1b[31m"), "failed: two lines \\x1b[31m"),
+        (KeyError(), "failed: KeyError"),
+        (RecursionError("deep"), "failed: deep"),
+    ],
+)
+def test_a_retriever_that_fails_lowers_the_coverage_only(problem: Exception, said: str) -> None:
+    found = gather([raising(problem), of("good", "total")], None, TASK)
+    assert found.coverage == {"bad": said, "good": "ok"}
+    assert list(found.lists) == ["good"]
+
+
+def test_a_retriever_that_answers_nonsense_has_failed() -> None:
+    nonsense = Retriever("bad", 100, lambda *_: ["text"])  # type: ignore[list-item]
+    none = Retriever("none", 100, lambda *_: None)  # type: ignore[arg-type,return-value]
+    coverage = gather([nonsense, none], None, TASK).coverage
+    assert coverage["bad"] == "failed: gave a str where a Candidate belongs"
+    assert coverage["none"].startswith("failed: ")
+
+
+def test_rows_are_limited_and_a_second_retriever_of_a_name_is_not_asked() -> None:
+    def endless(workspace: Any, task: Task, limit: int) -> Any:
+        n = 0
+        while True:
+            n += 1
+            yield candidate(f"f{n}")
+
+    found = gather([Retriever("many", 100, endless), of("many", "total")], None, TASK)
+    assert len(found.lists["many"]) == ROWS
+    assert found.coverage == {"many": "ok", "many (again)": "failed: the name is taken; only the first was asked"}
+
+
+def test_texts_are_redacted_once_more() -> None:
+    secret = candidate("f", title="a s3cret", text="total s3cret", summary="the s3cret")
+    retriever = ListRetriever("one", (secret,)).offered()
+    (found,) = gather([retriever], None, TASK, lambda text: text.replace("s3cret", "[redacted]")).lists["one"]
+    assert (found.title, found.text, found.summary) == ("a [redacted]", "total [redacted]", "the [redacted]")

@@ -1,0 +1,73 @@
+"""The sieve: what is not shown at all, and why."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from kl_hooks.context.fuse import Ranked
+from kl_hooks.context.sift import sift, stem
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.task import Signals
+from tests.context.making import candidate, ranked, unique
+
+TASK = Signals(keywords=("rounding", "checkout", "totals"), symbols=("shop.price.vat",), paths=("src/cart.py",))
+
+
+def reasons(*items: Ranked) -> list[str]:
+    return [left.reason for left in sift(list(items), TASK)[1]]
+
+
+def at(place: int, found: Candidate, **parts: int) -> Ranked:
+    return Ranked(found, 1000, parts or {"symbols": 1000}, place)
+
+
+def test_expired_things_are_never_shown() -> None:
+    assert reasons(at(1, candidate("total", freshness="expired"))) == ["expired"]
+
+
+def test_the_same_text_is_shown_once() -> None:
+    one, two = candidate("total", text="same total"), candidate("round", text="same total")
+    other = candidate("totals", text="same total", kind="evidence")
+    assert reasons(at(1, one), at(2, two), at(3, other)) == ["same text as function:shop.total"]
+
+
+@pytest.mark.parametrize(
+    ("found", "place"),
+    [
+        (candidate("round_total"), 50),
+        (candidate("total"), 10),
+        (candidate("vat"), 50),
+        (candidate("x", path="src/cart.py"), 50),
+    ],
+    ids=["two words", "one word near the top", "a name", "a file"],
+)
+def test_what_is_near_enough(found: Candidate, place: int) -> None:
+    assert reasons(at(place, found)) == []
+
+
+def test_what_is_too_far_is_left_out_and_says_how_far() -> None:
+    far, nothing = at(11, candidate("total")), at(1, candidate("x"))
+    assert reasons(far, nothing) == [
+        "below the floor: holds 1 of 3 words of the task",
+        "below the floor: holds 0 of 3 words of the task",
+    ]
+
+
+def test_a_thing_in_a_file_that_another_list_names_passes() -> None:
+    assert reasons(at(50, candidate("x"), **{"near:commits": 10})) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "cut"), [("totals", "total"), ("rounding", "round"), ("settings", "sett"), ("used", "used")]
+)
+def test_stems(word: str, cut: str) -> None:
+    assert stem(word) == cut
+
+
+@given(unique)
+def test_everything_is_kept_or_left_in_its_order(many: list[Candidate]) -> None:
+    kept, left = sift(ranked(many), TASK)
+    both = [(i.candidate.id, True) for i in kept] + [(x.id, False) for x in left]
+    assert sorted(name for name, _ in both) == sorted(c.id for c in many)
+    assert [i.candidate.id for i in kept] == [c.id for c in many if (c.id, True) in both]

@@ -1,0 +1,117 @@
+"""Signals: what is a name, a path, a keyword, a failure; and that no text breaks the reading."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.context.signals import MOST_TEXT, looks_like_code, read_signals
+from kl_hooks.context.words import STOP
+from kl_hooks.model.task import Signals
+from tests.context.making import NASTY, text
+
+
+@pytest.mark.parametrize("blank", ["", "  \n\t", "... !!! ???", "the and for"])
+def test_a_task_without_content_has_no_signals(blank: str) -> None:
+    assert read_signals(blank) == Signals()
+
+
+def test_the_start_of_a_sentence_is_no_symbol() -> None:
+    read = read_signals("Fix the totals. When Paying twice, The Cart is wrong. Add tests")
+    assert read.symbols == ()
+    assert read.keywords == ("fix", "totals", "paying", "twice", "cart", "wrong", "add", "tests")
+
+
+def test_a_capitalised_word_that_is_known_is_a_symbol() -> None:
+    read = read_signals("Fix Cart and Fix", known={"Cart", "fix"})
+    assert read.symbols == ("Cart",)
+    assert read.keywords == ("fix",)
+
+
+@pytest.mark.parametrize(
+    ("task", "symbols"),
+    [
+        ("CheckoutTotal loses cents", ("CheckoutTotal",)),
+        ("why does getValue return None", ("getValue",)),
+        ("HTTPServer and README and API", ("HTTPServer",)),
+        ("call parse_date, then _private and MAX_SIZE", ("parse_date", "_private", "MAX_SIZE")),
+        ("sha256 of utf8 in 2024, 3rd try", ("sha256", "utf8")),
+        ("shop.price.Total() is off.", ("shop.price.Total",)),
+        ("e.g. this, i.e. that, well.", ()),
+        ("see `total` and `feed()` and `a b`", ("total", "feed")),
+        ("see https://docs.python.org/3/CamelCase.html", ()),
+        ("Parser_x Parser_x parser_x", ("Parser_x", "parser_x")),
+        ("“CheckoutTotal” – it's ‘feed_all’…", ("CheckoutTotal", "feed_all")),
+        ("___ __ _", ()),
+    ],
+)
+def test_what_looks_like_code(task: str, symbols: tuple[str, ...]) -> None:
+    assert read_signals(task).symbols == symbols
+
+
+@pytest.mark.parametrize(
+    ("task", "paths"),
+    [
+        ("look at src/shop/price.py:12 and README.md.", ("src/shop/price.py", "README.md")),
+        ('File "./src/a.py", line 3', ("src/a.py",)),
+        (r"in src\shop\a.py", ("src/shop/a.py",)),
+        ("the folder src/shop/ and/or client/server", ("src/shop/",)),
+        ("tests/test_a.py::TestB::test_c[1]", ("tests/test_a.py",)),
+        ("`conf/app.toml` is read", ("conf/app.toml",)),
+        ("version 3.11 or 2/3.5 of the end.", ()),
+        (".py / .", ()),
+    ],
+)
+def test_what_looks_like_a_file(task: str, paths: tuple[str, ...]) -> None:
+    assert read_signals(task).paths == paths
+
+
+def test_a_test_id_gives_its_file_and_its_names() -> None:
+    read = read_signals("tests/test_a.py::TestB::test_c fails")
+    assert (read.paths, read.symbols) == (("tests/test_a.py",), ("TestB", "test_c"))
+
+
+def test_failures_take_the_code_names_beside_them() -> None:
+    read = read_signals("Parser.feed crashes; invalid `Total` Broken. nothing. ParseError error CartView")
+    assert read.failures == ("Parser.feed crashes", "invalid Total", "Total broken", "ParseError error CartView")
+
+
+def test_every_sort_has_its_cap_and_keeps_the_order_of_the_text() -> None:
+    many = " ".join(f"word{chr(97 + n)}x name_{n} dir/f{n}.py" for n in range(26))
+    read = read_signals(many + " error" * 3)
+    assert len(read.keywords) == 15 and read.keywords[0] == "wordax"
+    assert read.symbols == tuple(f"name_{n}" for n in range(10))
+    assert read.paths == tuple(f"dir/f{n}.py" for n in range(10))
+
+
+def test_stop_words_are_lower_case_and_about_as_many_as_agreed() -> None:
+    assert 70 <= len(STOP) <= 110
+    assert all(word == word.lower() for word in STOP)
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_naughty_strings(nasty: str) -> None:
+    read_signals(nasty)
+    read_signals(f"`{nasty}` {nasty} error {nasty}")
+
+
+@given(text, st.frozensets(text))
+def test_any_text_gives_signals_within_their_shape(anything: str, known: frozenset[str]) -> None:
+    read = read_signals(anything, known)
+    assert all(len(w) > 2 and w not in STOP and w == w.lower() for w in read.keywords)
+    for values, most in ((read.keywords, 15), (read.symbols, 10), (read.failures, 10), (read.paths, 10)):
+        assert len(values) <= most and len(set(values)) == len(values) and "" not in values
+
+
+@given(st.text(alphabet="AbC_9 .", max_size=40))
+def test_a_lone_name_is_read_as_itself(anything: str) -> None:
+    for word in anything.split():
+        if looks_like_code(word):
+            assert read_signals(f"about {word} now").symbols == (word,)
+
+
+@pytest.mark.parametrize("piece", ["a/", "`", "a.", "::", "A", "a`", "\\", "error "])
+def test_a_huge_task_is_read_to_its_limit_only(piece: str) -> None:
+    huge = piece * (200_000 // len(piece))
+    assert read_signals(huge + " marker_name") == read_signals(huge[:MOST_TEXT])

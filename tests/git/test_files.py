@@ -1,0 +1,150 @@
+"""Files by blob id: what is staged, what a revision holds, what is really on disk; and their contents."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.git import files, objects
+from kl_hooks.git.files import Entry, at, read, staged, worktree
+from kl_hooks.git.repository import Repository
+from tests.git.repos import commit, fingerprint, make, sh, write
+from tests.git.test_trees import STATES, conflict, inner_repositories, odd_names
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    start = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/c.txt": "c\n", "d/e/c.txt": "c\n", "run.sh": "x\n", "e.pyi": ""}
+    return make(tmp_path / "r", start)
+
+
+def paths(entries: list[Entry]) -> list[str]:
+    return sorted(entry.path for entry in entries)
+
+
+def test_suffixes_choose(repo: Repository) -> None:
+    write(repo.top, {"new.py": "n\n", "[x].py": "x\n"})
+    assert paths(staged(repo, [".py"])) == ["a.py", "d/b.py"]
+    assert paths(at(repo, "HEAD", [".py", ".pyi"])) == ["a.py", "d/b.py", "e.pyi"]
+    assert paths(worktree(repo, [".py"])) == ["[x].py", "a.py", "d/b.py", "new.py"]
+    assert paths(worktree(repo, ["[x].py"])) == ["[x].py"]
+    assert len(worktree(repo)) == 8
+
+
+@pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+def test_worktree_is_what_git_would_stage(repo: Repository, change: object) -> None:
+    write(repo.top, {"d/e/c.txt": "c\n"})
+    change(repo.top)  # type: ignore[operator]
+    before = fingerprint(repo.top)
+    seen = worktree(repo)
+    assert fingerprint(repo.top) == before
+    sh(repo.top, "add", "-A", ok=False)
+    rows = [line.split("\t", 1) for line in sh(repo.top, "ls-files", "-s", "-z").split("\0") if line]
+    expected = {(path, *about.split()[1::-1]) for about, path in rows if about.startswith("100")}
+    assert {(e.path, e.blob, e.mode) for e in seen} == expected
+
+
+def test_staged_ignores_what_is_only_on_disk_or_announced(repo: Repository) -> None:
+    write(repo.top, {"a.py": "staged\n"})
+    sh(repo.top, "add", "a.py")
+    write(repo.top, {"a.py": "edited\n", "n.py": "announced\n", "u.py": "untracked\n"})
+    sh(repo.top, "add", "-N", "n.py")
+    (repo.top / "d/b.py").unlink()
+    found = staged(repo, [".py"])
+    assert paths(found) == ["a.py", "d/b.py"]
+    assert {e.path: c for e, c in read(repo, found, "objects")}["a.py"] == b"staged\n"
+
+
+def test_the_index_of_the_commit_being_made(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = make(tmp_path / "other", {"x.py": "1\n"})
+    write(repo.top, {"a.py": "all\n"})
+    partial = repo.git_dir / "next-index-1.lock"
+    sh(repo.top, "add", "a.py", GIT_INDEX_FILE=str(partial))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(partial))
+    assert paths(staged(repo)) == ["a.py"]
+    assert len(worktree(repo)) == 6
+    assert paths(staged(other)) == ["x.py"]
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/next-index-1.lock")
+    assert paths(staged(repo)) == ["a.py"]
+
+
+def test_links_and_submodules_have_no_source(repo: Repository) -> None:
+    inner_repositories(repo.top)
+    (repo.top / "link.py").symlink_to("a.py")
+    (repo.top / "dir.py").mkdir()
+    commit(repo.top, "links")
+    for found in (staged(repo), at(repo, "HEAD"), worktree(repo)):
+        assert not {"link.py", "inner", "added"} & set(paths(found))
+
+
+def test_contents(repo: Repository) -> None:
+    odd_names(repo.top)
+    write(repo.top, {"a.py": "edited\n", "n.py": "untracked\n"})
+    found = worktree(repo)
+    contents = {entry.path: content for entry, content in read(repo, found)}
+    assert set(contents) == set(paths(found))
+    for path, content in contents.items():
+        assert content == Path(os.fsdecode(os.fsencode(repo.top) + b"/" + os.fsencode(path))).read_bytes()
+    assert "n.py" not in {entry.path for entry, _ in read(repo, found, "objects")}
+
+
+def test_content_is_given_only_if_it_is_the_content_named(repo: Repository) -> None:
+    write(repo.top, {"n.py": "first\n", "gone.py": "nobody else\n", "link.py": "y\n"})
+    found = worktree(repo, ["n.py", "gone.py", "link.py"])
+    write(repo.top, {"n.py": "second\n", "secret": "y\n"})
+    (repo.top / "gone.py").unlink()
+    (repo.top / "link.py").unlink()
+    (repo.top / "link.py").symlink_to("secret")
+    assert list(read(repo, found)) == []
+
+
+def test_converted_files_are_read(repo: Repository) -> None:
+    write(repo.top, {".gitattributes": "*.py text\n*.utf16 text working-tree-encoding=UTF-16LE\n"})
+    (repo.top / "a.py").write_bytes(b"a = 7\r\nb = 8\r\n")
+    (repo.top / "w.utf16").write_bytes("wide\n".encode("utf-16-le"))
+    found = {entry.path: content for entry, content in read(repo, worktree(repo, ["a.py", ".utf16"]))}
+    assert found == {"a.py": b"a = 7\nb = 8\n", "w.utf16": "wide\n".encode("utf-16-le")}
+
+
+def test_more_files_than_a_pipe_holds(repo: Repository) -> None:
+    write(repo.top, {f"many/m{n}.py": f"m = {n}\n" * (n % 300) for n in range(1700)})
+    commit(repo.top, "many")
+    found = at(repo, "HEAD", [".py"])
+    contents = {entry.path: content for entry, content in read(repo, found, "objects")}
+    assert contents["many/m299.py"] == b"m = 299\n" * 299
+    assert len(contents) == 1702
+    first = next(iter(read(repo, found)))  # and left in the middle
+    assert first[0].path == "a.py"
+
+
+def test_too_large_is_left_out(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "LARGEST", 10)
+    monkeypatch.setattr(files, "LARGEST", 10)
+    write(repo.top, {"big.py": "x" * 11, "after.py": "ok"})
+    commit(repo.top, "big")
+    write(repo.top, {"bigger.py": "y" * 12})
+    assert sorted(entry.path for entry, _ in read(repo, worktree(repo, [".py"]))) == ["a.py", "after.py", "d/b.py"]
+
+
+def test_conflicts_are_not_staged(repo: Repository) -> None:
+    conflict(repo.top)
+    assert paths(staged(repo, [".py"])) == ["d/b.py"]
+
+
+def test_no_such_revision(repo: Repository) -> None:
+    for rev in ("nope", "", "--all", "HEAD:a.py"):
+        with pytest.raises(UsageProblem, match="is not a revision"):
+            at(repo, rev)
+    sh(repo.top, "rm", "-rq", ".")
+    commit(repo.top, "empty")
+    assert at(repo, "HEAD") == []
+
+
+def test_no_commit_yet(tmp_path: Path) -> None:
+    repo = make(tmp_path / "empty")
+    write(repo.top, {"a.py": "1\n"})
+    assert staged(repo) == []
+    assert paths(worktree(repo)) == ["a.py"]

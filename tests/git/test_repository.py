@@ -1,0 +1,200 @@
+"""Which repository, which commit, which settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git import run
+from kl_hooks.git.repository import (
+    GitSettings,
+    Repository,
+    find,
+    head,
+    is_shallow,
+    is_tracked,
+    settings,
+    version,
+)  # fmt: skip
+from kl_hooks.git.run import GitFailed, GitMissing, git
+from tests.git.repos import commit, make, opened, sh, write
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return make(tmp_path / "r", {"a.py": "1\n", "d/e/b.py": "2\n"})
+
+
+def test_found_from_any_folder(repo: Repository) -> None:
+    assert find(repo.top / "d/e") == repo == Repository(repo.top, repo.top / ".git", repo.top / ".git", False, "sha1")
+
+
+def test_none_where_there_is_none(tmp_path: Path) -> None:
+    assert find(tmp_path) is None
+
+
+def test_a_name_with_newlines(tmp_path: Path) -> None:
+    top = tmp_path / "new\nline\n"
+    make(top, {"a": "1\n"})
+    assert opened(top).top == top
+    assert opened(top).git_dir == top / ".git"
+
+
+def test_worktree_submodule_and_separate_folder(repo: Repository, tmp_path: Path) -> None:
+    sh(repo.top, "worktree", "add", "-q", str(tmp_path / "w"))
+    linked = opened(tmp_path / "w")
+    assert (linked.top, linked.common_dir) == (tmp_path / "w", repo.git_dir)
+    assert linked.git_dir == repo.git_dir / "worktrees/w"
+    sh(repo.top, "init", "-q", "--separate-git-dir", str(tmp_path / "g"), str(tmp_path / "s"))
+    assert opened(tmp_path / "s").git_dir == tmp_path / "g"
+
+
+def test_bare_and_inside_of_git_are_refused_with_a_way_out(repo: Repository, tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "-q", "--bare", str(repo.top), "b.git")
+    for place in (tmp_path / "b.git", repo.git_dir, repo.git_dir / "objects"):
+        with pytest.raises(EnvironmentProblem, match="work tree"):
+            find(place)
+
+
+def test_a_work_tree_marked_bare(repo: Repository) -> None:
+    sh(repo.top, "config", "core.bare", "true")
+    assert opened(repo.top).bare
+    assert opened(repo.top).top == repo.top
+
+
+def test_the_environment_names_another(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = make(tmp_path / "other")
+    monkeypatch.setenv("GIT_DIR", str(other.git_dir))
+    assert opened(repo.top) == repo
+
+
+def test_no_folder_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentProblem, match="is not a folder"):
+        find(tmp_path / "nowhere")
+    (tmp_path / "git").write_text("#!/bin/sh\necho never\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for path in (str(tmp_path / "empty"), ".", ""):  # a `git` in the folder looked at is not git
+        monkeypatch.setenv("PATH", path)
+        with pytest.raises(GitMissing, match=r"Install git 2\.31"):
+            find(tmp_path)
+
+
+def fake_git(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "bin").mkdir()
+    (folder / "bin/git").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder / "bin"), prepend=":")
+
+
+def test_an_old_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = 'case "$*" in *rev-parse*) echo --path-format=absolute;; *) echo git version 2.17.1;; esac'
+    fake_git(tmp_path, echo, monkeypatch)
+    assert version() == (2, 17, 1)
+    with pytest.raises(EnvironmentProblem, match=r"git 2\.17\.1 is too old"):
+        find(tmp_path)
+
+
+def test_a_git_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_git(tmp_path, "exec sleep 60", monkeypatch)
+    with pytest.raises(GitFailed, match="no answer"):
+        git("version", cwd=tmp_path, timeout=0.3)
+
+
+def test_version_of_this_git() -> None:
+    assert version() >= (2, 31)
+
+
+def test_head(repo: Repository, tmp_path: Path) -> None:
+    sha = sh(repo.top, "rev-parse", "HEAD")
+    assert head(repo) == (sha, "main")
+    sh(repo.top, "checkout", "-q", "-b", "feature/ü")
+    assert head(repo) == (sha, "feature/ü")
+    sh(repo.top, "checkout", "-q", "--detach")
+    assert head(repo) == (sha, None)
+    assert head(make(tmp_path / "unborn")) == (None, "main")
+
+
+def test_shallow(repo: Repository, tmp_path: Path) -> None:
+    commit(repo.top, "second")
+    sh(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo.top}", "s")
+    assert is_shallow(opened(tmp_path / "s"))
+    assert not is_shallow(repo)
+
+
+def test_settings(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings(repo) == GitSettings()
+    mine = tmp_path / "gitconfig"
+    mine.write_text('[filter "mine"]\n\tclean = cat\n[kl]\n\tstate = /old\n\tverbose\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(mine))
+    sh(repo.top, "config", "kl.state", "/a b\nc")
+    sh(repo.top, "config", "core.hooksPath", ".husky/_")
+    sh(repo.top, "config", "core.fileMode", "false")
+    sh(repo.top, "config", "filter.odd.name=x.clean", "cat")
+    found = settings(repo)
+    assert found.kl == {"state": "/a b\nc", "verbose": "true"}
+    assert (found.hooks_path, found.drivers, found.file_mode) == (".husky/_", ("odd.name=x",), False)
+    assert found.filters
+
+
+def test_tracked(repo: Repository) -> None:
+    write(repo.top, {"new.py": "1\n"})
+    asked = ["a.py", "d", "d/e/b.py", "new.py", "*.py", "nowhere", "../r/a.py", "..", repo.top / "a.py"]
+    assert [is_tracked(repo, path) for path in asked] == [True, True, True, False, False, False, True, False, True]
+
+
+CANARIES = {
+    "core.fsmonitor": "touch {0}; false", "core.pager": "touch {0}; cat", "gpg.program": "{1}",
+    "diff.external": "touch {0}; true", "core.sshCommand": "touch {0}; false", "core.hooksPath": "{1}",
+}  # fmt: skip
+
+
+def test_nothing_that_the_repository_names_is_run(repo: Repository, tmp_path: Path) -> None:
+    from kl_hooks.git import files, trees
+
+    fired = tmp_path / "fired"
+    for key, value in CANARIES.items():
+        sh(repo.top, "config", key, value.format(fired, tmp_path / "evil-hooks"))
+    sh(repo.top, "config", "log.showSignature", "true")
+    write(repo.top, {"a.py": "edited\n", "u.py": "new\n"})
+    trees.snapshot(repo)
+    list(files.read(repo, files.worktree(repo)))
+    settings(repo)
+    head(repo)
+    assert not fired.exists()
+    sh(repo.top, "status")  # the canary is alive
+    assert fired.exists()
+
+
+def test_what_the_repository_would_fetch_is_not_fetched(repo: Repository, tmp_path: Path) -> None:
+    from kl_hooks.git.objects import blobs
+
+    fired = tmp_path / "fired"
+    sh(repo.top, "config", "extensions.partialClone", "evil")
+    sh(repo.top, "config", "core.repositoryFormatVersion", "1")
+    sh(repo.top, "config", "remote.evil.url", f"ext::sh -c touch% {fired}")
+    sh(repo.top, "config", "remote.evil.promisor", "true")
+    sh(repo.top, "config", "protocol.ext.allow", "always")
+    assert list(blobs(repo, ["1" * 40])) == [None]
+    assert not fired.exists()
+    sh(repo.top, "cat-file", "-p", "1" * 40, ok=False)
+    assert fired.exists()
+
+
+def test_our_settings_stand_beside_those_of_the_environment(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "kl.one")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "1")
+    got = git("config", "--get-regexp", "^kl", cwd=repo.top, config=[("kl.two", "2")])
+    assert got == b"kl.one 1\nkl.two 2\n"
+
+
+def test_a_failure_says_what_git_said(repo: Repository) -> None:
+    with pytest.raises(GitFailed, match=r"git rev-parse: fatal: .*nope") as caught:
+        git("rev-parse", "nope", cwd=repo.top)
+    assert caught.value.returncode == 128
+    with pytest.raises(GitFailed, match="can't be run"):
+        git("rev-parse", "nul\0", cwd=repo.top)
+    assert run.verb(["--git-dir=x", "log", "-z"]) == "log"

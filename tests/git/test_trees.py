@@ -1,0 +1,348 @@
+"""A work tree's id is the id of the commit that would follow, and asking for it leaves no trace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.git import disk, run
+from kl_hooks.git.repository import Repository
+from kl_hooks.git.trees import Trees, snapshot, staged_tree, tree_of
+from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
+
+START = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/e/c.txt": "c\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n"}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return make(tmp_path / "r", START)
+
+
+def edit(top: Path) -> None:
+    write(top, {"a.py": "a = 3\n"})
+
+
+def touch_only(top: Path) -> None:
+    os.utime(top / "a.py", (1, 1))
+
+
+def delete(top: Path) -> None:
+    shutil.rmtree(top / "d")
+
+
+def make_executable(top: Path) -> None:
+    (top / "run.sh").chmod(0o755)
+
+
+def file_to_link(top: Path) -> None:
+    (top / "a.py").unlink()
+    (top / "a.py").symlink_to("/nowhere/at all")
+
+
+def folder_to_link(top: Path) -> None:
+    (top / "d").rename(top / "elsewhere")
+    (top / "d").symlink_to("elsewhere")
+
+
+def folder_to_file(top: Path) -> None:
+    shutil.rmtree(top / "d")
+    write(top, {"d": "now a file\n"})
+
+
+def file_to_folder(top: Path) -> None:
+    (top / "a.py").unlink()
+    write(top, {"a.py/inside.py": "x\n"})
+
+
+def stage_then_edit(top: Path) -> None:
+    write(top, {"a.py": "staged\n", "n.py": "staged\n"})
+    sh(top, "add", "-A")
+    write(top, {"a.py": "edited after\n"})
+
+
+def stage_then_delete(top: Path) -> None:
+    write(top, {"n.py": "staged\n"})
+    sh(top, "add", "-A")
+    (top / "n.py").unlink()
+
+
+def stage_then_undo(top: Path) -> None:
+    write(top, {"a.py": "staged\n"})
+    sh(top, "add", "-A")
+    write(top, {"a.py": START["a.py"]})
+
+
+def forget(top: Path) -> None:
+    sh(top, "rm", "-q", "--cached", "a.py")
+
+
+def announce(top: Path) -> None:
+    write(top, {"n.py": "announced\n", "gone.py": "x\n"})
+    sh(top, "add", "-N", "n.py", "gone.py")
+    (top / "gone.py").unlink()
+
+
+def odd_names(top: Path) -> None:
+    for name in (
+        b"new\nline.py",
+        b"\xff\xfe.py",
+        b'quo"te',
+        b"back\\slash",
+        b"cr\r",
+        b" ",
+        b"-n",
+        b":x",
+        b"tab\t",
+        b"\xc3\xa9",
+    ):
+        Path(os.fsdecode(os.fsencode(top) + b"/" + name)).write_bytes(b"content of " + name)
+
+
+def odd_names_tracked(top: Path) -> None:
+    odd_names(top)
+    commit(top, "odd")
+    for path in top.iterdir():
+        if path.is_file():
+            path.write_bytes(path.read_bytes() + b"!")
+
+
+def conflict(top: Path) -> None:
+    sh(top, "checkout", "-q", "-b", "other")
+    write(top, {"a.py": "theirs\n", "both.py": "theirs\n"})
+    (top / "run.sh").unlink()
+    commit(top, "theirs")
+    sh(top, "checkout", "-q", "main")
+    write(top, {"a.py": "ours\n", "both.py": "ours\n", "run.sh": "changed\n"})
+    commit(top, "ours")
+    sh(top, "merge", "other", ok=False)
+    assert sh(top, "ls-files", "-u")
+
+
+def conflict_then_delete(top: Path) -> None:
+    conflict(top)
+    (top / "a.py").unlink()
+
+
+def endings(top: Path) -> None:
+    write(top, {".gitattributes": "*.py text\n*.txt ident\n"})
+    (top / "a.py").write_bytes(b"a = 4\r\n")
+    (top / "d/e/c.txt").write_bytes(b"$Id: something $\n")
+
+
+def no_executable_bit(top: Path) -> None:
+    sh(top, "config", "core.fileMode", "false")
+    (top / "run.sh").chmod(0o755)
+    write(top, {"n.sh": "x\n"})
+    (top / "n.sh").chmod(0o755)
+
+
+def inner_repositories(top: Path) -> None:
+    make(top / "inner", {"x": "1\n"})
+    make(top / "added", {"y": "1\n"})
+    sh(top, "add", "added")
+    commit(top, "with a submodule")
+    commit(top / "added", "moved on")
+
+
+def pipe_instead(top: Path) -> None:
+    (top / "a.py").unlink()
+    os.mkfifo(top / "a.py")
+    os.mkfifo(top / "untracked-pipe")
+
+
+def hidden(top: Path) -> None:
+    sh(top, "update-index", "--assume-unchanged", "a.py")
+    sh(top, "update-index", "--skip-worktree", "d/b.py")
+    (top / "d/b.py").unlink()
+    write(top, {"a.py": "not seen\n"})
+
+
+def split_index(top: Path) -> None:
+    sh(top, "update-index", "--split-index")
+    write(top, {"a.py": "x\n", "n.py": "n\n"})
+    sh(top, "add", "-N", "n.py")
+
+
+def nothing(top: Path) -> None:
+    assert top.is_dir()
+
+
+STATES = [
+    nothing, edit, touch_only, delete, make_executable, file_to_link, folder_to_link, folder_to_file, file_to_folder,
+    stage_then_edit, stage_then_delete, stage_then_undo, forget, announce, odd_names, odd_names_tracked, conflict,
+    conflict_then_delete, endings, no_executable_bit, inner_repositories, hidden, split_index,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+def test_the_id_is_the_one_git_would_give_and_nothing_is_touched(
+    repo: Repository, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    change(repo.top)
+    write(repo.top, {"untracked/u.py": "u\n", "ignored.log": "no\n"})
+    expected = oracle(repo, tmp_path, "-u"), oracle(repo, tmp_path, "-A")
+    before = fingerprint(repo.top)
+    seen = snapshot(repo)
+    assert fingerprint(repo.top) == before
+    assert (seen.tree, seen.tree_all) == expected
+    assert seen.exact
+    assert seen.dirty == (seen.tree != tree_of(repo, "HEAD"))
+
+
+def test_the_id_of_a_dirty_tree_is_the_id_of_the_commit_that_follows(repo: Repository) -> None:
+    edit(repo.top)
+    delete(repo.top)
+    write(repo.top, {"new.py": "n\n"})
+    dirty = snapshot(repo)
+    commit(repo.top, "second")
+    clean = snapshot(repo)
+    assert dirty.tree_all == clean.tree == clean.tree_all == tree_of(repo, "HEAD")
+    assert (dirty.dirty, dirty.changed, clean.dirty, clean.changed) == (True, 3, False, 0)
+    assert (clean.head, clean.branch) == (sh(repo.top, "rev-parse", "HEAD"), "main")
+
+
+def test_a_pipe_where_a_file_was_is_a_file_that_is_gone(repo: Repository) -> None:
+    pipe_instead(repo.top)
+    seen = snapshot(repo)
+    (repo.top / "a.py").unlink()
+    (repo.top / "untracked-pipe").unlink()
+    assert seen.tree == snapshot(repo).tree
+
+
+def test_no_commit_yet(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r")
+    empty = snapshot(repo)
+    assert empty == Trees(sh(repo.top, "mktree", stdin=b""), empty.tree, False, 0, True, None, "main")
+    write(repo.top, {"a": "1\n", "b": "2\n"})
+    sh(repo.top, "add", "a")
+    seen = snapshot(repo)
+    assert (seen.tree, seen.tree_all) == (oracle(repo, tmp_path, "-u"), oracle(repo, tmp_path, "-A"))
+    assert (seen.dirty, seen.changed) == (True, 1)
+
+
+def test_detached_and_worktree(repo: Repository, tmp_path: Path) -> None:
+    sh(repo.top, "worktree", "add", "-q", "--detach", str(tmp_path / "w"))
+    linked = opened(tmp_path / "w")
+    edit(linked.top)
+    seen = snapshot(linked)
+    assert seen.branch is None
+    assert seen.dirty
+    assert not snapshot(repo).dirty
+    commit(linked.top, "there")
+    assert seen.tree == tree_of(linked, "HEAD")
+
+
+def test_another_repository_in_the_environment_is_ignored(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make(tmp_path / "other", {"x": "1\n"})
+    monkeypatch.setenv("GIT_DIR", str(other.git_dir))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other.top))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.git_dir / "index"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(other.git_dir / "objects"))
+    edit(repo.top)
+    tree = snapshot(opened(repo.top)).tree
+    assert staged_tree(repo) == tree_of(repo, "HEAD")
+    monkeypatch.undo()
+    commit(repo.top, "second")
+    assert tree == tree_of(repo, "HEAD")
+
+
+def test_sha256(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r", START, "--object-format=sha256")
+    edit(repo.top)
+    file_to_link(repo.top)
+    seen = snapshot(repo)
+    assert seen.tree == oracle(repo, tmp_path)
+    assert len(str(seen.tree)) == 64
+
+
+def test_a_filter_of_the_repository_is_never_run(repo: Repository, tmp_path: Path) -> None:
+    write(repo.top, {".gitattributes": "*.py filter=evil\n"})
+    commit(repo.top, "attributes")
+    for key in ("clean", "process", "smudge"):
+        sh(repo.top, "config", f"filter.evil.{key}", f"touch {tmp_path}/fired-{key}; cat")
+    sh(repo.top, "config", "filter.evil.required", "true")
+    write(repo.top, {"d/e/c.txt": "plain\n"})
+    assert snapshot(repo).exact
+    write(repo.top, {"a.py": "a = 9\n", "u.py": "untracked\n"})
+    os.utime(repo.git_dir / "index", (0, 0))  # every entry looks racy: git compares contents
+    seen = snapshot(repo)
+    assert (seen.exact, seen.tree is None) == (False, False)
+    assert not list(tmp_path.glob("fired-*"))
+
+
+def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = tmp_path / "gitconfig"
+    mine.write_text('[filter "mine"]\n\tclean = tr a-z A-Z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(mine))
+    write(repo.top, {".gitattributes": "*.py filter=mine\n", "a.py": "now mine\n"})
+    seen = snapshot(repo)
+    sh(repo.top, "add", "-A", GIT_CONFIG_GLOBAL=str(mine))
+    assert seen.exact
+    assert seen.tree_all == sh(repo.top, "write-tree")
+
+
+def count(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    calls: list[str] = []
+    found = run.executable
+    monkeypatch.setattr(run, "executable", lambda: calls.append("git") or found())
+    return calls
+
+
+def test_few_processes(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count(monkeypatch)
+    snapshot(repo)
+    assert len(calls) == 3
+    edit(repo.top)
+    write(repo.top, {"u.py": "u\n"})
+    calls.clear()
+    snapshot(repo)
+    assert len(calls) == 5
+
+
+def test_data_that_nobody_ignored_is_not_read(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kl_hooks.git.trees.MOST_UNTRACKED", 10)
+    write(repo.top, {"data.bin": "x" * 11})
+    seen = snapshot(repo)
+    assert seen.tree == tree_of(repo, "HEAD")
+    assert seen.tree_all is None
+
+
+def test_what_vanishes_while_git_reads(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repo.top, {"a.py": "a = 5\n", "u.py": "u\n"})
+    asked = disk.ask
+
+    def late(where: Repository, *args: str, **options: object) -> bytes:
+        if args[0] == "hash-object":
+            (where.top / "u.py").unlink(missing_ok=True)
+        return asked(where, *args, **options)
+
+    monkeypatch.setattr(disk, "ask", late)
+    seen = snapshot(repo)
+    commit(repo.top, "second")
+    assert seen.tree == seen.tree_all == tree_of(repo, "HEAD")
+
+
+def test_staged_is_what_the_commit_will_hold(repo: Repository) -> None:
+    stage_then_edit(repo.top)
+    write(repo.top, {"later.py": "later\n"})
+    sh(repo.top, "add", "-N", "later.py")
+    before = fingerprint(repo.top)
+    tree = staged_tree(repo)
+    assert fingerprint(repo.top) == before
+    sh(repo.top, "commit", "-q", "-m", "second")
+    assert tree == tree_of(repo, "HEAD")
+
+
+def test_nothing_staged_can_be_named_in_a_conflict(repo: Repository) -> None:
+    conflict(repo.top)
+    assert staged_tree(repo) is None
+
+
+def test_no_such_tree(repo: Repository) -> None:
+    assert [tree_of(repo, rev) for rev in ("nope", "--all", "", "HEAD:a.py")] == [None] * 4

@@ -1,0 +1,156 @@
+"""The house keeps its own rules: one order of rooms, no circles, a paragraph everywhere, nothing grown too large."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx
+import pytest
+
+from kl_hooks.arch.check import violations
+from kl_hooks.arch.manifest import MANIFEST, read_manifest
+from kl_hooks.code.imports import import_links
+from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.scan import scan_python
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("kl_hooks", "pytest_kl")
+LONGEST_FILE, LONGEST_FUNCTION = 300, 60
+FENCES = {
+    "kl_hooks/cli/": ("click", "rich"),
+    "kl_hooks/code/": ("libcst", "grimp", "tree_sitter"),
+    "kl_hooks/store/": ("sqlite3", "diskcache", "psycopg", "redis"),
+    "kl_hooks/arch/": ("importlinter",),
+    "pytest_kl/": ("pytest", "_pytest"),
+}
+"""Folder → the libraries that only it may import."""
+FILES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for package in PACKAGES
+    for path in (ROOT / package).rglob("*.py")
+    if "_shipped" not in path.parts
+)
+
+
+def rooms() -> list[list[str]]:
+    """The layers of import-linter's contract `rooms`, from the bottom up; those beside each other in one list."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (contract,) = [one for one in config["contracts"] if one["id"] == "rooms"]
+    return [[name.strip() for name in row.split("|")] for row in reversed(contract["layers"])]
+
+
+def tree_of(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def test_both_orders_of_rooms_agree() -> None:
+    manifest = read_manifest(MANIFEST, (ROOT / MANIFEST).read_bytes())
+    expected: dict[str, set[str]] = {}
+    for row in rooms():
+        below = set(expected)
+        expected.update(dict.fromkeys(row, below))
+    expected["pytest_kl"] = set(expected)
+    assert {layer.name: set(layer.may_depend_on) for layer in manifest.layers} == expected
+    for layer in manifest.layers:
+        place = layer.name if layer.name == "pytest_kl" else f"kl_hooks/{layer.name}"
+        assert layer.paths in ((f"{place}/",), (f"{place}.py",)), layer
+
+
+def test_every_room_is_there_and_no_other() -> None:
+    here = {
+        name.removeprefix("kl_hooks/").partition("/")[0].removesuffix(".py") for name in FILES if "kl_hooks" in name
+    }
+    assert here - {"__init__", "__main__"} == {name for row in rooms() for name in row}
+
+
+def test_our_own_check_is_clean() -> None:
+    facts = {path: scan_python((ROOT / path).read_bytes(), path, "m") for path in FILES}
+    assert [path for path in FILES if facts[path]["error"]] == []
+    modules = module_names(FILES, imported_names(facts))
+    links = import_links(facts, modules)
+    assert len(links) > len(FILES)
+    manifest = read_manifest(MANIFEST, (ROOT / MANIFEST).read_bytes())
+    assert [f"{v.path}:{v.line} {v.statement}" for v in violations(manifest, links, modules)] == []
+
+
+def test_libraries_stay_behind_their_fences() -> None:
+    home = {library: folder for folder, libraries in FENCES.items() for library in libraries}
+    outside = []
+    for path in FILES:
+        for module, _, level, line, *_ in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]:
+            library = module.partition(".")[0]
+            if not level and library in home and not path.startswith(home[library]):
+                outside.append(f"{path}:{line}: {library} belongs to {home[library]}")
+    assert outside == []
+
+
+def test_import_linter_has_a_fence_for_what_is_imported() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    fenced = {name for one in config["contracts"] for name in one.get("protected_modules", ())}
+    known = {library for libraries in FENCES.values() for library in libraries}
+    used = {
+        row[0].partition(".")[0]
+        for path in FILES
+        for row in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]
+        if not row[2]
+    }
+    assert fenced == known & used
+
+
+def test_import_linter_keeps_every_contract(tmp_path: Path) -> None:
+    call = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", call], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+def test_no_circles_with_lazy_and_type_checking_imports_counted() -> None:
+    call = (
+        f"import grimp, json; g = grimp.build_graph(*{PACKAGES!r}, cache_dir=None);"
+        "print(json.dumps([[a, b] for a in sorted(g.modules) for b in g.find_modules_directly_imported_by(a)]))"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", call], env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    edges = json.loads(done.stdout)
+    assert len(edges) > len(FILES)
+    circles = [sorted(c) for c in networkx.strongly_connected_components(networkx.DiGraph(edges)) if len(c) > 1]
+    assert circles == []
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_every_module_says_what_it_is_for(path: str) -> None:
+    doc = ast.get_docstring(tree_of(path))
+    assert doc and len(doc.split()) >= 4, path
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.endswith("__init__.py")])
+def test_a_room_s_paragraph_imports_nothing(path: str) -> None:
+    assert not [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_no_file_and_no_function_is_too_long() -> None:
+    long = []
+    for path in FILES:
+        lines = (ROOT / path).read_text(encoding="utf-8").count("\n")
+        if lines > LONGEST_FILE:
+            long.append(f"{path}: {lines} lines")
+        for node in functions(tree_of(path)):
+            size = (node.end_lineno or 0) - node.lineno + 1
+            if size > LONGEST_FUNCTION:
+                long.append(f"{path}:{node.lineno}: {node.name} has {size} lines")
+    assert long == []
