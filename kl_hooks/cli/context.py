@@ -64,10 +64,7 @@ def task(
 @click.argument("words", nargs=-1, metavar="PACKAGE")
 @format_option()
 def show(words: tuple[str, ...], shape: str) -> None:
-    """A package that was made here, by its id or the beginning of it.
-
-    It is kept for half an hour; after that it is built again from its recorded request.
-    """
+    """A package made here, by its id or the beginning of it; after half an hour built again from its request."""
     _require(len(words) == 1 and _is_package(words[-1]), "show", "PACKAGE", words)
     ws = workspace()
     made = find(ws, words[0])

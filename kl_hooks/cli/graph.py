@@ -8,7 +8,6 @@ import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 
-
 KINDS = ("namespace", "type", "interface", "function", "method", "property", "field")
 
 

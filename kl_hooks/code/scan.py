@@ -17,9 +17,10 @@ import warnings
 from typing import Any, Final
 
 from kl_hooks.code.digests import seal
-from kl_hooks.code.frames import Frame, walk
+from kl_hooks.code.frames import Frame
 from kl_hooks.code.signature import statement
 from kl_hooks.code.symbols import symbol_rows
+from kl_hooks.code.walk import walk
 
 VERSION: Final = "python-ast/1"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""

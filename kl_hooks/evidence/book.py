@@ -35,7 +35,7 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
         if db is None:
             return []
         entries = entries_for(db, trees)
-        made = mechanical(entries, trees, parents_of(db, entries), about)
+        made = mechanical(entries, trees, parents_of(db, entries), {about} if about else None)
         return asserted(db, ws.clock.now(), about) + made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from kl_hooks.clock import iso
@@ -25,18 +25,18 @@ SENTENCES: Final = {
 
 
 def mechanical(
-    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry], about: str | None = None
+    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry], about: Collection[str] | None = None
 ) -> list[Claim]:
     """The claims that these receipts (newest first) make, in the order of their subjects.
 
     For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
-    that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to one
-    subject. `parents` maps a run to the receipt of the command that started it.
+    that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to
+    these subjects. `parents` maps a run to the receipt of the command that started it.
     """
     seen: dict[str, list[tuple[Entry, Support, str]]] = {}
     for entry in entries:
         for evidence in entry.receipt.evidence:
-            if evidence.kind in SENTENCES and (about is None or evidence.subject == about):
+            if evidence.kind in SENTENCES and (about is None or evidence.subject in about):
                 seen.setdefault(evidence.subject, []).append(
                     (entry, _support(entry, evidence), SENTENCES[evidence.kind])
                 )

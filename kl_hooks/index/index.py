@@ -63,6 +63,12 @@ def remove(db: Rows, owner: str) -> None:
     replace_many(db, {owner: ()})
 
 
+def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
+    """The owners that have documents of these kinds."""
+    only, params = plain.only_kinds(kinds)
+    return {row[0] for row in db.rows(f"SELECT DISTINCT d.owner FROM documents d WHERE 1 = 1{only}", params)}
+
+
 def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
     """Owner → its documents from now on (none: it is taken out); returns how many there are in the batch.
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kl_hooks.model.text import safe_text
-from kl_hooks.store.secret_names import placeholder, secret_name
 from kl_hooks.store.secret_assigned import hide_assignments
+from kl_hooks.store.secret_names import placeholder, secret_name
 from kl_hooks.store.secret_shapes import hide_cookies, hide_key_blocks, hide_url_passwords
 from kl_hooks.store.secret_words import hide_words
 
@@ -31,7 +31,9 @@ follows, few capitals. A random word of sixteen characters is none of these but 
 """
 _FEW_TURNS: Final = ("glpat-", "hf_", "sk-")
 _OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
-_COMMON: Final = frozenset("password postgres postgresql changeme testtest testpass username disabled internal".split())
+_COMMON: Final = frozenset(
+    ("password", "postgres", "postgresql", "changeme", "testtest", "testpass", "username", "disabled", "internal")
+)
 
 _added: tuple[Redactor, ...] = ()
 _hidden: tuple[str, ...] = ()
@@ -61,10 +63,7 @@ def suspicious(text: str) -> bool:
     for start in _FEW_TURNS:
         if start in text:
             return True
-    for value in _hidden:
-        if value in text:
-            return True
-    return False
+    return any(value in text for value in _hidden) if _hidden else False
 
 
 def redact(text: str) -> str:

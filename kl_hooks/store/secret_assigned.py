@@ -18,7 +18,7 @@ _FIND: Final = re.compile(
     r"(?P<type>: ?[A-Za-z]{1,20}(?: \| None)?(?= ?=))?"
     r"(?P<sep>[ \t]{0,4}+(?:(?P<sign>:=|=>|==?|:(?!:))[ \t]{0,4}+)?(?:is |was )?)"
     r"(?P<scheme>(?:[Bb]asic|[Bb]earer|[Dd]igest|[Tt]oken|[Aa]pi[Kk]ey|[Nn]egotiate)[ ]{1,4}+)?"
-    r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?(?=[^\s\"'`,;&|<>(){}\\])"
+    r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?(?=[^\s\"'`,;&|<>(){}\\])(?!\[redacted:)"
 )
 _QUOTED: Final = re.compile(r"[^\"'`\n\\]+")
 _BARE: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
@@ -59,13 +59,13 @@ def _is_secret(match: re.Match[str], name: str, value: str, quoted: bool) -> boo
     sign = match["sign"]
     if sign is None:
         return _follows(name, value, match["sep"])
-    if not is_password(name) and len(value) < 12 and value.strip("-+.,").isdigit():
+    if value.strip("-+.,").isdigit() and len(value) < (4 if is_password(name) else 12):
         return False
     if quoted:
         return not value.isspace() and (" " not in value.strip() or is_password(name))
     if sign == "=" and match["sep"] == "=":
-        return not (value.endswith(":") or "." in value and looks_like_code(value) or value == name)
-    if random_word(value) or any(c.isdigit() for c in value) and not looks_like_code(value):
+        return not (value.endswith(":") or ("." in value and looks_like_code(value)) or value == name)
+    if random_word(value) or (any(c.isdigit() for c in value) and not looks_like_code(value)):
         return True
     return sign == ":" and is_password(name) and _ends_the_line(match.string, match.end() + len(value))
 

@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_ALONE: Final = frozenset(
-    "password passwords passwd passphrase passcode pwd pass pw secret secrets token tokens credential credentials creds "
-    "auth authorization apikey jwt bearer pat otp".split()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ALONE: Final = _words(
+    """
+    password passwords passwd passphrase passcode pwd pass pw secret secrets token tokens credential
+    credentials creds auth authorization apikey jwt bearer pat otp
+    """
 )
-_WITH_KEY: Final = frozenset(
-    "api access private secret signing signature encryption account master ssh auth shared client license storage "
-    "deploy service webhook session hmac aes".split()
+_WITH_KEY: Final = _words(
+    """
+    api access private secret signing signature encryption account master ssh auth shared client license
+    storage deploy service webhook session hmac aes
+    """
 )
 _GLUED: Final = re.compile(
     r"passw(?:or)?d|passphrase|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
     r"(?:access|auth|refresh|bearer|id|session)token"
 )
-_ABOUT: Final = frozenset(
-    "count counts type types name names len length size sizes limit limits file files filename path paths url uri field fields "
-    "ttl expiry expires expiration max min estimator kind class re regex pattern budget sock socket dir directory policy policies "
-    "prompt hash algorithm method methods mode scheme format header headers index offset id ids start end line column position "
-    "usage used per total error errors required enabled disabled valid invalid manager provider handler backend backends "
-    "server host port version module plugin test tests page view form reset change changed status state level endpoint".split()
+_ABOUT: Final = _words(
+    """
+    count counts type types name names len length size sizes limit limits file files filename path paths
+    url uri field fields ttl expiry expires expiration max min estimator kind class re regex pattern
+    budget sock socket dir directory policy policies prompt hash algorithm method methods mode scheme
+    format header headers index offset id ids start end line column position usage used per total error
+    errors required enabled disabled valid invalid manager provider handler backend backends server host
+    port version module plugin test tests page view form reset change changed status state level
+    endpoint
+    """
 )
 """Last words that say the value is something *about* the secret."""
 _PLACEHOLDER: Final = re.compile(
@@ -45,15 +60,15 @@ def secret_name(name: str) -> bool:
         return False
     if not _ALONE.isdisjoint(words):
         return True
-    if any(b in ("key", "keys") and a in _WITH_KEY for a, b in zip(words, words[1:], strict=False)):
+    if any(b in ("key", "keys") and a in _WITH_KEY for a, b in pairwise(words)):
         return True
     return bool(_GLUED.search("".join(words)))
 
 
 def is_password(name: str) -> bool:
-    """The name speaks of a password or a secret, whose value may be any word or number (a token's may not)."""
+    """The name speaks of one password or secret, whose value may be any word or number (a token's may not)."""
     low = name.lower()
-    return "pass" in low or "pwd" in low or "secret" in low
+    return ("pass" in low or "pwd" in low or "secret" in low) and not low.endswith(("words", "secrets"))
 
 
 def placeholder(value: str) -> bool:

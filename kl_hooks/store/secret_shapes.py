@@ -50,7 +50,7 @@ def _without_key_lines(text: str) -> str:
     for line_break in [*_BREAK.finditer(text), None]:
         line = text[at : line_break.start() if line_break else len(text)].strip()
         after = line_break.end() if line_break else len(text)
-        if line and (not _KEY_LINE.fullmatch(line) or len(line) < 16 and line_break and keep == at):
+        if line and (not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == at)):
             keep = after
         at = after
     return text[:keep]

@@ -19,7 +19,7 @@ _B64: Final = "[A-Za-z0-9_-]"
 _PREFIXES: Final = (
     ("aws", r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
     ("github", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}"),
-    ("gitlab", rf"(?:glpat|gldt|glrt|glcbt|glptt|glft|glsoat|glagent|gloas)-{_B64}{{20,300}}(?:\.{_B64}{{1,40}}){{0,3}}"),
+    ("gitlab", rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-{_B64}{{20,300}}(?:\.{_B64}{{1,40}}){{0,3}}"),
     ("slack", r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}|xoxe\.xox[bp]-[A-Za-z0-9-]{10,250}"),
     ("stripe", r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9+/=]{20,100}"),
     ("openai", rf"sk-(?:proj|ant|svcacct|admin|or|lf)-{_B64}{{16,300}}|sk-[A-Za-z0-9]{{20,100}}"),
@@ -34,10 +34,10 @@ _PREFIXES: Final = (
     ("vault", rf"hv[bs]\.{_B64}{{24,300}}"),
     ("hashicorp", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_B64}{{40,100}}"),
     ("databricks", r"dapi[0-9a-f]{32}(?:-[0-9])?"),
-    ("grafana", rf"gls?a_[A-Za-z0-9_]{{32,60}}|glc_[A-Za-z0-9+/]{{32,400}}={{0,2}}"),
+    ("grafana", r"gls?a_[A-Za-z0-9_]{32,60}|glc_[A-Za-z0-9+/]{32,400}={0,2}"),
     ("linear", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,80}"),
     ("notion", r"(?:secret|ntn)_[A-Za-z0-9]{40,60}"),
-    ("misc", rf"EAACEdEose0cBA[A-Za-z0-9]{{10,300}}|PMAK-[A-Za-z0-9-]{{50,70}}|dckr_pat_{_B64}{{20,60}}|"
+    ("misc", r"EAACEdEose0cBA[A-Za-z0-9]{10,300}|PMAK-[A-Za-z0-9-]{50,70}|" rf"dckr_pat_{_B64}{{20,60}}|"
              rf"sntrys_[A-Za-z0-9+/=_]{{30,300}}|figd_{_B64}{{30,60}}|NRAK-[A-Z0-9]{{27}}|rubygems_[a-f0-9]{{48}}|"
              rf"tskey-[a-z]{{2,12}}-[A-Za-z0-9-]{{16,100}}|CCIPAT_[A-Za-z0-9_]{{20,100}}|sl\.{_B64}{{60,300}}|"
              rf"AGE-SECRET-KEY-1[A-Z0-9]{{58}}|gsk_[A-Za-z0-9]{{40,60}}|pplx-[A-Za-z0-9]{{40,60}}|r8_[A-Za-z0-9]{{30,50}}|"

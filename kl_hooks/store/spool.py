@@ -135,7 +135,7 @@ def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[Spool
     last: OSError = OSError(ENOENT, "there is no place for a spool")
     for directory, origin in places:
         try:
-            _makedirs(directory, 0o700, exist_ok=True)
+            _makedirs(directory, 0o700, exist_ok=True)  # noqa: PTH103
             return SpoolWriter.create(directory, name), origin
         except OSError as error:
             last = error
@@ -158,7 +158,7 @@ def _born_locked(path: str) -> int:
     except BaseException:
         _close(fd)
         with suppress(OSError):
-            _unlink(hidden)
+            _unlink(hidden)  # noqa: PTH108
         raise
     return fd
 
@@ -172,9 +172,9 @@ def _name_it(hidden: str, path: str) -> None:
     except OSError:  # a file system without hard links
         if _lexists(path):
             raise FileExistsError(path) from None
-        _rename(hidden, path)
+        _rename(hidden, path)  # noqa: PTH104
     else:
-        _unlink(hidden)
+        _unlink(hidden)  # noqa: PTH108
 
 
 def _forget_in_child() -> None:

@@ -85,8 +85,18 @@ def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[
 
         return manager(read.plugins)
 
+    if read.plugins:
+        _add_redaction(plugins())
     store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ)
     return Workspace(root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins)
+
+
+def _add_redaction(plugins: pluggy.PluginManager) -> None:
+    """What installed plugins redact counts from the first write on, so they are asked at once."""
+    from kl_hooks.store.redact import configure
+
+    found = (one for answer in plugins.hook.kl_redact() for one in answer)
+    configure([(name, function) for name, function in found if name != "built-in"])
 
 
 def _flat(answers: list[Schema | Sequence[Schema]]) -> list[Schema]:

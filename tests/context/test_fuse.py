@@ -31,6 +31,17 @@ def test_a_verified_item_outranks_a_guessed_one_of_equal_likeness() -> None:
     assert next(iter(places({"x": [guessed, proven]}))) == proven.id
 
 
+def test_where_scores_are_equal_the_better_proven_one_comes_first() -> None:
+    proven, guessed = candidate("zz", tier=Tier.VERIFIED), candidate("aa")
+    found = fuse({"x": [guessed], "y": [proven]}, {"x": 0, "y": 0})
+    assert [(i.candidate.id, i.score) for i in found] == [(proven.id, 0), (guessed.id, 0)]
+
+
+def test_an_id_twice_in_one_list_counts_once_at_its_best_place() -> None:
+    a = candidate("a")
+    assert fuse({"x": [a, candidate("b"), a]})[0].parts == {"x": reciprocal(1)}
+
+
 def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
     a = candidate("a", tier=Tier.INFERRED)
     item = fuse({"x": [a], "y": [candidate("b"), a]}, {"x": 50})[0]

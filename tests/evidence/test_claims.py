@@ -83,7 +83,10 @@ def test_what_did_not_pass_makes_no_claim(outcome: str) -> None:
 WEAK = {
     "imported": ({"origin": "imported:receipts"}, "imported"),
     "incomplete": ({"result": {**DONE, "complete": False, "how": "killed"}}, "incomplete (killed)"),
-    "inconclusive": ({"result": {**DONE, "verdict": "inconclusive", "reasons": ["exit 0 disagrees"]}}, "exit 0 disagrees"),
+    "inconclusive": (
+        {"result": {**DONE, "verdict": "inconclusive", "reasons": ["exit 0 disagrees"]}},
+        "exit 0 disagrees",
+    ),
     "unknown tree": ({"tree": None}, "unknown"),
     "moved": ({"moved": True}, "changed while it ran"),
     "flaky": ({"outcome": "flaky"}, "flaky"),

@@ -1,0 +1,151 @@
+"""What `kl context` costs: the process against `import click`, the work inside against one bare full-text query.
+
+    python bench/context_cost.py [--files 11000] [--rounds 15] [--repo PATH]
+
+Makes a repository of that many Python files unless one is named (it needs a `.kl/` folder), warms it up, then measures
+both sides in turn, so that a busy machine slows both, and prints ratios of medians of CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kl_hooks.context.build import build
+from kl_hooks.context.estimator import read_budget
+from kl_hooks.workspace.open import Workspace, open_workspace
+
+ROOT = Path(__file__).resolve().parent.parent
+TASK = "fix rounding of checkout totals in the price report"
+QUERY = '"rounding" OR "checkout" OR "totals" OR "price" OR "report"'
+NOUNS = [
+    "checkout",
+    "total",
+    "totals",
+    "price",
+    "report",
+    "cart",
+    "mail",
+    "user",
+    "order",
+    "tax",
+    "parser",
+    "feed",
+    "item",
+]
+VERBS = [
+    "round",
+    "rounding",
+    "load",
+    "send",
+    "parse",
+    "check",
+    "merge",
+    "split",
+    "draw",
+    "find",
+    "keep",
+    "drop",
+    "sort",
+]
+
+
+def repository(folder: Path, files: int) -> Path:
+    """A repository of `files` modules with four functions and a class each."""
+    chance = random.Random(7)
+    for n in range(files):
+        path = folder / "src" / f"part{n % 97:02}" / f"{chance.choice(NOUNS)}_{n}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        names = [f"{chance.choice(VERBS)}_{chance.choice(NOUNS)}_{k}" for k in range(4)]
+        body = "".join(f'\n\ndef {name}(x: int) -> int:\n    """{name.title()}."""\n    return x\n' for name in names)
+        path.write_text(f"import os{body}\n\nclass {chance.choice(NOUNS).title()}{n}:\n    y = 1\n", encoding="utf-8")
+    (folder / ".kl").mkdir()
+    for args in (
+        ("init", "-q"),
+        ("add", "-A"),
+        ("-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "Start"),
+    ):
+        subprocess.run(["git", *args], cwd=folder, check=True)
+    return folder
+
+
+def child(*args: str, cwd: Path) -> float:
+    """CPU milliseconds of a process of this interpreter, its children included."""
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPATH": str(ROOT)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *args], cwd=cwd, env=environ, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+
+
+def inside(work: Callable[[], object]) -> float:
+    """CPU milliseconds of a call, of the git processes it starts too."""
+
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + used.ru_utime + used.ru_stime
+
+    before = spent()
+    work()
+    return (spent() - before) * 1000
+
+
+@contextmanager
+def place(asked: str | None, files: int) -> Iterator[Path]:
+    if asked:
+        yield Path(asked)
+        return
+    with tempfile.TemporaryDirectory(prefix="kl-bench-") as folder:
+        yield repository(Path(folder), files)
+
+
+def full_text(ws: Workspace) -> sqlite3.Connection:
+    """The database that holds the index, opened without any of our code."""
+    for path in (p for p in ws.state.directory.rglob("*.db") if p.is_file()):
+        connection = sqlite3.connect(path)
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'documents_text'").fetchone():
+            return connection
+        connection.close()
+    raise SystemExit("no full-text index was built")
+
+
+def main() -> None:
+    """Measures and prints."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--files", type=int, default=11_000)
+    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--repo")
+    asked = options.parse_args()
+    with place(asked.repo, asked.files) as repo:
+        cold = child("-m", "kl_hooks", "context", TASK, cwd=repo)
+        ws = open_workspace(repo)
+        connection = full_text(ws)
+        sql = "SELECT rowid FROM documents_text WHERE documents_text MATCH ? ORDER BY rank LIMIT 10"
+        build(ws, TASK, read_budget("6000"))
+        rows: list[tuple[float, float, float, float]] = []
+        for _ in range(asked.rounds):
+            rows.append((
+                child("-c", "import click", cwd=repo),
+                child("-m", "kl_hooks", "context", TASK, cwd=repo),
+                inside(lambda: connection.execute(sql, (QUERY,)).fetchall()),
+                inside(lambda: build(ws, TASK, read_budget("6000"))),
+            ))  # fmt: skip
+        click, process, query, built = (statistics.median(column) for column in zip(*rows, strict=True))
+    print(f"CPU, medians of {asked.rounds}, interleaved; first call (index built): {cold:.0f} ms")
+    print(f"kl context, process / import click      {process / click:6.2f}   ({process:.0f} / {click:.0f} ms; goal 3)")
+    print(f"build() / bare five-word FTS5 query     {built / query:6.2f}   ({built:.2f} / {query:.2f} ms; goal 10)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The nodes that the walk treats in their own way: definitions, imports, fields, `if TYPE_CHECKING:`, f-strings."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from kl_hooks.code.frames import Frame, Node
+from kl_hooks.code.imports_found import import_rows
+from kl_hooks.code.node_text import constant, plain
+
+
+def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
+    kind = "class" if node.__class__ is ast.ClassDef else "function"
+    if frame.scope == "function":
+        frame.text.append("#def")
+    frame.kids.append(Frame(kind, node, [node.name], frame, frame.checking))
+
+
+def _import(frame: Frame, node: Node, stack: list[Any]) -> None:
+    frame.imports.extend(import_rows(node, frame.lazy, frame.checking))
+    plain(node, stack, frame.text)
+
+
+def _assignment(frame: Frame, node: Node, stack: list[Any]) -> None:
+    names = _bound(frame, node)
+    if names:
+        frame.text.append("#field")
+        frame.kids.append(Frame("field", node, names, frame, frame.checking))
+    else:
+        plain(node, stack, frame.text)
+
+
+def _bound(frame: Frame, node: Node) -> list[str]:
+    """The names of the fields that an assignment makes: class and module level, or `self.x: int` in a method."""
+    if frame.scope == "function":
+        return _of_receiver(node, frame.receiver)
+    targets = node.targets if node.__class__ is ast.Assign else [node.target]
+    flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
+    return [t.id for t in flat if t.__class__ is ast.Name]
+
+
+def _of_receiver(node: Node, receiver: str) -> list[str]:
+    if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Attribute):
+        return []
+    owner = node.target.value
+    return [node.target.attr] if isinstance(owner, ast.Name) and owner.id == receiver else []
+
+
+def _alias(frame: Frame, node: Node, stack: list[Any]) -> None:
+    frame.text.append("#alias")
+    frame.kids.append(Frame("alias", node, [node.name.id], frame, frame.checking))
+
+
+def _if(frame: Frame, node: Node, stack: list[Any]) -> None:
+    checking = _type_checking(node.test)
+    if not checking:
+        plain(node, stack, frame.text)
+        return
+    seen, other = (node.body, node.orelse) if checking > 0 else (node.orelse, node.body)
+    frame.text += ("#If", "#checking" if checking > 0 else "#unchecked")
+    if seen:
+        frame.kids.append(Frame("block", ast.Module(seen, []), [], frame, True))
+    stack.append("}")
+    stack.extend(reversed(other))
+
+
+def _type_checking(test: Node) -> int:
+    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, else 0."""
+    cls = test.__class__
+    if cls is ast.Name:
+        return int(test.id == "TYPE_CHECKING")
+    if cls is ast.Attribute:
+        return int(test.attr == "TYPE_CHECKING")
+    return -_type_checking(test.operand) if cls is ast.UnaryOp and test.op.__class__ is ast.Not else 0
+
+
+def _global(frame: Frame, node: Node, stack: list[Any]) -> None:
+    frame.globals |= frozenset(node.names)
+    plain(node, stack, frame.text)
+
+
+def _joined(frame: Frame, node: Node, stack: list[Any]) -> None:
+    """An f-string: neighbouring pieces of plain text are one piece, empty ones none; Pythons cut them differently."""
+    parts: list[Any] = []
+    for value in node.values:
+        if value.__class__ is not ast.Constant:
+            parts.append(value)
+        elif value.value:
+            mark = constant(value.value)
+            if parts and parts[-1].__class__ is str:
+                parts[-1] += mark[1:] if mark[0] == '"' else mark
+            else:
+                parts.append(mark)
+    frame.text += ("#JoinedStr", str(len(parts)))
+    stack.extend(parts)
+
+
+RULES: dict[type, Any] = {
+    ast.FunctionDef: _definition, ast.AsyncFunctionDef: _definition, ast.ClassDef: _definition,
+    ast.Import: _import, ast.ImportFrom: _import, ast.Assign: _assignment, ast.AnnAssign: _assignment,
+    ast.If: _if, ast.Global: _global, ast.JoinedStr: _joined,
+}  # fmt: skip
+if hasattr(ast, "TypeAlias"):  # Python 3.12
+    RULES[ast.TypeAlias] = _alias

@@ -1,0 +1,61 @@
+"""Makes evidence findable: commits, tests and failures as documents of the index, caught up when somebody searches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from kl_hooks.evidence.ledger import Entry, recent
+from kl_hooks.index.index import Document, owners, replace_many
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.outcome import REFUTES
+from kl_hooks.model.receipt import Evidence
+from kl_hooks.store.database import Database
+from kl_hooks.workspace.open import Workspace
+
+COMMIT, TEST, FAILURE = "commit", "test", "failure"
+"""Kinds of documents. A failure is a test again, with the words of its message."""
+SOURCES: Final = ("pytest", "junit")
+
+
+def catch_up_index(ws: Workspace, db: Database) -> None:
+    """Brings the index up to the evidence in `db`; opens it for writing only where something is missing."""
+    newest = next((e for source in SOURCES for e in recent(db, 1, source)), None)
+    with ws.store.reading("graph") as index:
+        have = owners(index, (COMMIT, TEST, FAILURE)) if index else set()
+    batch = dict(_commits(db, have)) | (_tests(newest, have) if newest else {})
+    if batch:
+        with ws.store.writing("graph") as index, index.transaction():
+            replace_many(index, batch)
+
+
+def _commits(db: Database, have: set[str]) -> Iterable[tuple[str, list[Document]]]:
+    missing = {sha for (sha,) in db.rows("SELECT sha FROM commit_log")} - {o.removeprefix("commit:") for o in have}
+    if not missing:
+        return
+    for sha, subject, body, files in db.rows("SELECT sha, subject, body, files FROM commit_log"):
+        if sha in missing:
+            words = f"{body}\n{' '.join(json.loads(files)[:50])}"
+            yield f"commit:{sha}", [Document(f"commit:{sha}", COMMIT, "", 0, subject, words)]
+
+
+def _tests(newest: Entry, have: set[str]) -> dict[str, list[Document]]:
+    """The documents of the newest run, and nothing for the owners it takes the place of."""
+    evidence = newest.receipt.evidence
+    names = f"tests:{digest('tests', [e.subject for e in evidence])[:16]}"
+    failures = f"failures:{newest.id[:16]}"
+    batch: dict[str, list[Document]] = {}
+    if names not in have:
+        batch[names] = [_document(e, TEST) for e in evidence]
+    if failures not in have:
+        bad = [_document(e, FAILURE) for e in evidence if e.outcome in REFUTES]
+        batch[failures] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
+    gone = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
+    return batch | {owner: [] for owner in gone}
+
+
+def _document(evidence: Evidence, kind: str) -> Document:
+    nodeid = evidence.subject.removeprefix("test:")
+    message = str(evidence.detail.get("message") or "") if kind == FAILURE else ""
+    return Document(evidence.subject, kind, nodeid.partition("::")[0], 0, nodeid, message)

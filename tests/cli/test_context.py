@@ -1,0 +1,169 @@
+"""`kl context` as people and pipes see it, on a real repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCES = {
+    "src/shop/__init__.py": "",
+    "src/shop/price.py": (
+        '"""Prices."""\n\n\ndef round_total(cents: int) -> int:\n    """Round a checkout total half up."""\n'
+        "    return cents\n\n\nclass Cart:\n    def checkout(self) -> int:\n        return round_total(3)\n"
+    ),
+    "src/shop/mail.py": 'def send_mail(to: str) -> None:\n    """Send the größte letter …"""\n',
+}
+
+
+def git(root: Path, *args: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *identity, *args], cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A small repository with `.kl/`, two modules and one commit."""
+    root = tmp_path / "repo"
+    (root / ".kl").mkdir(parents=True)
+    (root / ".kl" / "README").write_text("kl\n", encoding="utf-8")
+    for path, text in SOURCES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Round checkout totals half up")
+    return root
+
+
+def kl(repo: Path, *args: str, code: int = 0, **environ: str) -> subprocess.CompletedProcess[bytes]:
+    """`kl context …` in a process of its own."""
+    home = repo.parent / "home"
+    base = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "KL_", "GIT_"))}
+    full = {**base, "HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": "C.UTF-8", **environ}
+    ran = subprocess.run([sys.executable, "-m", "kl_hooks", "context", *args], cwd=repo, env=full, capture_output=True)
+    assert ran.returncode == code, ran.stderr.decode()
+    return ran
+
+
+def test_a_task_gives_a_cited_package(repo: Path) -> None:
+    out = kl(repo, "fix rounding in `round_total`").stdout.decode()
+    assert out.startswith("context package cp-")
+    assert " of 6,000 characters   " in out.splitlines()[0]
+    assert "function:shop.price.round_total  src/shop/price.py:4\n" in out
+    assert "send_mail" not in out
+
+
+@pytest.mark.parametrize("budget", ["256", "300", "400", "64tok", "120tok", "6000"])
+@pytest.mark.parametrize("shape", ["text", "markdown"])
+def test_what_is_printed_never_exceeds_the_budget(repo: Path, budget: str, shape: str) -> None:
+    out = kl(repo, "checkout total cart mail", "--budget", budget, "--format", shape).stdout.decode()
+    limit = int(budget.removesuffix("tok")) * (4 if budget.endswith("tok") else 1)
+    assert 0 < len(out) <= limit
+
+
+def test_the_same_task_gives_the_same_bytes(repo: Path) -> None:
+    now = ("--now", "2026-11-21T12:00:00Z")
+    for shape in ("text", "markdown", "json"):
+        runs = {kl(repo, "round total", "--format", shape, *now, PYTHONHASHSEED=s).stdout for s in ("1", "99")}
+        assert len(runs) == 1
+
+
+def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
+    raw = kl(repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01").stdout.decode()
+    shown = json.loads(raw)
+    assert set(shown) == {
+        "schema", "package_id", "request_id", "task", "trace_id", "created_at", "ttl_seconds", "budget", "items",
+        "excluded", "coverage", "policy_decision_id", "shares",
+    }  # fmt: skip
+    assert (shown["schema"], shown["trace_id"], shown["ttl_seconds"]) == ("kl.package/1", "ab" * 16, 1800)
+    assert set(shown["items"][0]) == {
+        "id", "kind", "title", "form", "text", "tokens", "tier", "freshness", "authority", "path", "line", "score",
+        "reasons", "pinned",
+    }  # fmt: skip
+    assert not set(raw) & set("<>`") and raw.isascii()
+
+
+def test_words_need_no_quotes_and_options_may_stand_anywhere(repo: Path) -> None:
+    now = ("--now", "2026-11-21")
+    quoted = kl(repo, "round total", "--budget", "400", *now).stdout
+    assert kl(repo, "--budget", "400", *now, "round", "total").stdout == quoted
+    assert kl(repo, "round", "--budget", "400", "total", *now).stdout == quoted
+
+
+def test_a_package_is_shown_and_questioned_by_its_id(repo: Path) -> None:
+    first = kl(repo, "round_total").stdout.decode()
+    package = first.split()[2]
+    assert kl(repo, "show", package).stdout.decode() == first
+    assert json.loads(kl(repo, "show", package, "--format", "json").stdout)["package_id"] == package
+    said = kl(repo, "why", "function:shop.price.round_total", package).stdout.decode()
+    assert said.startswith(f"in {package}, 1 of ") and "symbols 0.01" in said
+    assert f"not in {package}: no retriever named x." in kl(repo, "why", "x", package).stdout.decode()
+
+
+def test_show_and_why_can_be_tasks_too(repo: Path) -> None:
+    wrong = kl(repo, "show", "the", "totals", code=2).stderr.decode()
+    assert "If 'show the totals' is a task: kl context -- show the totals" in wrong
+    assert kl(repo, "--", "show", "the", "totals").stdout.startswith(b"context package cp-")
+    assert "needs ID PACKAGE" in kl(repo, "why", "x", code=2).stderr.decode()
+
+
+def test_explain_adds_scores_after_the_package(repo: Path) -> None:
+    now = ("--now", "2026-11-21")
+    plain = kl(repo, "round_total", *now).stdout.decode()
+    explained = kl(repo, "round_total", "--explain", *now).stdout.decode()
+    assert explained.startswith(plain + "\n0.0") and "symbols 0.016393" in explained
+
+
+def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
+    target = tmp_path / "context.md"
+    ran = kl(repo, "round_total", "--format", "markdown", "-o", str(target))
+    text = target.read_text(encoding="utf-8")
+    assert ran.stdout == b"" and text.startswith("# Context package cp-")
+    assert text.split()[3] in ran.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "the task is empty."),
+        (("",), "the task is empty."),
+        ((" ", "\n"), "the task is empty."),
+        (("x", "--budget", "63tok"), "--budget must be at least 64 tokens."),
+        (("x", "--budget", "lots"), "--budget: takes characters (6000) or tokens (1500tok), not 'lots'."),
+        (("x", "--now", "soon"), "--now: 'soon' is not a time. Try: 2027-01-31T12:00:00Z"),
+        (("show", "cp-000000000000"), "no package of this id was made here."),
+    ],
+)
+def test_wrong_use_is_exit_2_with_a_reason_and_empty_stdout(repo: Path, args: tuple[str, ...], said: str) -> None:
+    ran = kl(repo, *args, code=2)
+    assert said in ran.stderr.decode() and ran.stdout == b""
+
+
+def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
+    args = ("send letter", "--now", "2026-11-21")
+    wide, narrow = (kl(repo, *args, LC_ALL=locale).stdout.decode() for locale in ("C.UTF-8", "C"))
+    assert "größte" in wide and " · " in wide
+    assert narrow.isascii() and "gr??te" in narrow and len(narrow) == len(wide)
+
+
+def test_a_task_that_fits_nothing_says_so_and_succeeds(repo: Path) -> None:
+    out = kl(repo, "zebra quantum weather").stdout.decode()
+    assert "Nothing known here is close enough to this task." in out
+
+
+def test_looking_at_a_repository_without_kl_leaves_nothing(repo: Path) -> None:
+    (repo / ".kl" / "README").unlink()
+    (repo / ".kl").rmdir()
+    before = sorted(repo.rglob("*"))
+    kl(repo, "round_total")
+    assert sorted(repo.rglob("*")) == before
+
+
+def test_help_names_the_options_and_the_commands(repo: Path) -> None:
+    out = kl(repo, "--help").stdout.decode()
+    assert "--budget" in out and "show" in out and "why" in out and "Example: kl context" in out

@@ -1,0 +1,160 @@
+"""Delivering: what is kept, what is recorded, and that none of it can cost the answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pluggy
+import pytest
+
+from kl_hooks import hookspecs
+from kl_hooks.clock import FixedClock, micros
+from kl_hooks.context import events
+from kl_hooks.context.deliver import RECORDED_TASK, Delivered, Request, deliver, find
+from kl_hooks.context.weights import TTL_SECONDS
+from kl_hooks.errors import UsageProblem
+from kl_hooks.hookspecs import Retriever, hookimpl
+from kl_hooks.workspace.open import Workspace, open_workspace
+from tests.context.making import ListRetriever, candidate
+
+NOW = micros("2026-11-21T12:00:00Z")
+LATER = NOW + (TTL_SECONDS + 1) * 1_000_000
+
+
+class Known:
+    """A plugin whose one retriever knows these symbols."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    @hookimpl
+    def kl_retrievers(self) -> list[Retriever]:
+        return [ListRetriever("symbols", tuple(candidate(n) for n in self.names)).offered()]
+
+
+def opened(root: Path, *names: str, now: int = NOW) -> Workspace:
+    """A workspace without git whose only plugin knows `names`."""
+    plugins = pluggy.PluginManager("kl")
+    plugins.add_hookspecs(hookspecs)
+    plugins.register(Known(*names))
+    environ = {"HOME": str(root / "home"), "KL_STATE": str(root / "state")}
+    return replace(open_workspace(root, clock=FixedClock(now), environ=environ), make_plugins=lambda: plugins)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / ".kl").mkdir()
+    return tmp_path
+
+
+def test_a_package_can_be_had_again_by_its_id(root: Path) -> None:
+    ws = opened(root, "total", "other")
+    made = deliver(ws, Request("total", "6000", trace_id="t" * 32))
+    again = find(ws, str(made.document["package_id"]))
+    assert again == Delivered(made.document, made.text)
+    assert made.document["trace_id"] == "t" * 32
+    assert [item["id"] for item in made.document["items"]] == ["function:shop.total"]
+
+
+def test_the_beginning_of_an_id_is_enough(root: Path) -> None:
+    ws = opened(root, "total")
+    made = deliver(ws, Request("total", "6000"))
+    assert find(ws, str(made.document["package_id"])[:7]).text == made.text
+
+
+def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> None:
+    made = deliver(opened(root, "total"), Request("total", "1500tok", "markdown"))
+    package_id = str(made.document["package_id"])
+    again = find(opened(root, "total", now=LATER), package_id)
+    assert again.text == made.text
+    assert again.remark == f"{package_id} is no longer kept; built again from its request, the same."
+    assert again.document["created_at"] != made.document["created_at"]
+
+
+def test_built_again_when_more_is_known_it_says_that_it_differs(root: Path) -> None:
+    package_id = str(deliver(opened(root, "total"), Request("total", "6000")).document["package_id"])
+    again = find(opened(root, "total", "total_vat", now=LATER), package_id)
+    assert f"now {again.document['package_id']}: what is known has changed since" in again.remark
+
+
+def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:
+    ws = opened(root, "total")
+    made = deliver(ws, Request("total", "6000"))
+    package_id = str(made.document["package_id"])
+    other = {"document": {**made.document, "package_id": "cp-aaaaaaaaaaaa"}, "text": "forged"}
+    for value in (b"", b"\x80\x04", b"[]", b'{"document": {}}', json.dumps(other).encode()):
+        ws.cache.set(f"package/{package_id}", value, ttl=60)
+        assert find(ws, package_id).text == made.text
+
+
+def test_an_unknown_package_is_wrong_use(root: Path) -> None:
+    with pytest.raises(UsageProblem, match="cp-123456789abc: no package of this id was made here"):
+        find(opened(root), "cp-123456789abc")
+
+
+def test_the_event_says_what_was_given(root: Path) -> None:
+    ws = opened(root, "total", "x")
+    made = deliver(ws, Request("total", "6000"))
+    (event,) = events.newest_first(ws.state)
+    assert event["event"] == "context_assembly"
+    assert (event["task"], event["budget"], event["style"]) == ("total", "6000", "text")
+    assert event["package_id"] == made.document["package_id"]
+    assert (event["knowledge_retrieved"], event["knowledge_included"]) == (1, 1)
+    assert event["context_chars"] == len(made.text)
+    assert event["coverage"] == {"symbols": "ok"}
+
+
+def test_a_secret_in_a_task_is_in_no_byte_of_the_state(root: Path) -> None:
+    ws = opened(root, "total")
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    made = deliver(ws, Request(f"total with {secret}", "6000"))
+    assert secret not in made.text
+    written = [p for p in (root / "state").rglob("*") if p.is_file()]
+    assert written and not [p for p in written if secret.encode() in p.read_bytes()]
+
+
+def test_looking_without_kl_leaves_nothing(tmp_path: Path) -> None:
+    made = deliver(opened(tmp_path, "total"), Request("total", "6000"))
+    assert "function:shop.total" in made.text and made.remark == ""
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_state_that_cannot_be_written_costs_a_remark_only(root: Path) -> None:
+    (root / "state").write_text("not a folder", encoding="utf-8")
+    made = deliver(opened(root, "total"), Request("total", "6000"))
+    assert "function:shop.total" in made.text
+    assert made.remark.startswith("event not recorded: ")
+
+
+def test_a_very_long_task_is_answered_but_not_asked_again(root: Path) -> None:
+    ws = opened(root, "total")
+    made = deliver(ws, Request("total " * RECORDED_TASK, "6000"))
+    with pytest.raises(UsageProblem, match="too long to be recorded whole"):
+        find(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))
+
+
+def test_events_are_bounded_private_and_survive_bad_lines(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ws = opened(root)
+    monkeypatch.setattr(events, "MOST_BYTES", 2_000)
+    for n in range(100):
+        assert events.append(ws.state, {"event": "x", "n": n}) == ""
+    file, older = ws.state.directory / events.FILE, ws.state.directory / (events.FILE + ".1")
+    assert file.stat().st_size <= 2_000 and older.stat().st_size <= 2_000
+    assert oct(file.stat().st_mode)[-3:] == "600"
+    with file.open("ab") as stream:
+        stream.write(b'not json\n[]\n{"event": "cut')
+    assert next(events.newest_first(ws.state)) == {"event": "x", "n": 99}
+    assert "not recorded" in events.append(ws.state, {"event": "x" * 100_000})
+
+
+def test_an_event_is_never_written_through_a_link(root: Path) -> None:
+    ws = opened(root)
+    assert events.append(ws.state, {"event": "x"}) == ""
+    target = root / "precious"
+    target.write_text("mine", encoding="utf-8")
+    (ws.state.directory / events.FILE).unlink()
+    (ws.state.directory / events.FILE).symlink_to(target)
+    assert events.append(ws.state, {"event": "x"}).startswith("event not recorded: ")
+    assert target.read_text(encoding="utf-8") == "mine"

@@ -1,0 +1,217 @@
+"""Redaction: what it finds, what it leaves alone, and that its time grows with the text and no faster."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import sysconfig
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.model.text import safe_text
+from kl_hooks.store import redact as module
+from kl_hooks.store.redact import configure, redact, redact_value, suspicious
+
+from .secrets import ALNUM, SHAPES
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    configure(environ={})
+    yield
+    configure()
+
+
+def _found(name: str, count: int) -> int:
+    r = random.Random(f"kl {name}")
+    made = (SHAPES[name](r) for _ in range(count))
+    return sum(secret not in redact(text) for text, secret in made)
+
+
+def test_recall_over_all_shapes_is_at_least_99_percent() -> None:
+    found = {name: _found(name, 50) for name in SHAPES}
+    assert len(found) >= 20
+    assert sum(found.values()) >= 0.99 * 50 * len(found), {n: f for n, f in found.items() if f < 50}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_each_shape_is_found_nearly_always(name: str) -> None:
+    assert _found(name, 50) >= 47
+
+
+def _library_lines(count: int) -> list[str]:
+    """Lines of code and prose from the standard library, always the same ones of one Python."""
+    files = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")) + sorted(
+        Path(sysconfig.get_path("stdlib")).glob("[a-s]*/*.py")
+    )
+    lines = [
+        line for f in files if "site-packages" not in str(f) for line in f.read_text("utf-8", "replace").splitlines()
+    ]
+    return random.Random(1).sample([safe_text(line) for line in lines if line.strip()], count)
+
+
+def _benign_ids(r: random.Random) -> list[str]:
+    word = r.choice(["store", "token", "password", "auth", "secret", "key", "utf8", "http2"])
+    sha = f"{r.getrandbits(160):040x}"
+    return [
+        sha,
+        f"commit {sha[:12]}",
+        f"sha256:{r.getrandbits(256):064x}",
+        str(uuid.UUID(int=r.getrandbits(128))),
+        f"tests/{word}/test_{word}.py::TestThe{word.title()}::test_{word}_is_kept[{r.randrange(99)}-{word}-True]",
+        f"tests/test_{word}.py::test_{word}s[{word}: {r.randrange(99)}]",
+        f"kl_hooks/{word}/some_longer_name/of_a_module_{r.randrange(9)}.py:{r.randrange(999)}: in {word}_of",
+        f"namespace:package.{word}.function_name_with_words.<locals>.inner",
+        f"index {sha[:10]}..{sha[10:20]} 100644",
+        f"2026-11-{r.randrange(10, 30)}T22:58:26.{r.randrange(10**6):06d}Z took {r.random():.6f} s",
+        f"The {word} of the user is checked before anything else, {word} by {word}.",
+        f"{word}_count={r.randrange(10**5)} max_{word}s: {r.randrange(10**6)}",
+    ]
+
+
+def test_false_positives_are_at_most_one_percent_of_5000_benign_lines() -> None:
+    r = random.Random(7)
+    lines = [line for _ in range(100) for line in _benign_ids(r)]
+    lines += _library_lines(5000 - len(lines))
+    changed = [line for line in lines if redact(line) != line]
+    assert len(lines) == 5000
+    assert len(changed) <= 50, changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token = self.get_token()", "token: str", "def login(password=None, token=token):", "max_tokens=100",
+        "password = getpass.getpass()", 'secret: str = ""', "basic functionality of things", "sk-learn and task-force",
+        "Authorization is checked", "--token TOKEN", "password=***", "token=$TOKEN", "author: Jane Doe", "bypass=1",
+        "for key in sorted(mapping, key=len):", "https://example.org/a:b@c", "://", "-----BEGIN CERTIFICATE-----",
+        "sha512-" + "abcDEF123+/abcDEF123+/xyz09ABCDEF123+/abcDEF==",
+    ],
+)  # fmt: skip
+def test_harmless_text_stays_as_it_is(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('password="hunter2"', 'password="[redacted:assignment]"'),
+        ("DB_PASSWORD=swordfish make", "DB_PASSWORD=[redacted:assignment] make"),
+        ("password: swordfish\nhost: x", "password: [redacted:assignment]\nhost: x"),
+        ("x.py::test_a[password=hunter2]", "x.py::test_a[password=[redacted:assignment]]"),
+        ("\x1b[31mtoken=abc123\x1b[0m", "token=[redacted:assignment]"),
+        ("ftp://u:p@ss@h/", "ftp://u:[redacted:url]@h/"),
+        ("line\n-----BEGIN PRIV" + "ATE KEY-----\nabc", "line\n[redacted:private-key]"),
+        ("a\x00b\x07c\td\r\n", "a\\x00b\\x07c\td\\x0d\n"),
+    ],
+)
+def test_what_is_put_in_its_place(text: str, after: str) -> None:
+    assert redact(text) == after
+
+
+def test_values_of_the_environment_with_secret_names_are_found_anywhere() -> None:
+    configure(
+        environ={
+            "MY_API_TOKEN": "plain little horse",
+            "SSH_AUTH_SOCK": "/tmp/sock-file",
+            "HOME": "/home/somebody",
+            "A_PASSWORD": "short",
+        }
+    )
+    assert redact("xx plain little horse yy") == "xx [redacted:environment] yy"
+    assert redact("/home/somebody /tmp/sock-file short") == "/home/somebody /tmp/sock-file short"
+    assert suspicious("plain little horse"), "a cheap look must not miss what stands in the environment"
+
+
+def test_plugins_are_applied_after_ours() -> None:
+    configure([("kl", module.ours), ("shout", lambda text: text.replace("penguin", "[redacted:bird]"))], environ={})
+    assert redact("penguin password=hunter2") == "[redacted:bird] password=[redacted:assignment]"
+
+
+def test_values_and_keys_of_plain_data() -> None:
+    token = "gh" + "p_" + "a1B2" * 9
+    value = {
+        "password": "x y z", "argv": ["tool", "--password", "abc", "--token=abc123", "-v"], "n": 3, "none": None,
+        "deep": [{"env": {"DB_PASSWORD": "x1"}}], token: True, "secret": None, "tokens": ["one", {"a": 1}],
+        "count": [1],
+    }  # fmt: skip
+    assert redact_value(value) == {
+        "password": "[redacted:key]",
+        "argv": ["tool", "--password", "[redacted:option]", "--token=[redacted:assignment]", "-v"],
+        "n": 3, "none": None, "deep": [{"env": {"DB_PASSWORD": "[redacted:key]"}}], "[redacted:github]": True,
+        "secret": None, "tokens": ["[redacted:key]", {"a": 1}], "count": [1],
+    }  # fmt: skip
+
+
+_PIECES = st.sampled_from(
+    ["password", "=", ":", " ", "token", '"', "'", "\\", "secret: ", "://", "@", "Bearer ", "eyJ", ".", "gh" + "p_",
+     "-----BEGIN ", "PRIVATE KEY-----", "-----END ", "\n", "[redacted:x]", "]", "--", "Cookie: ", "AK" + "IA",
+     "a1B2c3D4", "\x1b[31m", "\u202e", "s" + "k-", "KEY", "="]
+)  # fmt: skip
+_TEXT = st.lists(_PIECES | st.text(max_size=12) | st.text(ALNUM, max_size=40), max_size=14).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(_TEXT)
+def test_redacting_twice_changes_nothing_more_and_leaves_no_control_character(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
+    assert safe_text(once) == once
+
+
+@settings(max_examples=400, deadline=None)
+@given(_TEXT | st.text(ALNUM + ":/_[]-.", max_size=80))
+def test_what_is_not_suspicious_is_not_changed(text: str) -> None:
+    if not suspicious(text):
+        assert redact(text) == text
+        assert module.ours(text) == text or len(text) > 12, "short harmless text must be harmless to the rules as well"
+
+
+_HOSTILE = {
+    "letters": "a", "assignments": "password=", "urls": "://a:", "blocks": "-----BEGIN ", "random": "aB3",
+    "github": "gh" + "p_", "jwt": "eyJ", "ends": "-----END PRIVATE KEY-----\n", "prose": "the quick brown fox ",
+    "quotes": 'token="', "options": "--token ", "bearer": "bearer ", "spaces": " ", "dots": "token:a.",
+    "cookies": "Cookie: \\", "backslashes": "\\n", "colours": "\x1b[1;", "key lines": "abcdefghijklmnop\\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
+    """Ten times the text takes about ten times as long (CPU time); a pattern that backtracks takes a hundred."""
+
+    def spent(size: int) -> float:
+        text = _HOSTILE[name] * (size // len(_HOSTILE[name]))
+        start = time.process_time()
+        redact(text)
+        return time.process_time() - start
+
+    small = min(spent(20_000) for _ in range(3))
+    assert spent(200_000) <= 35 * small + 0.25
+
+
+def test_a_line_of_ten_megabytes_takes_seconds() -> None:
+    prose = "a line of some log, as it is written by tests/test_a.py::test_b[1-2] at 22:58 with n=12 and 3 of 4 done; "
+    unit = prose * 10 + "password=hunter2 https://a:b@c " + "k7Gh2Lq9" * 5 + " "
+    text = unit * (10_000_000 // len(unit))
+    start = time.process_time()
+    assert "hunter2" not in redact(text)
+    assert time.process_time() - start < 20
+
+
+def test_it_works_where_the_environment_is_empty() -> None:
+    code = "import os; os.environ.clear(); from kl_hooks.store.redact import redact; print(redact('password=abc1'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout == "password=[redacted:assignment]\n"
