@@ -134,6 +134,18 @@ def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> 
     assert addition(text.encode()) is None
 
 
+def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
+    import yaml
+
+    published = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    (ours,) = yaml.safe_load(snippet())
+    for hook in published:
+        for key in ("description", "minimum_pre_commit_version"):
+            hook.pop(key, None)
+        hook["language"] = "system"
+    assert ours["hooks"] == published
+
+
 def test_the_snippet_reads_at_any_depth() -> None:
     for indent in (0, 2, 4):
         assert load("f", b"repos:\n" + snippet(indent).encode())[1] == []
