@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring
+from json.encoder import JSONEncoder, encode_basestring
 from typing import Any
 
-from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.store.redact import redact, suspicious
 from kl_hooks.store.spool import SpoolWriter
 
+ENCODE = JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+"""Canonical JSON of values that we made ourselves; `json.dumps` could be somebody's mock by now."""
 LONGEST_ID = 4096
 """Characters; of a longer test id the beginning and a digest of the whole are kept."""
 SYNC_EVERY = 1.0
@@ -88,7 +90,7 @@ class Journal:
                 following = self._plan[self._place]
                 quoted_following = self._quote(following)
             self._announced, self._quoted = following, quoted_following
-        more = "null" if detail is None else canonical(detail).decode()
+        more = "null" if detail is None else ENCODE(detail)
         self._line(f'["t",{own},"{verdict}",{int(seconds * 1e6)},{more},{quoted_following}]')
         self.lines += 1
         now = self._now()

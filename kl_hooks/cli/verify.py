@@ -73,5 +73,7 @@ def _say(found: Proof, tree: str, require: str, enough: bool) -> None:
         say(f"  run {short(found.run, 8)} passed on exactly this content: kl evidence show {short(found.run, 8)}")
     elif found.tier >= Tier.INFERRED:
         say("  One observer saw it pass. A second, independent one would be: kl run -- pytest, or a CI run.")
+    elif any("tests failed" in reason for reason in found.reasons):
+        say("  The newest run of this content failed. Mend it, then run: pytest")
     else:
         say("  No complete, passing run of exactly this content is on record. Run: pytest")

@@ -56,7 +56,7 @@ def proof(entries: Sequence[Entry], parents: Mapping[str, Entry]) -> Proof:
 def _problem(entry: Entry) -> str:
     receipt = entry.receipt
     if receipt.result.get("verdict") == "failed":
-        bad = {k: v for k, v in (receipt.result.get("counts") or {}).items() if k in ("failed", "error")}
+        bad = {k: v for k, v in (receipt.result.get("counts") or {}).items() if v and k in ("failed", "error")}
         return "tests failed: " + ", ".join(f"{v} {k}" for k, v in sorted(bad.items()))
     sample = next((e for e in receipt.evidence if e.outcome == "passed"), None)
     if sample is None:

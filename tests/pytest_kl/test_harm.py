@@ -1,0 +1,311 @@
+"""What a suite may do to us without losing a verdict, and what our own trouble must never do to a suite."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .recorded import Recorded, git, only, recorded, repository, run_pytest
+
+ROUGH = {
+    "conftest.py": """
+import builtins, hashlib, json, os, shutil, sqlite3, subprocess, sys, time
+import pytest
+
+def refuse(*args, **kwargs):
+    raise AssertionError("mocked")
+
+@pytest.fixture(scope="module")
+def nothing_works():
+    patch = pytest.MonkeyPatch()
+    for module, names in (
+        (os, ["write", "open", "close", "getpid", "fdatasync", "fsync", "getcwd", "stat"]),
+        (time, ["time", "monotonic", "time_ns", "perf_counter_ns"]),
+        (hashlib, ["sha256"]), (json, ["dumps", "loads"]), (sqlite3, ["connect"]), (builtins, ["open"]),
+        (subprocess, ["run", "Popen"]),
+    ):
+        for name in names:
+            patch.setattr(module, name, refuse)
+    yield
+    patch.undo()
+""",
+    "test_rough.py": """
+import os
+
+def test_mocks(nothing_works): pass
+def test_mocks_and_fails(nothing_works): raise ValueError("found")
+def test_still_mocked(nothing_works): pass
+""",
+    "test_then.py": """
+import os, tempfile
+
+def test_moves_away(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+def test_moves_away_for_good():
+    gone = tempfile.mkdtemp()
+    os.chdir(gone)
+    os.rmdir(gone)
+def test_forgets_the_environment():
+    os.environ.clear()
+def test_last(): pass
+""",
+}
+
+
+def test_mocks_a_lost_folder_and_a_lost_environment_lose_no_verdict(tmp_path: Path) -> None:
+    repository(tmp_path, ROUGH)
+    done = run_pytest(tmp_path, "-p", "no:cacheprovider")
+    run = only(tmp_path)
+    assert run.verdicts == {
+        "test_rough.py::test_mocks": "passed",
+        "test_rough.py::test_mocks_and_fails": "failed",
+        "test_rough.py::test_still_mocked": "passed",
+        "test_then.py::test_moves_away": "passed",
+        "test_then.py::test_moves_away_for_good": "passed",
+        "test_then.py::test_forgets_the_environment": "passed",
+        "test_then.py::test_last": "passed",
+    }, done.stdout
+    assert run.details["test_rough.py::test_mocks_and_fails"]["message"] == "ValueError: found"
+    assert run.result["verdict"] == "failed"
+    assert run.end["moved"] is False
+
+
+FORKS = """
+import os
+def test_child_leaves():
+    if os.fork() == 0: os._exit(0)
+    os.wait()
+def test_child_goes_on():
+    pid = os.fork()
+    if pid: os.waitpid(pid, 0)
+def test_after(): pass
+"""
+
+
+def test_a_forked_child_writes_nothing_even_if_it_runs_the_rest_of_the_suite(tmp_path: Path) -> None:
+    repository(tmp_path, {"test_fork.py": FORKS})
+    done = run_pytest(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = only(tmp_path)
+    assert len([row for row in run.rows if row[0] == "t"]) == 3
+    assert sum(record["t"] == "end" for record in run.spool.records if isinstance(record, dict)) == 1
+    assert run.result["verdict"] == "passed"
+
+
+NESTED = """
+import pytest
+pytest_plugins = ["pytester"]
+
+@pytest.mark.parametrize("way", ["inprocess", "subprocess"])
+def test_inner(pytester, way):
+    pytester.mkdir(".kl")
+    pytester.makepyfile("def test_deep_pass(): pass\\ndef test_deep_fail(): assert 0")
+    run = getattr(pytester, "runpytest_" + way)
+    run("-p", "pytest_kl.plugin").assert_outcomes(passed=1, failed=1)
+
+def test_after(): pass
+"""
+
+
+def test_runs_inside_of_tests_keep_their_own_record(tmp_path: Path) -> None:
+    project = repository(tmp_path / "p", {"test_nest.py": NESTED})
+    states = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    done = run_pytest(project, "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "t"), env=states)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = only(project)
+    assert run.verdicts == {
+        "test_nest.py::test_inner[inprocess]": "passed",
+        "test_nest.py::test_inner[subprocess]": "passed",
+        "test_nest.py::test_after": "passed",
+    }
+    assert run.result["verdict"] == "passed"
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def every_byte(folder: Path) -> bytes:
+    """All files of the state directory, one after another."""
+    state = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")) / "kl"
+    return b"".join(path.read_bytes() for path in state.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_secret_in_ids_messages_and_arguments_never_reaches_the_disk(tmp_path: Path, workers: str) -> None:
+    body = f"""
+import pytest
+pytestmark = pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("token", ["{SECRET}", "plain"])
+def test_token(token): assert token == "plain", "for {SECRET}"
+def test_exit(): pytest.exit("with {SECRET}")
+"""
+    repository(tmp_path, {"test_s.py": body})
+    args = ["-n", workers, "-k", f"token or exit or {SECRET}"]
+    env = {"KL_PARENT": "a" * 32, "MY_TOKEN": SECRET}
+    run_pytest(tmp_path, *args, "-p", "no:cacheprovider", env=env)
+    run = only(tmp_path)
+    assert "test_s.py::test_token[plain]" in run.verdicts
+    assert len(run.verdicts) >= 2
+    assert SECRET.encode() not in every_byte(tmp_path)
+
+
+def test_control_characters_and_endless_ids_are_kept_harmless(tmp_path: Path) -> None:
+    body = """
+def make(name):
+    def test(): raise AssertionError("\\x1b]0;title\\x07" + name[:20])
+    return test
+for name in ("test_\\x1b[2J", "test_\\u202e", "test_\\udc80", "test_" + "x" * 500_000):
+    globals()[name] = make(name)
+"""
+    repository(tmp_path, {"test_c.py": body})
+    run_pytest(tmp_path, "-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:faulthandler")
+    run = only(tmp_path)
+    assert len(run.verdicts) == 4
+    assert set(run.verdicts.values()) == {"failed"}
+    assert max(map(len, run.verdicts)) < 5000
+    assert b"\x1b" not in run.path.read_bytes()
+    assert all("\\x1b]0;title" in detail["message"] for detail in run.details.values())
+
+
+PASSES = {"test_x.py": "def test_a(): pass\n"}
+
+
+def blocked(folder: Path) -> dict[str, str]:
+    """Every place for a spool taken away: files stand where folders should."""
+    for place in (folder / ".git" / "kl", folder / "file"):
+        place.write_text("", encoding="utf-8")
+    (folder / ".kl" / "spool").write_text("", encoding="utf-8")
+    return {"XDG_STATE_HOME": str(folder / "file"), "HOME": str(folder / "file"), "XDG_RUNTIME_DIR": "", "TMPDIR": ""}
+
+
+@pytest.mark.parametrize(
+    ("args", "exit_code"),
+    [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["-n", "2"], 0), (["--kl-strict"], 3)],
+)
+def test_a_record_that_cannot_be_opened_is_said_in_one_line(tmp_path: Path, args: list[str], exit_code: int) -> None:
+    repository(tmp_path, PASSES)
+    env = blocked(tmp_path)
+    done = run_pytest(tmp_path, *args, env=env)
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "kl:" in line]
+    assert len(lines) == 1
+    assert "kl: not recorded - " in lines[0]
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("strict", "exit_code"), [([], 0), (["--kl-strict"], 3)])
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "listener.Listener.pytest_runtest_logreport",
+        "journal.Journal.started",
+        "journal.Journal.finished",
+        "opening.end",
+        "recorder.end",
+        "account.result",
+    ],
+)
+def test_our_own_fault_changes_no_outcome(tmp_path: Path, hook: str, strict: list[str], exit_code: int) -> None:
+    """A fault in any place of ours: what it would have broken is made to raise from a conftest."""
+    target, _, name = hook.rpartition(".")
+    module, _, owner = target.partition(".")
+    fault = f"""
+import importlib, pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    module = importlib.import_module("pytest_kl.{module}")
+    owner = getattr(module, "{owner}") if "{owner}" else module
+    def broken(self, *args, **kwargs): raise RuntimeError("our fault")
+    if "{name}" == "pytest_runtest_logreport":
+        def inner(self, report): raise RuntimeError("our fault")
+        owner._unusual = inner
+    else:
+        setattr(owner, "{name}", broken)
+"""
+    files = {"test_x.py": "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip()\n", "conftest.py": fault}
+    repository(tmp_path, files)
+    done = run_pytest(tmp_path, *strict)
+    if hook != "opening.end":  # which the recorder has already taken over by name
+        assert done.returncode == exit_code, done.stdout + done.stderr
+        assert done.stdout.count("our fault") + done.stderr.count("our fault") == 1
+        assert not only(tmp_path).spool.ended
+    assert "1 passed, 1 skipped" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_full_disk_stops_the_record_and_not_the_tests(tmp_path: Path) -> None:
+    limit = """
+import resource, signal, pytest
+def test_a(): pass
+def test_b():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+def test_c(): pass
+"""
+    repository(tmp_path, {"test_x.py": limit})
+    done = run_pytest(tmp_path, "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+    assert "kl: recording stopped, this run is kept as incomplete - " in done.stdout
+    run = only(tmp_path)
+    assert not run.spool.ended
+    assert run.verdicts["test_x.py::test_a"] == "passed"
+
+
+def test_without_git_the_tests_run_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    repository(tmp_path, PASSES)
+    (tmp_path / "bin").mkdir()
+    done = run_pytest(tmp_path, env={"PATH": str(tmp_path / "bin"), "XDG_STATE_HOME": str(tmp_path / "state")})
+    assert done.returncode == 0
+    assert "1 passed" in done.stdout
+    assert [line for line in done.stdout.splitlines() if "git was not found" in line and line.startswith("kl: ")]
+
+
+@pytest.mark.parametrize("state", ["no git", "no commit", "detached"])
+def test_repositories_of_every_sort_are_recorded(tmp_path: Path, state: str) -> None:
+    if state == "detached":
+        repository(tmp_path, PASSES)
+        git(tmp_path, "checkout", "-q", "--detach")
+    else:
+        (tmp_path / ".kl").mkdir()
+        (tmp_path / "test_x.py").write_text(PASSES["test_x.py"], encoding="utf-8")
+        if state == "no commit":
+            git(tmp_path, "init", "-q")
+    home = tmp_path.parent / "state"
+    done = run_pytest(tmp_path, "-p", "no:cacheprovider", env={"XDG_STATE_HOME": str(home)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = _newest(home) if state == "no git" else only(tmp_path)
+    assert run.result["verdict"] == "passed"
+    assert (run.opening["tree"] is None) == (state == "no git")
+    assert (run.opening["head"] is None) == (state != "detached")
+    assert run.opening["branch"] is None or state == "no commit"
+
+
+def _newest(folder: Path) -> Recorded:
+    from kl_hooks.store.spool import read
+
+    path = max(folder.rglob("*.jsonl"), key=os.path.getmtime)
+    return Recorded(read(path), path)
+
+
+def test_a_read_only_state_directory_sends_the_record_elsewhere_and_says_where(tmp_path: Path) -> None:
+    project = repository(tmp_path / "p", PASSES)
+    (project / ".git" / "kl").write_text("", encoding="utf-8")
+    home = tmp_path / "state"
+    done = run_pytest(project, "-p", "no:cacheprovider", env={"XDG_STATE_HOME": str(home)})
+    assert done.returncode == 0
+    assert str(home) in done.stdout
+    assert _newest(home).result["verdict"] == "passed"
+
+
+def test_sixteen_runs_at_once_keep_sixteen_records(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    repository(tmp_path, {"test_x.py": "import pytest\n@pytest.mark.parametrize('n', range(50))\ndef test_a(n): pass\n"})
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: run_pytest(tmp_path, "-p", "no:cacheprovider"), range(16)))
+    runs = recorded(tmp_path)
+    assert len({run.opening["run"] for run in runs}) == 16
+    assert all(len(run.verdicts) == 50 and run.result["verdict"] == "passed" for run in runs)

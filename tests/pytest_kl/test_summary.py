@@ -1,0 +1,77 @@
+"""What the person at the terminal reads, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.evidence.place import Place
+from pytest_kl import summary
+
+from .recorded import only, repository, run_pytest
+
+TEST = {"test_x.py": "def test_a(): pass\n"}
+
+
+@pytest.mark.parametrize(
+    ("place", "previous", "elsewhere", "line"),
+    [
+        (Place(tree="3f9a1c2" + "0" * 33), "", "", "kl: recording for tree 3f9a1c2"),
+        (
+            Place(tree="3f9a1c2" + "0" * 33, dirty=True, changed=2),
+            "",
+            "",
+            "kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)",
+        ),
+        (Place(), "", "/home/x/spool", "kl: recording, the tree is not known, kept in /home/x/spool"),
+        (
+            Place(tree="3f9a1c2" + "0" * 33),
+            "ab" * 16,
+            "",
+            "kl: recording for tree 3f9a1c2; the run before (abababab) has no end and is no evidence of success",
+        ),
+    ],
+)
+def test_the_header(place: Place, previous: str, elsewhere: str, line: str) -> None:
+    assert summary.header(place, previous, elsewhere) == line
+
+
+def test_trouble_is_one_harmless_line() -> None:
+    line = summary.trouble(OSError("no\nspace \x1b[2J" + "x" * 900), started=False)
+    assert line.startswith("kl: not recorded - no space \\x1b[2Jxxx")
+    assert len(line) <= summary.WIDTH
+    assert summary.trouble(ValueError(), started=True).endswith(" - ValueError")
+
+
+def ours(text: str) -> list[str]:
+    """The lines that we printed."""
+    return [line for line in text.splitlines() if line.startswith("kl: ")]
+
+
+def test_one_line_at_the_start_and_two_at_the_end_of_a_pass(tmp_path: Path) -> None:
+    repository(tmp_path, TEST)
+    lines = ours(run_pytest(tmp_path).stdout)
+    run = only(tmp_path).opening
+    short = run["run"][:8]
+    assert lines == [
+        f"kl: recording for tree {run['tree'][:7]}",
+        f"kl: run {short}: 1 passed; recorded as passed",
+        f"kl: kl evidence show {short}",
+    ]
+
+
+def test_what_is_no_evidence_says_why(tmp_path: Path) -> None:
+    repository(tmp_path, TEST)
+    lines = ours(run_pytest(tmp_path, "--collect-only").stdout)
+    assert len(lines) == 4
+    assert lines[1].endswith(": no test was run; recorded as inconclusive")
+    assert lines[2] == "kl: no evidence of success: --collect-only: tests were listed, not run"
+
+
+@pytest.mark.parametrize(("args", "count"), [(["-q"], 2), (["-qq"], 0), (["-qqq"], 0), (["-p", "no:terminal"], 0)])
+def test_it_is_as_quiet_as_pytest_was_asked_to_be(tmp_path: Path, args: list[str], count: int) -> None:
+    repository(tmp_path, TEST)
+    done = run_pytest(tmp_path, *args)
+    assert len(ours(done.stdout + done.stderr)) == count
+    assert only(tmp_path).result["verdict"] == "passed"
