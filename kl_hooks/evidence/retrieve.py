@@ -82,6 +82,7 @@ def _commit(commit: Logged) -> Candidate:
         tier=Tier.INFERRED,
         authority="human",
         reasons=("a past commit with words of the task",),
+        touches=commit.files,
     )
 
 
