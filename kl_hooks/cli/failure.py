@@ -88,10 +88,10 @@ def _our_fault(fault: Exception, argv: list[str], environ: Mapping[str, str]) ->
 
 
 def _write_report(fault: Exception, argv: list[str]) -> str:
-    from kl_hooks.store.redact import redact
-
     import tempfile
     import traceback
+
+    from kl_hooks.store.redact import redact
 
     text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
     try:

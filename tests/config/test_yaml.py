@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.config.builder import MAX_DEPTH, MAX_NODES
-from kl_hooks.config.nodes import Listing, Mapping, Node, Text
 from kl_hooks.config.files import MAX_BYTES
+from kl_hooks.config.nodes import Listing, Mapping, Node, Text
 from kl_hooks.config.yaml import load
 
 
