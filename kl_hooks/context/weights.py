@@ -33,6 +33,6 @@ DEFAULT_BUDGET: Final = "6000"
 TTL_SECONDS: Final = 1_800
 
 KIND_ORDER: Final = (
-    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "commit", "symbol", "file",
+    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "symbol", "file", "commit",
 )  # fmt: skip
-"""Headings from the top: what binds, what is proven, what is there; others follow by name. Fixed: prompt caches hit."""
+"""Headings from the top: what binds, is proven, is there, was done; others follow by name. Fixed: prompt caches hit."""
