@@ -14,35 +14,40 @@ _HOOKS: Final = """\
 - repo: local
   hooks:
   - id: kl-check
-    name: kl check (architecture)
+    name: kl check (layers, what is staged)
     entry: kl arch check --staged
     language: system
-    types_or: [python, yaml]
     pass_filenames: false
-    stages: [pre-commit, pre-merge-commit]
+    always_run: true
+    require_serial: true
+    stages: [pre-commit, pre-merge-commit, manual]
   - id: kl-check-push
-    name: kl check (what is pushed)
+    name: kl check (layers, what is pushed)
     entry: kl arch check --pushed
     language: system
-    always_run: true
     pass_filenames: false
+    always_run: true
+    require_serial: true
     stages: [pre-push]
   - id: kl-record-commit
     name: kl record commit
     entry: kl commits record
     language: system
-    always_run: true
     pass_filenames: false
+    always_run: true
+    require_serial: true
     stages: [post-commit]
   - id: kl-verify
-    name: kl verify
+    name: kl verify (evidence for this tree)
     entry: kl verify
     language: system
-    always_run: true
     pass_filenames: false
+    always_run: true
+    require_serial: true
     verbose: true
     stages: [pre-push, manual]
 """
+"""The hooks of our `.pre-commit-hooks.yaml`, run by the `kl` that is installed beside the project."""
 
 
 def snippet(indent: int = 0) -> str:

@@ -36,7 +36,7 @@ def verify(rev: str | None, require: str, shape: str) -> int:
     trees = trees_at(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"))
     with ledger_open(ws) as db:
         entries = of_tree(db, trees) if db else []
-        found = proof(entries, parents_of(db, entries) if db else {})
+        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires)
     enough = found.tier >= Tier[require.upper()]
     if shape == "json":
         say_json(
@@ -73,5 +73,7 @@ def _say(found: Proof, tree: str, require: str, enough: bool) -> None:
         say(f"  run {short(found.run, 8)} passed on exactly this content: kl evidence show {short(found.run, 8)}")
     elif found.tier >= Tier.INFERRED:
         say("  One observer saw it pass. A second, independent one would be: kl run -- pytest, or a CI run.")
+    elif any("tests failed" in reason for reason in found.reasons):
+        say("  The newest run of this content failed. Mend it, then run: pytest")
     else:
         say("  No complete, passing run of exactly this content is on record. Run: pytest")

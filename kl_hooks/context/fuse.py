@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kl_hooks.context.weights import KIND_ORDER, LIFT, RANK_OFFSET, TIER_BONUS
+from kl_hooks.context.weights import KIND_ORDER, LIFT, MOST_TOUCHED, RANK_OFFSET, TIER_BONUS
 from kl_hooks.model.package import Candidate
 
 MILLION: Final = 1_000_000
@@ -36,8 +36,8 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
     for name in worth:
         for rank, candidate in enumerate(lists[name], 1):
             found.setdefault(candidate.id, {}).setdefault(name, (rank, candidate))
-            if candidate.path:
-                files.setdefault(candidate.path, {}).setdefault(name, rank)
+            for path in _speaks_for(candidate):
+                files.setdefault(path, {}).setdefault(name, rank)
     ranked = [_score(places, files, worth) for places in found.values()]
     return sorted(ranked, key=_order)
 
@@ -53,6 +53,11 @@ def merge(found: Sequence[Candidate]) -> Candidate:
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
     return replace(best, path=path, line=line, reasons=reasons)
+
+
+def _speaks_for(candidate: Candidate) -> set[str]:
+    touched = candidate.touches if len(candidate.touches) <= MOST_TOUCHED else ()
+    return {path for path in (candidate.path, *touched) if path}
 
 
 def kind_place(kind: str) -> tuple[int, str]:

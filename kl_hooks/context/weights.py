@@ -12,6 +12,8 @@ ROWS: Final = 50
 """Most candidates of one retriever."""
 LIFT: Final = 50
 """Percent of a list's worth that goes to an item whose *file* that list names through another item."""
+MOST_TOUCHED: Final = 20
+"""Files: what touches more of them (a mass rename, a new header) says nothing about any."""
 TIER_BONUS: Final = {Tier.VERIFIED: 30, Tier.INFERRED: 20, Tier.ASSUMED: 10, Tier.GUESSED: 0}
 """Percent on top of an item's likeness for how well it is proven: the strongest term within one list."""
 
