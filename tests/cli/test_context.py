@@ -156,11 +156,12 @@ def test_a_task_that_fits_nothing_says_so_and_succeeds(repo: Path) -> None:
     assert "Nothing known here is close enough to this task." in out
 
 
-def test_looking_at_a_repository_without_kl_leaves_nothing(repo: Path) -> None:
+def test_a_repository_without_kl_is_told_how_to_get_it_and_left_alone(repo: Path) -> None:
     (repo / ".kl" / "README").unlink()
     (repo / ".kl").rmdir()
     before = sorted(repo.rglob("*"))
-    kl(repo, "round_total")
+    ran = kl(repo, "round_total", code=3)
+    assert ran.stderr.decode().endswith("kl is not set up here. Set it up with: kl init\n")
     assert sorted(repo.rglob("*")) == before
 
 

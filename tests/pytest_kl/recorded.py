@@ -48,7 +48,11 @@ def repository(folder: Path, files: Mapping[str, str], kl: bool = True) -> Path:
 
 
 def run_pytest(
-    folder: Path, *args: str, env: Mapping[str, str] | None = None, plugin: tuple[str, ...] = PLUGIN, timeout: float = 120
+    folder: Path,
+    *args: str,
+    env: Mapping[str, str] | None = None,
+    plugin: tuple[str, ...] = PLUGIN,
+    timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Plain pytest in a process of its own, as a person starts it."""
     command = [sys.executable, "-m", "pytest", *plugin, *args]

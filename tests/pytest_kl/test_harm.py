@@ -303,7 +303,9 @@ def test_a_read_only_state_directory_sends_the_record_elsewhere_and_says_where(t
 def test_sixteen_runs_at_once_keep_sixteen_records(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    repository(tmp_path, {"test_x.py": "import pytest\n@pytest.mark.parametrize('n', range(50))\ndef test_a(n): pass\n"})
+    repository(
+        tmp_path, {"test_x.py": "import pytest\n@pytest.mark.parametrize('n', range(50))\ndef test_a(n): pass\n"}
+    )
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: run_pytest(tmp_path, "-p", "no:cacheprovider"), range(16)))
     runs = recorded(tmp_path)

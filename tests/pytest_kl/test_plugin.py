@@ -100,9 +100,7 @@ def test_the_ini_option_decides_in_every_file_that_pytest_reads(tmp_path: Path, 
         (True, ["-qq"], 1),
     ],
 )
-def test_options_and_neighbours_leave_at_most_one_record(
-    tmp_path: Path, kl: bool, args: list[str], count: int
-) -> None:
+def test_options_and_neighbours_leave_at_most_one_record(tmp_path: Path, kl: bool, args: list[str], count: int) -> None:
     repository(tmp_path, TEST, kl=kl)
     done = run_pytest(tmp_path, *args)
     assert done.returncode == 0, done.stdout + done.stderr

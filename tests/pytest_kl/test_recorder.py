@@ -110,9 +110,7 @@ def test_tests_that_vanish_without_being_deselected_are_counted(tmp_path: Path) 
         (["--setup-only"], 0, "finished", "2 of 2 selected tests gave no result"),
     ],
 )
-def test_a_run_of_no_test_is_no_pass(
-    tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str
-) -> None:
+def test_a_run_of_no_test_is_no_pass(tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str) -> None:
     run = run_in(tmp_path, TWO, *args, exit_code=exit_code)
     assert (run.result["how"], run.result["verdict"], run.result["exit"]) == (how, "inconclusive", exit_code)
     assert reason in run.why
@@ -262,7 +260,11 @@ def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_says(tmp_path:
     run = only(a)
     assert run.opening["tree"] == git(b, "rev-parse", "HEAD^{tree}")
     assert run.opening["branch"] == "b"
-    assert (git(a, "status", "--porcelain"), (a / ".git/config").read_bytes(), (a / ".git/index").read_bytes()) == before
+    assert (
+        git(a, "status", "--porcelain"),
+        (a / ".git/config").read_bytes(),
+        (a / ".git/index").read_bytes(),
+    ) == before
 
 
 def test_the_run_that_started_this_one_is_named(tmp_path: Path) -> None:
