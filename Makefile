@@ -34,7 +34,7 @@ bench: $(BIN)/.ready ## ratios against peers and limits
 	$(BIN)/python -m bench
 
 clean: ## remove what make made
-	rm -rf .venv-* demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache
 
 # Bytecode is wanted here: without it every start of kl costs twice as much.
 $(BIN)/.ready: pyproject.toml tools/find-python

@@ -29,47 +29,30 @@ from kl_hooks.workspace.open import Workspace, open_workspace
 ROOT = Path(__file__).resolve().parent.parent
 TASK = "fix rounding of checkout totals in the price report"
 QUERY = '"rounding" OR "checkout" OR "totals" OR "price" OR "report"'
-NOUNS = [
-    "checkout",
-    "total",
-    "totals",
-    "price",
-    "report",
-    "cart",
-    "mail",
-    "user",
-    "order",
-    "tax",
-    "parser",
-    "feed",
-    "item",
-]
-VERBS = [
-    "round",
-    "rounding",
-    "load",
-    "send",
-    "parse",
-    "check",
-    "merge",
-    "split",
-    "draw",
-    "find",
-    "keep",
-    "drop",
-    "sort",
-]
+SYLLABLES = ["ba", "cor", "di", "fen", "gla", "hu", "jin", "ko", "lam", "mi", "nor", "pu", "ras", "se", "tol", "vex"]
+RARE = ["rounding", "checkout", "totals", "price", "report"]
+
+
+def vocabulary(chance: random.Random) -> list[str]:
+    """Three thousand words; those that the task asks for are no commoner than the rest."""
+    made = {"".join(chance.choices(SYLLABLES, k=chance.randint(2, 4))) for _ in range(3_000)}
+    return sorted(made) + RARE
 
 
 def repository(folder: Path, files: int) -> Path:
     """A repository of `files` modules with four functions and a class each."""
     chance = random.Random(7)
+    known = vocabulary(chance)
     for n in range(files):
-        path = folder / "src" / f"part{n % 97:02}" / f"{chance.choice(NOUNS)}_{n}.py"
+        path = folder / "src" / f"part{n % 97:02}" / f"{chance.choice(known)}_{n}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        names = [f"{chance.choice(VERBS)}_{chance.choice(NOUNS)}_{k}" for k in range(4)]
-        body = "".join(f'\n\ndef {name}(x: int) -> int:\n    """{name.title()}."""\n    return x\n' for name in names)
-        path.write_text(f"import os{body}\n\nclass {chance.choice(NOUNS).title()}{n}:\n    y = 1\n", encoding="utf-8")
+        names = [f"{chance.choice(known)}_{chance.choice(known)}_{k}" for k in range(4)]
+        said = [" ".join(chance.choices(known, k=6)) for _ in names]
+        body = "".join(
+            f'\n\ndef {name}(x: int) -> int:\n    """{doc.capitalize()}."""\n    return x\n'
+            for name, doc in zip(names, said, strict=True)
+        )
+        path.write_text(f"import os{body}\n\nclass {chance.choice(known).title()}{n}:\n    y = 1\n", encoding="utf-8")
     (folder / ".kl").mkdir()
     for args in (
         ("init", "-q"),

@@ -42,7 +42,8 @@ class Listener:
             test = self._open.get(nodeid)
             if test is None:
                 test = self._open[nodeid] = Test()
-            when, facts = report.when, report.__dict__
+            when: str | None = report.when
+            facts = report.__dict__
             if report.outcome == "passed" and "wasxfail" not in facts:
                 if when == "call" and not test.verdict:
                     test.verdict = "passed"

@@ -63,14 +63,17 @@ def require_home(ws: Workspace) -> None:
     raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
 
 
-def catch_up(ws: Workspace) -> Taken:
-    """Takes in every finished spool file and every new commit. Never raises for a store that can't be written."""
+def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:
+    """Takes in every finished spool file and every new commit. Never raises for a store that can't be written.
+
+    `head_now` saves a question to git where the caller knows the commit already.
+    """
     if not has_home(ws):
         return Taken()
     found, busy = _spooled(ws)
     try:
         with ws.store.reading() as db:
-            new = unread(ws, db)
+            new = unread(ws, db, head_now)
         if not found and new is None:
             return Taken(waiting=busy)
         receipts = _write(ws, found, new)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.who import producer
-from kl_hooks.git.commits import Commit, since
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.store.database import Database
-from kl_hooks.store.redact import redact
 from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.git.commits import Commit
 
 FIRST_READ: Final = 2000
 """Commits that are read the first time, newest first; older ones say little about today's code."""
@@ -32,15 +33,17 @@ class Unread:
     commits: tuple[Commit, ...]
 
 
-def unread(ws: Workspace, db: Database | None) -> Unread | None:
+def unread(ws: Workspace, db: Database | None, head_now: str | None = None) -> Unread | None:
     """What git has that the log has not; None where nothing can have changed since the last reading."""
     if ws.repo is None:
         return None
     try:
-        sha, _ = head(ws.repo)
+        sha = head_now or head(ws.repo)[0]
         if sha is None or (db and cursor(db) == sha):
             return None
         known = [cursor(db) or ""] if db else []
+        from kl_hooks.git.commits import since
+
         found = since(ws.repo, [k for k in known if k], FIRST_READ)
     except EnvironmentProblem:
         return None
@@ -98,6 +101,8 @@ def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
 
 
 def _row(commit: Commit, receipt: str) -> tuple[str, ...]:
+    from kl_hooks.store.redact import redact
+
     return (
         commit.sha,
         commit.tree,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import fuse, merge, reciprocal
-from kl_hooks.context.weights import LIFT, TIER_BONUS
+from kl_hooks.context.weights import LIFT, MOST_TOUCHED, TIER_BONUS
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.tier import Tier
 from tests.context.making import candidate, candidates
@@ -58,6 +58,15 @@ def test_a_list_lifts_what_stands_in_a_file_that_it_names() -> None:
     by_id = {item.candidate.id: item for item in found}
     assert by_id[in_file.id].parts["near:commits"] == reciprocal(1) * LIFT // 100
     assert by_id[in_file.id].score > by_id[elsewhere.id].score
+
+
+def test_a_commit_lifts_every_file_it_touched_unless_it_touched_half_the_repository() -> None:
+    symbol = candidate("zz", path="src/price.py")
+    for more, lifted in ((1, True), (MOST_TOUCHED - 1, True), (MOST_TOUCHED, False)):
+        touches = ("src/price.py", *(f"f{n}" for n in range(more)))
+        commit = candidate("x", id="commit:1", kind="commit", path="f0", line=0, touches=touches)
+        parts = {i.candidate.id: i.parts for i in fuse({"symbols": [symbol], "commits": [commit]})}
+        assert ("near:commits" in parts[symbol.id]) is lifted
 
 
 def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:

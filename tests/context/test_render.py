@@ -97,6 +97,10 @@ def test_the_title_is_quoted_only_where_it_says_something_new() -> None:
     assert whole(candidate("f", title="Rounds up", text="")) == "Rounds up"
 
 
+def test_a_place_that_is_cited_is_not_quoted_again() -> None:
+    assert whole(candidate("f", text="src/f.py:7 def f() -> int\nDoes it.")) == "def f() -> int\nDoes it."
+
+
 @pytest.mark.parametrize("style", list(STYLES))
 def test_a_page_is_as_long_whatever_its_id(style: str) -> None:
     one, other = (page(STYLES[style], Facts(i, WIDE, 1, 9), []) for i in (UNKNOWN_ID, "cp-3f9a1c20b7de"))

@@ -67,9 +67,7 @@ def test_pytest_exit_with_status_0_is_an_interruption(tmp_path: Path) -> None:
     assert "1 of 2 selected tests gave no result: test_f.py::test_bad" in run.why
 
 
-@pytest.mark.parametrize(
-    ("mark", "word"), [("skip", "skipped"), ("xfail", "xfailed"), ("xfail(run=False)", "xfailed")]
-)
+@pytest.mark.parametrize(("mark", "word"), [("skip", "skipped"), ("xfail", "xfailed"), ("xfail(run=False)", "xfailed")])
 def test_nothing_but_skips_and_expected_failures_is_no_pass(tmp_path: Path, mark: str, word: str) -> None:
     repository(tmp_path, {"test_f.py": f"import pytest\npytestmark = pytest.mark.{mark}\ndef test_bad(): assert 0\n"})
     assert run_pytest(tmp_path).returncode == 0
