@@ -87,11 +87,12 @@ def test_evidence_of_a_dirty_run_holds_for_the_commit_that_follows(h11: Checkout
 def test_a_second_observer_makes_it_verified_and_it_is_cited(h11: Checkout) -> None:
     h11.kl("run", "--", sys.executable, "-m", "pytest", "-q", *([] if _installed() else ["-p", "pytest_kl.plugin"]))
     assert h11.json("verify", "--require", "verified")["tier"] == "verified"
-    (claim,) = h11.json("claim", "list", "--about", "test:h11/tests/test_receivebuffer.py::test_receivebuffer")["claims"]
+    subject = "test:h11/tests/test_receivebuffer.py::test_receivebuffer"
+    (claim,) = h11.json("claim", "list", "--about", subject)["claims"]
     assert (claim["tier"], claim["freshness"]) == ("verified", "current")
     package = h11.json("context", "test_receivebuffer: what does the receive buffer promise?")
     cited = {item["id"]: item for item in package["items"]}
-    item = cited["test:h11/tests/test_receivebuffer.py::test_receivebuffer"]
+    item = cited[subject]
     assert item["tier"] == "verified"
     assert any(s["receipt"][:12] in item["text"] for s in claim["support"]), "the item names the receipt that proves it"
     assert package["budget"]["used"] <= package["budget"]["total"]
