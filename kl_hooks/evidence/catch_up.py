@@ -61,12 +61,7 @@ def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:
         return Taken()
     found, left = waiting(ws)
     try:
-<<<<<<< HEAD
-        with ws.store.reading() as db:
-            new = unread(ws, db, head_now)
-=======
-        new, blind = _new_commits(ws)
->>>>>>> room/evidence
+        new, blind = _new_commits(ws, head_now)
         if not found and new is None:
             return Taken(waiting=left, blind=blind)
         receipts = _add(ws, found, new)
@@ -81,11 +76,11 @@ def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:
     return Taken(receipts, gone, sum(one.bad for one in found), aside, left, blind=blind)
 
 
-def _new_commits(ws: Workspace) -> tuple[Unread | None, str]:
+def _new_commits(ws: Workspace, head_now: str | None) -> tuple[Unread | None, str]:
     """The commits that git has and the log has not, and why they can't be told."""
     with ws.store.reading() as db:
         try:
-            return unread(ws, db), ""
+            return unread(ws, db, head_now), ""
         except GitFailed as problem:
             return None, str(problem)
 

@@ -13,12 +13,7 @@ from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
-<<<<<<< HEAD
-from kl_hooks.store.database import Database
-=======
 from kl_hooks.store.database import Database, Row
-from kl_hooks.store.redact import redact
->>>>>>> room/evidence
 from kl_hooks.workspace.open import Workspace
 
 if TYPE_CHECKING:
@@ -38,30 +33,16 @@ class Unread:
     commits: tuple[Commit, ...]
 
 
-<<<<<<< HEAD
 def unread(ws: Workspace, db: Database | None, head_now: str | None = None) -> Unread | None:
-    """What git has that the log has not; None where nothing can have changed since the last reading."""
-    if ws.repo is None:
-        return None
-    try:
-        sha = head_now or head(ws.repo)[0]
-        if sha is None or (db and cursor(db) == sha):
-            return None
-        known = [cursor(db) or ""] if db else []
-        from kl_hooks.git.commits import since
-
-        found = since(ws.repo, [k for k in known if k], FIRST_READ)
-    except EnvironmentProblem:
-=======
-def unread(ws: Workspace, db: Database | None) -> Unread | None:
     """What git has that the log has not; None where nothing can have changed since the last reading. GitFailed."""
     if ws.repo is None:
         return None
-    sha, _ = head(ws.repo)
+    sha = head_now or head(ws.repo)[0]
     last = cursor(db) if db else None
     if sha is None or sha == last:
->>>>>>> room/evidence
         return None
+    from kl_hooks.git.commits import since
+
     found = Unread(sha, tuple(since(ws.repo, [last] if last else [], FIRST_READ)))
     return not_logged(db, found) if db else found
 
@@ -80,6 +61,8 @@ def cursor(db: Database) -> str | None:
 
 def receipt_for(ws: Workspace, new: Unread) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run id."""
+    from kl_hooks.store.redact import redact
+
     now = iso(ws.clock.now())
     facts = tuple(
         Evidence(
@@ -120,13 +103,9 @@ def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
     db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (CURSOR, new.head))
 
 
-<<<<<<< HEAD
-def _row(commit: Commit, receipt: str) -> tuple[str, ...]:
+def _row(commit: Commit) -> Row:
     from kl_hooks.store.redact import redact
 
-=======
-def _row(commit: Commit) -> Row:
->>>>>>> room/evidence
     return (
         commit.sha,
         commit.tree,
