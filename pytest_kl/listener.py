@@ -65,12 +65,15 @@ class Listener:
         test.hear(word, detail_of(report.longrepr, self._root) if word in REFUTES else None)
 
     def _through(self, nodeid: str, test: Test) -> None:
-        if not test.closed():
-            self._open[nodeid] = test
+        verdict, detail = test.verdict, test.detail
+        if test.repeat or test.reruns:
+            if not test.closed():
+                self._open[nodeid] = test
+                return
+            verdict, detail = test.final()
+        if not verdict:
             return
-        verdict, detail = test.final()
-        before = self.verdicts.get(nodeid)
-        if not verdict or (before is not None and worst((before, verdict)) == before):
+        if nodeid in self.verdicts and worst((before := self.verdicts[nodeid], verdict)) == before:
             return
         self.verdicts[nodeid] = verdict
         self._journal.finished(nodeid, verdict, test.seconds, detail)

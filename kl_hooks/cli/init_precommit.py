@@ -14,7 +14,7 @@ STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]
 
 
 def snippet(indent: int = 0) -> str:
-    """The entry of the list `repos` that runs our hooks with the installed `kl`, each line moved in by so many blanks."""
+    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so many blanks."""
     return "".join(" " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True))
 
 

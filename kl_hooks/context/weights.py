@@ -29,7 +29,6 @@ LEFT_OUT_ROOM: Final = 100
 LEFT_OUT_FROM: Final = 1_000
 """… in budgets of at least so many characters."""
 
-DEFAULT_BUDGET: Final = "6000"
 TTL_SECONDS: Final = 1_800
 
 KIND_ORDER: Final = (

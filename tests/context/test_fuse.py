@@ -11,7 +11,7 @@ from kl_hooks.context.fuse import fuse, merge, reciprocal
 from kl_hooks.context.weights import LIFT, MOST_TOUCHED, TIER_BONUS
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.tier import Tier
-from tests.context.making import candidate, candidates
+from tests.context.making import candidate, candidates, steady
 
 lists = st.dictionaries(st.sampled_from("abcd"), st.lists(candidates, max_size=6), max_size=4)
 
@@ -77,6 +77,7 @@ def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
     assert merge([weak, replace(weak, path="q.py", line=9)]).path == "q.py"
 
 
+@steady
 @given(lists, st.randoms())
 def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Candidate]], random: object) -> None:
     names = list(given_lists)
@@ -84,6 +85,7 @@ def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Cand
     assert fuse({name: given_lists[name] for name in names}) == fuse(given_lists)
 
 
+@steady
 @given(lists)
 def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Candidate]]) -> None:
     found = fuse(given_lists)
@@ -93,6 +95,7 @@ def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Ca
     assert all(item.score == sum(item.parts.values()) > 0 for item in found)
 
 
+@steady
 @given(st.lists(candidates, min_size=2, max_size=6, unique_by=lambda c: c.id), st.data())
 def test_moving_up_in_a_list_never_costs_anything(many: list[Candidate], data: st.DataObject) -> None:
     at = data.draw(st.integers(1, len(many) - 1))
@@ -104,6 +107,7 @@ def test_moving_up_in_a_list_never_costs_anything(many: list[Candidate], data: s
     assert after[many[at - 1].id] <= before[many[at - 1].id]
 
 
+@steady
 @given(st.lists(candidates, min_size=1, max_size=6, unique_by=lambda c: c.id), st.data())
 def test_better_proof_never_costs_anything(many: list[Candidate], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(many) - 1))

@@ -36,7 +36,7 @@ def copy_through(routes: Mapping[int, int], kept: deque[bytes], limit: int) -> b
 
 
 def _write_all(target: int, data: bytes) -> bool:
-    """False where nobody reads any more. A reader that is slow is waited for, also where somebody made it non-blocking."""
+    """False where nobody reads any more. A slow reader is waited for, also where somebody made it non-blocking."""
     view = memoryview(data)
     while view:
         try:
