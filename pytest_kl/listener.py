@@ -42,7 +42,8 @@ class Listener:
             test = self._open.get(nodeid)
             if test is None:
                 test = self._open[nodeid] = Test()
-            when, facts = report.when, report.__dict__
+            when: str | None = report.when
+            facts = report.__dict__
             if report.outcome == "passed" and "wasxfail" not in facts:
                 if when == "call" and not test.verdict:
                     test.verdict = "passed"
@@ -64,12 +65,15 @@ class Listener:
         test.hear(word, detail_of(report.longrepr, self._root) if word in REFUTES else None)
 
     def _through(self, nodeid: str, test: Test) -> None:
-        if not test.closed():
-            self._open[nodeid] = test
+        verdict, detail = test.verdict, test.detail
+        if test.repeat or test.reruns:
+            if not test.closed():
+                self._open[nodeid] = test
+                return
+            verdict, detail = test.final()
+        if not verdict:
             return
-        verdict, detail = test.final()
-        before = self.verdicts.get(nodeid)
-        if not verdict or (before is not None and worst((before, verdict)) == before):
+        if nodeid in self.verdicts and worst((before := self.verdicts[nodeid], verdict)) == before:
             return
         self.verdicts[nodeid] = verdict
         self._journal.finished(nodeid, verdict, test.seconds, detail)

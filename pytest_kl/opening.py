@@ -57,7 +57,7 @@ def begin(config: pytest.Config, folder: Path) -> Recording:
 
 def end(recording: Recording, result: Mapping[str, Any], selection: Mapping[str, Any], tests: int) -> None:
     """Writes the last record, synced: from here on the run counts as ended."""
-    after = place_of(recording.workspace.repo)
+    after = place_of(recording.workspace.repo, untracked=False)
     recording.writer.record(
         {
             "t": "end", "ended": iso(recording.workspace.clock.now()), "tree_end": after.tree,

@@ -43,6 +43,7 @@ class Recorder:
         self._interrupted = ""
         self._internal_error = False
         self._trouble = ""
+        self._told = False
 
     # the beginning
 
@@ -55,6 +56,7 @@ class Recorder:
         except Exception as problem:
             self._fail(problem)
             if self._strict:
+                self._told = True
                 raise pytest.exit.Exception(self._trouble, returncode=STRICT_EXIT) from problem
 
     def _start(self) -> None:
@@ -204,5 +206,3 @@ class Recorder:
             print(self._trouble, file=sys.__stderr__)
         else:
             terminalreporter.write_line(self._trouble, yellow=True)
-
-    _told = False

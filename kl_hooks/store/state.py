@@ -19,6 +19,7 @@ README: Final = """This is the state directory of kl (the knowledge layer of thi
   kl.db          receipts of test runs, commands, commits and checks; claims
   spool/         captures that have not been taken in yet
   graph/         the code graph, one file per worktree; can be built again
+  events.jsonl   which context packages were made, and from what
   high-water     how many receipts kl.db had at the last write
 
 It is private to this clone. Deleting it loses the evidence recorded here; nothing else depends on it.

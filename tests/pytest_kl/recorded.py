@@ -13,7 +13,9 @@ from typing import Any
 from kl_hooks.store.spool import Spool, read
 
 PLUGIN = ("-p", "pytest_kl.plugin")
-HERE = Path(os.path.abspath(__file__)).parent.parent.parent
+NEIGHBOURS = ("-p", "xdist.plugin", "-p", "pytest_rerunfailures")
+"""Loaded by name: what else is installed beside us is slow to load, and none of these tests' business."""
+HERE = Path(__file__).resolve().parent.parent.parent
 
 
 def git(folder: Path, *args: str) -> str:
@@ -28,7 +30,8 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "GIT_", "KL_", "XDIST_"))}
     for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS"):
         clean.pop(name, None)
-    return {**clean, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", **more}
+    ours = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {**clean, **ours, **more}
 
 
 def repository(folder: Path, files: Mapping[str, str], kl: bool = True) -> Path:
@@ -55,7 +58,7 @@ def run_pytest(
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Plain pytest in a process of its own, as a person starts it."""
-    command = [sys.executable, "-m", "pytest", *plugin, *args]
+    command = [sys.executable, "-m", "pytest", *NEIGHBOURS, *plugin, *args]
     return subprocess.run(
         command, cwd=folder, env=environment(env or {}), capture_output=True, text=True, timeout=timeout, check=False
     )

@@ -94,7 +94,7 @@ def test_the_ini_option_decides_in_every_file_that_pytest_reads(tmp_path: Path, 
         (True, ["-p", "no:terminal"], 1),
         (True, ["-p", "no:cacheprovider"], 1),
         (True, ["--capture=no"], 1),
-        (True, ["-p", "no:xdist", "-p", "no:rerunfailures"], 1),
+        (True, ["-p", "no:xdist.plugin", "-p", "no:pytest_rerunfailures"], 1),
         (True, ["-p", "pytest_kl.plugin"], 1),
         (True, ["-n", "2"], 1),
         (True, ["-qq"], 1),
@@ -109,12 +109,6 @@ def test_options_and_neighbours_leave_at_most_one_record(tmp_path: Path, kl: boo
     assert all(run.result["verdict"] == "passed" and run.verdicts == {"test_x.py::test_a": "passed"} for run in runs)
 
 
-def test_without_autoload_the_module_can_be_named(tmp_path: Path) -> None:
-    repository(tmp_path, TEST)
-    assert run_pytest(tmp_path, env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}).returncode == 0
-    assert only(tmp_path).result["verdict"] == "passed"
-
-
 ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
 
 
@@ -122,6 +116,7 @@ ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
     ("args", "env", "conftest"),
     [
         ((), {}, ""),
+        (PLUGIN, {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, ""),
         (PLUGIN, {}, ""),
         (("-p", "kl"), {}, ""),
         (("-p", "kl", *PLUGIN), {}, ""),
@@ -138,7 +133,7 @@ def test_an_entry_point_and_a_name_together_record_once(
     (site / "entry_points.txt").write_text(ENTRY_POINT, encoding="utf-8")
     project = repository(tmp_path / "p", {**TEST, **({"conftest.py": conftest} if conftest else {})})
     path = {"PYTHONPATH": f"{environment({})['PYTHONPATH']}:{site.parent}"}
-    done = run_pytest(project, env={**path, **env}, plugin=args)
+    done = run_pytest(project, env={**path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **env}, plugin=args)
     assert done.returncode == 0, done.stdout + done.stderr
     assert only(project).verdicts == {"test_x.py::test_a": "passed"}
 
