@@ -122,16 +122,18 @@ def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
 
 
 def by_run(db: Database, run: str) -> Entry | None:
-    """The receipt of a run."""
-    row = db.row(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,))
-    return entry(db, row) if row else None
+    """The receipt of a run; one that was imported under the same name only where there is no other."""
+    rows = db.rows(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC", (run,))
+    own = [row for row in rows if not str(row[2]).startswith("imported")]
+    return entry(db, (own or rows)[0]) if rows else None
 
 
 def find(db: Database, prefix: str) -> Entry:
     """The receipt whose id or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
     wanted = prefix.lower().removeprefix("r-")
     if not is_hex(wanted):
-        raise UsageProblem("an id is at least 4 hexadecimal digits.", place=prefix, hint="See: kl evidence list")
+        reason = "nothing is known about it, and an id is at least 4 hexadecimal digits."
+        raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
     rows = db.rows(f"{_ENTRY} WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT 3", (f"{wanted}%", f"{wanted}%"))
     if len(rows) == 1:
         return entry(db, rows[0])
