@@ -38,13 +38,9 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
         if db is None:
             return []
         entries = entries_for(db, trees)
-<<<<<<< HEAD
         made = mechanical(
             entries, trees, parents_of(db, entries), {about} if about else None, ws.settings.verified_requires
         )
-        return asserted(db, ws.clock.now(), about) + made
-=======
-        made = mechanical(entries, trees, parents_of(db, entries), {about} if about else None)
         return _joined(asserted(db, ws.clock.now(), about), made)
 
 
@@ -56,7 +52,6 @@ def _joined(said: list[Claim], made: list[Claim]) -> list[Claim]:
         if claim.id in known and claim.freshness != "expired":
             known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
     return [*alone, *known.values()]
->>>>>>> room/evidence
 
 
 def add_claim(ws: Workspace, text: str, about: str, expires: int | None) -> Claim:
