@@ -13,8 +13,8 @@ from typing import Any
 from kl_hooks.store.spool import Spool, read
 
 PLUGIN = ("-p", "pytest_kl.plugin")
-NEIGHBOURS = ("-p", "xdist.plugin", "-p", "pytest_rerunfailures")
-"""Loaded by name: what else is installed beside us is slow to load, and none of these tests' business."""
+NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")
+"""Loaded by name: whatever else is installed beside us is slow to load, and none of these tests' business."""
 HERE = Path(__file__).resolve().parent.parent.parent
 
 
