@@ -35,9 +35,7 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
 
 def _distributions(config: pytest.Config) -> dict[str, str]:
     listed = config.pluginmanager.list_plugin_distinfo()
-    return {
-        str(dist.project_name): str(dist.version) for _, dist in sorted(listed, key=lambda pair: str(pair[1].version))
-    }
+    return {str(dist.project_name): str(dist.version) for _, dist in listed}
 
 
 def _local(config: pytest.Config, root: Path) -> dict[str, str]:
