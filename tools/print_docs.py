@@ -44,6 +44,8 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> Itera
         for child in command.list_commands(context):
             found = command.get_command(context, child)
             assert found is not None, child
+            if found.hidden:
+                continue
             yield f"## {context.command_path} {child}\n"
             yield from _sections(found, child, context)
 

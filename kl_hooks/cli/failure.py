@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -12,15 +12,15 @@ import click
 from kl_hooks.errors import CLEAN, ENVIRONMENT, INTERRUPTED, OUR_FAULT, WRONG_USE, KlError
 from kl_hooks.model.text import safe_text
 
-OBSERVERS = (["commits", "record"],)
+OBSERVERS = (("commits", "record"),)
 """Commands that git runs after the fact: they warn, and always end with 0."""
-COMMIT_GATES = (["arch", "check", "--staged"],)
-"""Commands whose own fault must not cost somebody a commit (outside CI)."""
+COMMIT_GATES = (("arch", "check"),)
+"""Commands whose own fault must not cost somebody a commit (outside CI), with `--staged`."""
 
 
 def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, str]) -> int:
     """Runs the command and returns its exit code; never raises, never shows a traceback unless KL_DEBUG is set."""
-    words = [word for word in argv if word in {w for group in (*OBSERVERS, *COMMIT_GATES) for w in group}]
+    words = command_words(argv)
     try:
         code = _call(command, argv)
     except KlError as problem:
@@ -28,12 +28,20 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
         code = problem.exit_code
     except Exception as fault:  # the one place where our own faults end
         code = _our_fault(fault, argv, environ)
-        if words in COMMIT_GATES and not environ.get("CI"):
+        if words in COMMIT_GATES and "--staged" in argv and not environ.get("CI"):
             _complain("your commit was not blocked by this.")
             return CLEAN
     if words in OBSERVERS and code != INTERRUPTED:
         return CLEAN
     return code
+
+
+def command_words(argv: Sequence[str]) -> tuple[str, ...]:
+    """The first two words of a call that are no options of `kl` itself: which command it is, whatever follows."""
+    words = list(argv)
+    while words and words[0].startswith("-"):
+        del words[: 2 if words[0] == "--root" else 1]
+    return tuple(words[:2])
 
 
 def _call(command: click.Command, argv: list[str]) -> int:

@@ -35,10 +35,9 @@ def build(shape: str) -> None:
         return
     for problem in scan.problems:
         note(str(problem))
-    say(
-        f"{found['files']} files ({found['parsed']} newly read, {found['removed']} gone), {found['symbols']} symbols, "
-        f"{found['links']} links, {len(scan.problems)} problems"
-    )
+    files = f"{_many(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} gone)"
+    others = [_many(counts["symbols"], "symbol"), _many(counts["links"], "link"), _many(len(scan.problems), "problem")]
+    say(", ".join([files, *others]))
 
 
 @graph.command()
@@ -66,3 +65,7 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
 
 def _plain(problem: Any) -> dict[str, Any]:
     return {"path": problem.path, "line": problem.line, "column": problem.column, "message": problem.message}
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

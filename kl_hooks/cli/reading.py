@@ -21,8 +21,12 @@ def ledger_open(ws: Workspace, head: str | None = None) -> Iterator[Database | N
     taken = catch_up(ws, head)
     if taken.trouble:
         note(f"{taken.trouble} New evidence waits in the spool ({taken.waiting} files); nothing is lost.")
+    if taken.blind:
+        note(f"{taken.blind} The newest commits are missing here.")
     if taken.bad:
         note(f"{taken.bad} spool records were torn or altered, and left out.")
+    for path in taken.aside:
+        note(f"{path}: holds no capture that could be understood; it was set aside under this name.")
     for run in taken.incomplete:
         note(f"run {run[:8]} ended without a result (its process was killed); it is not evidence of success.")
     with ws.store.reading() as db:

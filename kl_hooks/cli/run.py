@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from kl_hooks.cli.common import note, workspace
+from kl_hooks.errors import KlError
 
 
 @click.command(
@@ -17,9 +20,14 @@ def run(command: tuple[str, ...]) -> int:
 
     Its input, output, signals and exit code pass through. If it fails, the last of its output is kept, redacted.
     """
-    from kl_hooks.evidence.sources.command import run_command
+    from kl_hooks.evidence.sources.command import run_command, run_unrecorded
 
-    ran = run_command(workspace(), command)
+    try:
+        ws = workspace()
+    except KlError as problem:  # what ails us must not cost anybody a run
+        ran = run_unrecorded(command, os.environ, str(problem))
+    else:
+        ran = run_command(ws, command)
     if ran.trouble:
         note(ran.trouble)
     return ran.exit

@@ -31,9 +31,9 @@ def facts_of(
 ) -> dict[str, Facts]:  # fmt: skip
     """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by `modules_of`.
 
-    Only contents never seen before are parsed; what was parsed is remembered in the graph database. Without a store,
-    or with one that can't be used (locked, newer, damaged, read-only), everything still is answered, parsed in memory;
-    `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
+    Only contents never seen before are parsed; what was parsed is remembered in the graph database (a damaged one is
+    built anew). Without a store, or with one that can't be used (locked, read-only), everything still is answered,
+    parsed in memory; `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
     """
     known: remembered.Known = {}
     trouble: list[str] = []
@@ -43,11 +43,11 @@ def facts_of(
     except Exception as problem:  # whatever ails a store, what the files say can be read from the files
         trouble.append(_told(problem))
     fresh = scan_missing(entries, wanted, known, read, scanners)
-    if store and fresh and not trouble:
-        try:
+    try:
+        if store and fresh and not trouble:
             remembered.keep(store, fresh)
-        except Exception as problem:  # the same: not remembered is read again next time
-            trouble.append(_told(problem))
+    except Exception as problem:  # the same: what is not remembered is read again next time
+        trouble.append(_told(problem))
     if trouble and warn:
         warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
     return named({path: {**known, **fresh}.get(key) or lost() for path, key in wanted.items()})

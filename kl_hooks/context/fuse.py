@@ -56,8 +56,8 @@ def merge(found: Sequence[Candidate]) -> Candidate:
 
 
 def _speaks_for(candidate: Candidate) -> set[str]:
-    touched = candidate.touches if len(candidate.touches) <= MOST_TOUCHED else ()
-    return {path for path in (candidate.path, *touched) if path}
+    """The files that it names: what it touched. A symbol or a test says nothing of its neighbours in its own file."""
+    return {path for path in candidate.touches if path} if len(candidate.touches) <= MOST_TOUCHED else set()
 
 
 def kind_place(kind: str) -> tuple[int, str]:
@@ -70,7 +70,8 @@ def _score(
 ) -> Ranked:
     candidate = merge([c for _, c in places.values()])
     parts = {name: reciprocal(rank, worth[name]) for name, (rank, _) in places.items()}
-    for name, rank in files.get(candidate.path, {}).items() if candidate.path else ():
+    in_a_file = candidate.path and not candidate.touches  # a commit stands in none
+    for name, rank in files.get(candidate.path, {}).items() if in_a_file else ():
         if name not in places:
             parts[f"near:{name}"] = reciprocal(rank, worth[name]) * LIFT // 100
     bonus = sum(parts.values()) * TIER_BONUS[candidate.tier] // 100

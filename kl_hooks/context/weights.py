@@ -29,10 +29,9 @@ LEFT_OUT_ROOM: Final = 100
 LEFT_OUT_FROM: Final = 1_000
 """… in budgets of at least so many characters."""
 
-DEFAULT_BUDGET: Final = "6000"
 TTL_SECONDS: Final = 1_800
 
 KIND_ORDER: Final = (
-    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "commit", "symbol", "file",
+    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "symbol", "file", "commit",
 )  # fmt: skip
-"""Headings from the top: what binds, what is proven, what is there; others follow by name. Fixed: prompt caches hit."""
+"""Headings from the top: what binds, is proven, is there, was done; others follow by name. Fixed: prompt caches hit."""

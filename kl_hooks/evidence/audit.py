@@ -1,16 +1,23 @@
-"""Checks the chain of this store: every receipt, every link, and the marks that were remembered outside it."""
+"""Checks the chain of this store: every receipt, every link, what hangs on them, and the mark remembered outside it."""
 
 from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kl_hooks.evidence.assertions import altered_assertions
 from kl_hooks.evidence.chain import START, link
-from kl_hooks.evidence.ledger import entry
-from kl_hooks.model.receipt import receipt_id
+from kl_hooks.evidence.commits import log_digest, rows_of
+from kl_hooks.evidence.ledger import entry, list_digest, test_names
+from kl_hooks.evidence.mark import breaks_of
+from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
+
+_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
+"""What reading a row that was edited may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +31,33 @@ class Audit:
     """Which remembered heads could be checked, and what each proves."""
 
 
-_ROWS = "SELECT seq, chain, origin, id, header, test_list, outcomes, run, source, tree, tree_all, ended FROM receipt"
+_ROWS = (
+    "SELECT seq, chain, origin, id, header, test_list, outcomes, run, source, tree, tree_all, ended, parent"
+    " FROM receipt ORDER BY seq"
+)
 
 
-def audit(db: Database, mark: dict[str, Any] | None) -> Audit:
-    """Recomputes everything. `mark` is the high-water mark beside the database, None where there is none."""
+def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
+    """Recomputes everything. `db` and `mark` (the high-water mark beside the database) are None where there is none."""
     problems: list[str] = []
-    chain, at, marked = START, 0, None
-    for row in db.rows(f"{_ROWS} ORDER BY seq"):
+    chain, at, marked = START, 0, START if mark and not mark["seq"] else None
+    for row in db.rows(_ROWS) if db else ():
         seq = int(row[0])
         if seq != at + 1:
-            problems.append(
-                f"receipts {at + 1} to {seq - 1} are missing" if seq > at else f"receipt {seq} is out of order"
-            )
-        chain, at = link(chain, str(row[3])), seq
+            problems.append(f"receipts {at + 1} to {seq - 1} are missing")
+        chain, at = link(chain, str(row[3]), str(row[2])), seq
         if chain != row[1]:
             problems.append(f"receipt {seq}: the chain is broken here (a receipt was edited, removed or reordered)")
             chain = str(row[1])
-        problems += _row_problems(db, row)
-        if mark and mark.get("seq") == seq:
+        problems += _row_problems(db, row) if db else []
+        if mark and mark["seq"] == seq:
             marked = chain
-    return Audit(at, chain, tuple(problems + _mark_problems(mark, at, marked)), _anchors(mark))
+    if db:
+        problems += _strays(db)
+        problems += _altered_lists(db)
+        problems += altered_assertions(db)
+    problems += _mark_problems(mark, at, marked)
+    return Audit(at, chain, tuple(problems), _anchors(mark))
 
 
 def _row_problems(db: Database, row: Any) -> list[str]:
@@ -52,30 +65,70 @@ def _row_problems(db: Database, row: Any) -> list[str]:
     try:
         plain = json.loads(header)
         receipt = entry(db, row[:7]).receipt
-        columns = (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended)
-        found = []
-        if receipt_id(plain) != stored:
-            found.append(f"receipt {seq}: the header was edited (its hash is not its id {stored[:12]})")
-        if receipt.evidence_digest != plain["evidence_digest"]:
-            found.append(f"receipt {seq}: its evidence was edited (digest differs)")
-        if columns != tuple(row[7:12]):
-            found.append(f"receipt {seq}: a column differs from the header")
-        return found
-    except (ValueError, KeyError, IndexError, TypeError, AssertionError, zlib.error) as problem:
+        found = list(_header_problems(plain, receipt, stored, tuple(row[7:13])))
+        noted = receipt.result.get("log") if receipt.source == "commits" else None
+        if noted and noted != log_digest(rows_of(db, stored)):
+            found.append("what the log says of its commits was edited")
+        return [f"receipt {seq}: {what}" for what in found]
+    except _UNREADABLE as problem:
         return [f"receipt {seq}: can't be read ({type(problem).__name__}: {problem})"]
 
 
-def _mark_problems(mark: dict[str, Any] | None, at: int, marked: str | None) -> list[str]:
-    if not mark:
-        return ["the high-water mark is missing, although there are receipts"] if at else []
+def _header_problems(plain: Any, receipt: Receipt, stored: str, columns: tuple[Any, ...]) -> Iterator[str]:
+    if receipt_id(plain) != stored:
+        yield f"the header was edited (its hash is not its id {str(stored)[:12]})"
+    if receipt.evidence_digest != plain["evidence_digest"]:
+        yield "its evidence was edited (digest differs)"
+    told = (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent)
+    if told != columns:
+        yield "a column differs from the header"
+
+
+def _strays(db: Database) -> Iterator[str]:
+    """Rows that hang on no receipt, and evidence that is filed under another subject than its own."""
+    for seq, count in db.rows(
+        "SELECT receipt, COUNT(*) FROM evidence WHERE receipt NOT IN (SELECT seq FROM receipt) GROUP BY receipt"
+    ):
+        yield f"{count} pieces of evidence belong to a receipt {seq} that is not there"
+    for (sha,) in db.rows("SELECT sha FROM commit_log WHERE receipt NOT IN (SELECT id FROM receipt)"):
+        yield f"commit {str(sha)[:12]} stands in the log, and no receipt brought it"
+    for seq, place, subject, body in db.rows("SELECT receipt, position, subject, body FROM evidence"):
+        try:
+            same = json.loads(body)["subject"] == subject
+        except _UNREADABLE:
+            same = False
+        if not same:
+            yield f"receipt {seq}: evidence {place} is filed under another subject"
+
+
+def _altered_lists(db: Database) -> Iterator[str]:
+    for key, told in db.rows("SELECT id, digest FROM test_list"):
+        try:
+            same = list_digest(test_names(db, key)) == told
+        except _UNREADABLE:
+            same = False
+        if not same:
+            yield f"the list of tests {key} was edited (its digest differs)"
+
+
+def _mark_problems(mark: dict[str, Any] | None, at: int, marked: str | None) -> Iterator[str]:
+    if mark is None:
+        if at:
+            yield "the high-water mark is missing, although there are receipts"
+        return
+    for one in breaks_of(mark):
+        yield (
+            f"the store went back: it had {one.get('had')} receipts, and on {one.get('at')} {one.get('found')}"
+            " or others (an older copy was put in its place, or its newest part was cut off)."
+            " Known and meant? Then delete the file high-water beside it"
+        )
     if mark["seq"] > at:
-        return [
+        yield (
             f"the store went back: it had {mark['seq']} receipts, now {at} "
             "(an older copy was put in its place, or its newest part was cut off)"
-        ]
-    if mark["seq"] and marked != mark["chain"]:
-        return [f"the chain differs from the high-water mark at receipt {mark['seq']}: history was rewritten"]
-    return []
+        )
+    elif marked != mark["chain"]:
+        yield f"the chain differs from the high-water mark at receipt {mark['seq']}: history was rewritten"
 
 
 def _anchors(mark: dict[str, Any] | None) -> tuple[str, ...]:

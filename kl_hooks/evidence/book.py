@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from kl_hooks.evidence.assertions import assert_claim, asserted
 from kl_hooks.evidence.catch_up import catch_up, require_home
-from kl_hooks.evidence.claims import assert_claim, asserted, mechanical, parents_of
+from kl_hooks.evidence.claims import mechanical, parents_of
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
+from kl_hooks.evidence.mark import ledger_for_adding
 from kl_hooks.evidence.place import place_of
 from kl_hooks.evidence.who import agent, producer
 from kl_hooks.model.claim import Claim
@@ -45,7 +47,7 @@ def add_claim(ws: Workspace, text: str, about: str, expires: int | None) -> Clai
     """Keeps an assertion of whoever runs this."""
     require_home(ws)
     author = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
-    with ws.store.writing() as db, db.transaction():
+    with ledger_for_adding(ws) as db:
         return assert_claim(db, text, about, author, ws.clock.now(), expires)
 
 

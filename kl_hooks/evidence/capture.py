@@ -71,37 +71,57 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     return first_writable(places, run)[0]
 
 
-def record(
+def begin(
     ws: Workspace,
     source: str,
     observer: str,
     place: Place,
-    evidence: Iterable[Evidence],
-    result: Mapping[str, Any],
     *,
     run: str | None = None,
     started: int | None = None,
-    end_place: Place | None = None,
     selection: Mapping[str, Any] | None = None,
-) -> str | None:
-    """Writes one whole capture to the spool. None, or in one line why it was not recorded."""
+) -> SpoolWriter:
+    """Opens a capture: from now on it can't be lost, only be incomplete. OSError, KlError where it can't be written."""
     run = run or new_run()
-    now = ws.clock.now()
+    record = opening(run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection)
+    writer = open_spool(ws, run)
     try:
-        writer = open_spool(ws, run)
-        writer.record(opening(run, source, observer, place, started or now, ws.environ, selection=selection))
+        writer.record(record)
+        writer.sync()
+    except BaseException:
+        writer.close()
+        raise
+    return writer
+
+
+def finish(
+    ws: Workspace,
+    writer: SpoolWriter,
+    evidence: Iterable[Evidence],
+    result: Mapping[str, Any],
+    before: Place,
+    after: Place,
+) -> None:
+    """Writes what came out and closes the capture. Acknowledged, and durable, when it returns. OSError as it comes."""
+    with writer:
         count = 0
         for count, one in enumerate(evidence, 1):  # noqa: B007
             writer.record({"t": "evidence", **one.plain()})
-        after = end_place or place
         writer.record(
             {
-                "t": "end", "ended": iso(now), "tree_end": after.tree, "moved": after.tree != place.tree,
+                "t": "end", "ended": iso(ws.clock.now()), "tree_end": after.tree, "moved": after.tree != before.tree,
                 "result": dict(result), "tests": 0, "evidence": count,
             }
         )  # fmt: skip
         writer.sync()
-        writer.close()
+
+
+def record(
+    ws: Workspace, source: str, observer: str, place: Place, evidence: Iterable[Evidence], result: Mapping[str, Any]
+) -> str | None:
+    """Writes one whole capture of something that is over. None, or in one line why it was not recorded."""
+    try:
+        finish(ws, begin(ws, source, observer, place), evidence, result, place, place)
     except (OSError, KlError) as problem:
         return f"not recorded: {problem}"
     return None

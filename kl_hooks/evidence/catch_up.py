@@ -6,21 +6,14 @@ can't be written the spool stays as it is.
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.commits import Unread, keep, receipt_for, unread
-from kl_hooks.evidence.intake import receipt_of
-from kl_hooks.evidence.ledger import append, head
-from kl_hooks.git.repository import is_tracked
-from kl_hooks.model.receipt import Receipt
-from kl_hooks.store import high_water
-from kl_hooks.store.spool_read import pending, read
-from kl_hooks.store.state import spool_places
+from kl_hooks.evidence.commits import Unread, keep, not_logged, receipt_for, unread
+from kl_hooks.evidence.ledger import append
+from kl_hooks.evidence.mark import ledger_for_adding
+from kl_hooks.evidence.waiting import Waiting, done_with, waiting
+from kl_hooks.git.run import GitFailed
 from kl_hooks.workspace.open import Workspace
 
 
@@ -34,18 +27,14 @@ class Taken:
     """Runs that ended without an end record."""
     bad: int = 0
     """Spool records that were torn or altered, and left out."""
+    aside: tuple[str, ...] = ()
+    """Spool files that could not be understood, under the name they were given."""
     waiting: int = 0
     """Spool files that are still being written, or could not be taken in."""
     trouble: str = ""
     """Why the store could not be written; empty: it could."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    path: Path
-    origin: str
-    receipt: Receipt | None
-    bad: int
+    blind: str = ""
+    """Why git's commits could not be read; empty: they could."""
 
 
 def has_home(ws: Workspace) -> bool:
@@ -70,63 +59,38 @@ def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:
     """
     if not has_home(ws):
         return Taken()
-    found, busy = _spooled(ws)
+    found, left = waiting(ws)
     try:
-        with ws.store.reading() as db:
-            new = unread(ws, db, head_now)
+        new, blind = _new_commits(ws, head_now)
         if not found and new is None:
-            return Taken(waiting=busy)
-        receipts = _write(ws, found, new)
+            return Taken(waiting=left, blind=blind)
+        receipts = _add(ws, found, new)
     except (EnvironmentProblem, OSError) as problem:
-        return Taken(waiting=busy + len(found), trouble=str(problem))
-    for one in found:
-        one.path.unlink(missing_ok=True)
-    (ws.state.spool / "commits").unlink(missing_ok=True)
-    gone = tuple(f.receipt.run for f in found if f.receipt and f.receipt.result.get("how") == "killed")
-    return Taken(receipts, gone, sum(f.bad for f in found), busy)
+        return Taken(waiting=left + len(found), trouble=str(problem))
+    try:
+        aside = tuple(str(path) for one in found if (path := done_with(one)))
+        (ws.state.spool / "commits").unlink(missing_ok=True)
+    except OSError as problem:
+        return Taken(receipts, waiting=left, trouble=f"taken in, but it can't be removed from the spool: {problem}")
+    gone = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")
+    return Taken(receipts, gone, sum(one.bad for one in found), aside, left, blind=blind)
 
 
-def _write(ws: Workspace, found: list[_Found], new: Unread | None) -> int:
-    with ws.store.writing() as db:
-        with db.transaction():
-            count = 0
-            for one in found:
-                count += append(db, [one.receipt], one.origin) if one.receipt else 0
-            if new is not None:
-                receipt = receipt_for(ws, new) if new.commits else None
-                count += append(db, [receipt]) if receipt else 0
-                keep(db, new, receipt)
-            seq, chain = head(db)
-        high_water.write(ws.state.high_water, {"seq": seq, "chain": chain})
-    return count
-
-
-def _spooled(ws: Workspace) -> tuple[list[_Found], int]:
-    """The spool files whose writers are gone, oldest first, and how many are still being written."""
-    found, busy = [], 0
-    for path, origin in _files(ws):
+def _new_commits(ws: Workspace, head_now: str | None) -> tuple[Unread | None, str]:
+    """The commits that git has and the log has not, and why they can't be told."""
+    with ws.store.reading() as db:
         try:
-            spool = read(path)
-        except OSError:
-            busy += 1
-            continue
-        if spool.busy:
-            busy += 1
-            continue
-        found.append(_Found(path, origin, receipt_of(spool.records), spool.bad))
-    return found, busy
+            return unread(ws, db, head_now), ""
+        except GitFailed as problem:
+            return None, str(problem)
 
 
-def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
-    for directory, origin in spool_places(ws.state, ws.root, ws.environ):
-        inside = directory.is_relative_to(ws.root) and not directory.is_relative_to(ws.state.directory)
-        for path in pending(directory):
-            if not inside or _ours(ws, path):
-                yield path, origin
-
-
-def _ours(ws: Workspace, path: Path) -> bool:
-    """A spool file in the work tree may have come with the checkout: only untracked files of this user count."""
-    status = path.lstat()
-    mine = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-    return mine and not (ws.repo and is_tracked(ws.repo, path))
+def _add(ws: Workspace, found: list[Waiting], new: Unread | None) -> int:
+    with ledger_for_adding(ws) as db:
+        count = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
+        if new is not None:
+            new = not_logged(db, new)  # asked again: another process may have read them while we waited for the lock
+            receipt = receipt_for(ws, new) if new.commits else None
+            count += append(db, [receipt]) if receipt else 0
+            keep(db, new, receipt)
+        return count

@@ -12,6 +12,10 @@ from typing import Final
 START: Final = "0" * 64
 
 
-def link(previous: str, receipt: str) -> str:
-    """The chain's value after `receipt`, given its value before: 64 hexadecimal digits."""
-    return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}".encode()).hexdigest()
+def link(previous: str, receipt: str, origin: str = "local") -> str:
+    """The chain's value after `receipt`, given its value before: 64 hexadecimal digits.
+
+    Where a receipt came from decides what it weighs, so an origin that is not `local` is part of it.
+    """
+    more = "" if origin == "local" else f"\0{origin}"
+    return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}{more}".encode()).hexdigest()

@@ -6,16 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kl_hooks.clock import iso
-from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ledger import Entry, by_run
 from kl_hooks.evidence.weight import observation, speaks
 from kl_hooks.model.claim import Claim, Support
 from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.model.tier import Observation
 from kl_hooks.store.database import Database
-from kl_hooks.store.redact import redact
 
 SENTENCES: Final = {
     "TestResult": "Test passes: {}",
@@ -96,32 +92,3 @@ def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
     wanted = {e.receipt.parent for e in entries if e.receipt.parent}
     found = {run: by_run(db, run) for run in wanted}
     return {run: entry for run, entry in found.items() if entry}
-
-
-def assert_claim(db: Database, text: str, about: str, author: str, now: int, expires: int | None) -> Claim:
-    """Keeps an assertion, in a transaction that the caller holds. Asserting it again renews it."""
-    if not text.strip():
-        raise UsageProblem("a claim needs a sentence.", hint='Example: kl claim add "parses UTF-8" --about FILE')
-    claim = Claim(redact(text.strip()), redact(about), redact(author), iso(now), iso(expires) if expires else None)
-    db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
-    db.execute(
-        "INSERT INTO claim (id, text, about, author, made_at, expires) VALUES (?, ?, ?, ?, ?, ?)",
-        (claim.id, claim.text, claim.about, claim.author, claim.made_at, claim.expires),
-    )
-    return claim
-
-
-def asserted(db: Database, now: int, about: str | None = None) -> list[Claim]:
-    """The assertions, oldest first; expired ones say so."""
-    where, values = (" WHERE about = ?", (about,)) if about else ("", ())
-    rows = db.rows(f"SELECT text, about, author, made_at, expires FROM claim{where} ORDER BY made_at, id", values)
-    return [_asserted(*row, now=iso(now)) for row in rows]
-
-
-def _asserted(text: str, about: str, author: str, made_at: str, expires: str | None, *, now: str) -> Claim:
-    seen = Observation("AgentAssertion", author, author, "", False, "an assertion is not an observation")
-    support = Support(seen, "", "asserted", None, made_at, "for")
-    gone = expires is not None and expires <= now
-    reasons = (f"expired on {expires}",) if gone else ("nobody has observed it",)
-    freshness = "expired" if gone else "not assessed"
-    return Claim(text, about, author, made_at, expires, (support,), freshness, reasons)

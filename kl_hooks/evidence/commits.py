@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.who import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.store.database import Database
+from kl_hooks.store.database import Database, Row
 from kl_hooks.workspace.open import Workspace
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 FIRST_READ: Final = 2000
 """Commits that are read the first time, newest first; older ones say little about today's code."""
 CURSOR: Final = "commits"
+COLUMNS: Final = "sha, tree, parents, at, author, subject, body, files, trailers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,23 @@ class Unread:
 
 
 def unread(ws: Workspace, db: Database | None, head_now: str | None = None) -> Unread | None:
-    """What git has that the log has not; None where nothing can have changed since the last reading."""
+    """What git has that the log has not; None where nothing can have changed since the last reading. GitFailed."""
     if ws.repo is None:
         return None
-    try:
-        sha = head_now or head(ws.repo)[0]
-        if sha is None or (db and cursor(db) == sha):
-            return None
-        known = [cursor(db) or ""] if db else []
-        from kl_hooks.git.commits import since
-
-        found = since(ws.repo, [k for k in known if k], FIRST_READ)
-    except EnvironmentProblem:
+    sha = head_now or head(ws.repo)[0]
+    last = cursor(db) if db else None
+    if sha is None or sha == last:
         return None
-    seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")} if db else set()
-    return Unread(sha, tuple(c for c in found if c.sha not in seen))
+    from kl_hooks.git.commits import since
+
+    found = Unread(sha, tuple(since(ws.repo, [last] if last else [], FIRST_READ)))
+    return not_logged(db, found) if db else found
+
+
+def not_logged(db: Database, new: Unread) -> Unread:
+    """The same without the commits that the log has."""
+    seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
+    return Unread(new.head, tuple(c for c in new.commits if c.sha not in seen))
 
 
 def cursor(db: Database) -> str | None:
@@ -59,6 +61,8 @@ def cursor(db: Database) -> str | None:
 
 def receipt_for(ws: Workspace, new: Unread) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run id."""
+    from kl_hooks.store.redact import redact
+
     now = iso(ws.clock.now())
     facts = tuple(
         Evidence(
@@ -73,18 +77,18 @@ def receipt_for(ws: Workspace, new: Unread) -> Receipt:
         run=digest("commits/1", [c.sha for c in new.commits])[:32],
         source="commits",
         observer="git",
-        producer=producer(ws.environ),
+        producer=redact(producer(ws.environ)),
         evidence=facts,
         started=now,
         ended=now,
         tree=newest.tree,
         tree_end=newest.tree,
         head=new.head,
-        branch=branch,
+        branch=redact(branch) if branch else branch,
         selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
         result={
             "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
-            "counts": {"committed": len(facts)},
+            "counts": {"committed": len(facts)}, "log": log_digest(map(_row, new.commits)),
         },
     )  # fmt: skip
 
@@ -92,15 +96,14 @@ def receipt_for(ws: Workspace, new: Unread) -> Receipt:
 def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
     """Writes the commits and the cursor, in a transaction that the caller holds. Messages are redacted first."""
     db.many(
-        "INSERT INTO commit_log (sha, tree, parents, at, author, subject, body, files, trailers, receipt)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (sha) DO NOTHING",
-        [_row(commit, receipt.id if receipt else "") for commit in new.commits],
+        f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
     )
     db.execute("DELETE FROM evidence_cursor WHERE name = ?", (CURSOR,))
     db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (CURSOR, new.head))
 
 
-def _row(commit: Commit, receipt: str) -> tuple[str, ...]:
+def _row(commit: Commit) -> Row:
     from kl_hooks.store.redact import redact
 
     return (
@@ -113,8 +116,17 @@ def _row(commit: Commit, receipt: str) -> tuple[str, ...]:
         redact(commit.body),
         json.dumps([redact(path) for path in commit.files]),
         json.dumps([[redact(key), redact(value)] for key, value in commit.trailers]),
-        receipt,
     )
+
+
+def log_digest(rows: Iterable[Sequence[str]]) -> str:
+    """What the receipt that brought these commits knows them by, so that the log can't be edited unnoticed."""
+    return digest("commit-log/1", sorted(list(row) for row in rows))
+
+
+def rows_of(db: Database, receipt: str) -> list[Row]:
+    """The rows of the log that this receipt brought."""
+    return db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,))
 
 
 @dataclass(frozen=True, slots=True)

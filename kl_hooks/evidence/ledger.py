@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
-from kl_hooks.model.canonical import canonical
+from kl_hooks.model.canonical import canonical, digest
 from kl_hooks.model.ids import is_hex
+from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt, receipt_from
 from kl_hooks.store.database import Database
 
@@ -35,7 +37,7 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
     for receipt in receipts:
         if db.row("SELECT 1 FROM receipt WHERE id = ?", (receipt.id,)):
             continue
-        seq, chain, new = seq + 1, link(chain, receipt.id), new + 1
+        seq, chain, new = seq + 1, link(chain, receipt.id, origin), new + 1
         test_list, outcomes, rest = _columns(db, receipt.evidence)
         db.execute(
             "INSERT INTO receipt (seq, id, run, parent, source, tree, tree_all, ended, header, chain, origin,"
@@ -58,30 +60,47 @@ def head(db: Database) -> tuple[int, str]:
     return (int(row[0]), str(row[1])) if row else (0, START)
 
 
-def _plain_test(evidence: Evidence) -> bool:
-    return evidence.kind == "TestResult" and evidence.subject.startswith("test:")
+def chain_at(db: Database, seq: int) -> str | None:
+    """The chain's value after the receipt of this number; None where there is no such receipt."""
+    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (START,)
+    return str(row[0]) if row else None
+
+
+def _fits(evidence: Evidence) -> bool:
+    """A test result that a column can hold: nothing else is known of it than its name, its outcome and its duration."""
+    return evidence.kind == "TestResult" and evidence.subject.startswith("test:") and evidence.outcome in TEST_OUTCOMES
 
 
 def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, bytes | None, list[tuple[int, Evidence]]]:
-    """The interned list, the packed outcomes, and what does not fit in a column (with its position)."""
-    tests = evidence if evidence and all(map(_plain_test, evidence)) else ()
+    """The interned list, the packed outcomes, and what does not fit in a column (with its position).
+
+    The column holds the tests at the beginning of the evidence; what stands after them has rows of its own.
+    """
+    tests = list(takewhile(_fits, evidence))
+    special = [(at, e) for at, e in enumerate(evidence) if at >= len(tests) or e.detail or e.executed is not None]
     if not tests:
-        return None, None, list(enumerate(evidence))
-    names = [e.subject.removeprefix("test:") for e in tests]
+        return None, None, special
     blob = pack_outcomes([(e.outcome, e.duration_us) for e in tests])
-    special = [(at, e) for at, e in enumerate(tests) if e.detail or e.executed is not None]
-    return _intern(db, names), blob, special
+    return _intern(db, [e.subject.removeprefix("test:") for e in tests]), blob, special
+
+
+def list_digest(names: Sequence[str]) -> str:
+    """What a list of tests is known by. A name may hold a newline: then no newline can stand between two names."""
+    text = "\n".join(names)
+    if text.count("\n") >= len(names):
+        return digest("test-list/1", list(names))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _intern(db: Database, names: Sequence[str]) -> int:
-    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
-    known = db.row("SELECT id FROM test_list WHERE digest = ?", (digest,))
+    key = list_digest(names)
+    known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
     if known:
         return int(known[0])
     db.many("INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING", [(name,) for name in names])
     ids = {str(nodeid): int(key) for key, nodeid in db.rows("SELECT id, nodeid FROM test")}
-    db.execute("INSERT INTO test_list (digest, tests) VALUES (?, ?)", (digest, pack_ids([ids[n] for n in names])))
-    made = db.row("SELECT id FROM test_list WHERE digest = ?", (digest,))
+    db.execute("INSERT INTO test_list (digest, tests) VALUES (?, ?)", (key, pack_ids([ids[n] for n in names])))
+    made = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
     assert made is not None
     return int(made[0])
 
@@ -128,15 +147,13 @@ def entry(db: Database, row: Sequence[object]) -> Entry:
         int(place): Evidence.from_plain(json.loads(body))
         for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
     }
+    plain: list[Evidence] = []
     if isinstance(test_list, int) and isinstance(outcomes, bytes):
         names = test_names(db, test_list)
-        plain = unpack_outcomes(outcomes, len(names))
-        evidence = tuple(
-            special.get(at) or Evidence("TestResult", f"test:{name}", outcome, micros)
-            for at, (name, (outcome, micros)) in enumerate(zip(names, plain, strict=True))
-        )
-    else:
-        evidence = tuple(special[at] for at in sorted(special))
+        column = unpack_outcomes(outcomes, len(names))
+        plain = [Evidence("TestResult", f"test:{n}", what, us) for n, (what, us) in zip(names, column, strict=True)]
+    whole = dict(enumerate(plain)) | special
+    evidence = tuple(whole[at] for at in sorted(whole))
     return Entry(seq, str(chain), str(origin), str(stored), receipt_from(json.loads(str(header)), evidence))
 
 

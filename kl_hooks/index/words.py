@@ -8,6 +8,8 @@ from typing import Final
 
 MOST: Final = 32
 """Words of a query that are looked at."""
+_LONGEST: Final = 200
+"""Characters of a word of a query: nobody's name is longer, and LIKE refuses huge patterns."""
 _WORD: Final = re.compile(r"\w+")
 _SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -41,6 +43,6 @@ def query_words(words: Iterable[str]) -> list[str]:
 
     Every word given is taken before any part. Signs are left out, so nothing in a query can mean anything to FTS5.
     """
-    given = [word for text in words for word in _WORD.findall(text)]
+    given = [word for text in words for word in _WORD.findall(text) if len(word) <= _LONGEST]
     wanted = [word.lower() for word in given] + [part for word in given for part in split(word)]
     return list(dict.fromkeys(word for word in wanted if word.strip("_")))[:MOST]

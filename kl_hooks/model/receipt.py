@@ -34,10 +34,10 @@ class Evidence:
     """What else is known: `message`, `path`, `line`, `exit`, `tail` … (redacted, plain values)."""
 
     def plain(self) -> dict[str, Any]:
-        """As in `kl.receipt/1`: class, subject, outcome, duration_us, executed, then the details."""
+        """As in `kl.receipt/1`: class, subject, outcome, duration_us, executed, and the details, which replace none."""
         return {
-            "class": self.kind, "subject": self.subject, "outcome": self.outcome,
-            "duration_us": self.duration_us, "executed": self.executed, **self.detail,
+            **self.detail, "class": self.kind, "subject": self.subject, "outcome": self.outcome,
+            "duration_us": self.duration_us, "executed": self.executed,
         }  # fmt: skip
 
     @classmethod

@@ -17,8 +17,8 @@ from tests.git.repos import CLEAN, commit, make, sh
 LAYERS = """\
 version: 1
 layers:
-  - {name: top, paths: [top/], may_depend_on: below}
   - {name: low, paths: [low/], may_depend_on: []}
+  - {name: top, paths: [top/], may_depend_on: below}
 """
 ENV = CLEAN | {"PYTHONPATH": str(Path(kl_hooks.__file__).parent.parent)}
 

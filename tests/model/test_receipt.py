@@ -12,7 +12,8 @@ RECEIPT = Receipt(
     run="ab" * 16, source="pytest", observer="pytest", producer="local:a@b",
     evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, {"message": "no"}),),
     started="2026-01-01T00:00:00.000000Z", ended="2026-01-01T00:00:01.000000Z", tree="1" * 40,
-    environment={"python": "3.12.1"}, selection={"args": []}, result={"exit": 1},
+    environment={"python": "3.12.1"}, selection={"args": []},
+    result={"exit": 1, "complete": True, "verdict": "failed"},
 )  # fmt: skip
 
 

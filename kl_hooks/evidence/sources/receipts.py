@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from kl_hooks.evidence.shape import flaw
 from kl_hooks.hookspecs import FileOfEvidence
+from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import SCHEMA, Evidence, Receipt, receipt_from
 
@@ -35,12 +37,14 @@ def _one(line: bytes) -> Receipt | str:
     if len(line) > LONGEST:
         return "longer than any receipt"
     try:
-        plain = json.loads(line)
+        plain = replace_surrogates(json.loads(line))
         if plain.get("schema") != SCHEMA:
             return f"schema {plain.get('schema')!r} is not {SCHEMA!r}"
         receipt = receipt_from(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"]))
         if receipt.evidence_digest != plain["evidence_digest"]:
             return "its evidence was edited (digest differs)"
-        return receipt if receipt.id == plain["id"] else "it was edited (its hash is not its id)"
+        if receipt.id != plain["id"]:
+            return "it was edited (its hash is not its id)"
+        return flaw(receipt) or receipt
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         return f"not a receipt ({type(problem).__name__}: {problem})"

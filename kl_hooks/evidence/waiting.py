@@ -1,0 +1,88 @@
+"""What waits in the spool: which captures can be taken in, and which files must be left alone.
+
+Nothing that could not be understood is ever deleted: a file of a newer kl stays where it is, a damaged one is set
+aside under another name.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.evidence.intake import SPOOL_SCHEMA, receipt_of, schema_of
+from kl_hooks.git.repository import is_tracked
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.store.spool_read import pending, read
+from kl_hooks.store.state import spool_places
+from kl_hooks.workspace.open import Workspace
+
+ASIDE: Final = ".aside"
+"""Added to the name of a file that holds something, and no capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One spool file whose writer is gone."""
+
+    path: Path
+    origin: str
+    receipt: Receipt | None
+    bad: int
+    """Lines that were torn or altered."""
+    keep: bool
+    """Not all of it is in the receipt: it is set aside, not removed."""
+
+
+def waiting(ws: Workspace) -> tuple[list[Waiting], int]:
+    """The files that can be taken in, oldest first, and how many are left alone: still being written, or newer."""
+    found, left = [], 0
+    for path, origin in _files(ws):
+        try:
+            spool = read(path)
+        except OSError:
+            left += 1
+            continue
+        schema = schema_of(spool.records)
+        if spool.busy or (schema and schema != SPOOL_SCHEMA):
+            left += 1
+            continue
+        receipt = receipt_of(spool.records)
+        empty = not spool.records and not spool.bad
+        if receipt or origin != "spool:checkout":
+            found.append(Waiting(path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)))
+    return found, left
+
+
+def done_with(one: Waiting) -> Path | None:
+    """Takes a file out of the spool once its receipt is durable; where it lies now, if it was set aside. OSError."""
+    if not one.keep:
+        one.path.unlink(missing_ok=True)
+        return None
+    aside = one.path.with_name(one.path.name + ASIDE)
+    with suppress(FileNotFoundError):  # somebody was faster
+        one.path.replace(aside)
+    return aside
+
+
+def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
+    for directory, origin in spool_places(ws.state, ws.root, ws.environ):
+        if origin != "spool:checkout":
+            yield from ((path, origin) for path in pending(directory))
+        elif not any(folder.is_symlink() for folder in (directory, directory.parent)):
+            yield from ((path, origin) for path in pending(directory) if _ours(ws, path))
+
+
+def _ours(ws: Workspace, path: Path) -> bool:
+    """A spool file in the work tree may have come with the checkout: only untracked files of this user count."""
+    try:
+        status = path.lstat()
+        mine = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        return mine and not (ws.repo and is_tracked(ws.repo, path))
+    except (EnvironmentProblem, OSError):
+        return False
