@@ -28,8 +28,8 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
         "local_plugins": _local(config, root),
         "locks": {name: digest for name in LOCKS if (digest := _digest(root / name))},
     }
-    if config.rootpath != root:
-        found["rootdir"] = str(_below(config.rootpath, root))
+    if (rootdir := config.rootpath.resolve()) != root:
+        found["rootdir"] = str(rootdir.relative_to(root) if rootdir.is_relative_to(root) else rootdir)
     return {key: value for key, value in found.items() if value}
 
 
@@ -52,7 +52,3 @@ def _digest(path: Path) -> str | None:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     except OSError:
         return None
-
-
-def _below(path: Path, root: Path) -> Path:
-    return path.relative_to(root) if path.is_relative_to(root) else path

@@ -52,7 +52,7 @@ class Listener:
             else:
                 self._unusual(test, report)
             if "context" not in facts:  # the time of a subtest is in the time of its test
-                test.seconds += report.duration
+                test.seconds += facts.get("duration", 0.0)
             if when == "teardown" or when == "???":
                 del self._open[nodeid]
                 self._through(nodeid, test)
