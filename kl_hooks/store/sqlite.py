@@ -77,7 +77,7 @@ def translated(error: sqlite3.Error, path: Path) -> Exception:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(_RACES):
         return StoreBusy(f"another process is using it ({name}).", place=str(path), hint="Try again, or: kl doctor")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in str(error):
         return StoreDamaged(f"can't be read ({one_line(str(error))}).", place=str(path), hint="See: kl doctor")
     if name.startswith(("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_AUTH", "SQLITE_PERM")):
         return OSError(0, f"{one_line(str(error))} ({name})", str(path))

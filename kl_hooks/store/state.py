@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.store.redact import redact
 
 README: Final = """This is the state directory of kl (the knowledge layer of this repository).
 
@@ -62,7 +63,7 @@ def locate(
         directory, origin = common_dir / "kl", "git"
     else:
         directory, origin = _user(environ, "XDG_STATE_HOME", ".local/state") / key, "user"
-    worktree = "main" if not git_dir or git_dir == common_dir else f"{git_dir.name}-{_key(git_dir)[:8]}"
+    worktree = "main" if not git_dir or git_dir == common_dir else f"{_harmless(git_dir.name)}-{_key(git_dir)[:8]}"
     return State(
         directory=directory,
         spool=directory / "spool",
@@ -129,6 +130,11 @@ def _check(directory: Path) -> None:
 
 def _key(path: Path) -> str:
     return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:24]
+
+
+def _harmless(name: str) -> str:
+    """The name of a worktree, unless it must not be written."""
+    return name if redact(name) == name else "worktree"
 
 
 def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:
