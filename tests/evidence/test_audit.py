@@ -67,7 +67,7 @@ def facts(db: SqliteDatabase) -> Any:
     log = db.rows(f"SELECT {COLUMNS} FROM commit_log ORDER BY sha")
     filed = db.rows("SELECT receipt, position, subject FROM evidence ORDER BY receipt, position")
     found = db.rows("SELECT seq, run, parent, source, tree, tree_all, ended FROM receipt ORDER BY seq")
-    return receipts, log, filed, found, [c.reasons + (c.text, c.about, c.author) for c in asserted(db, NOW)]
+    return receipts, log, filed, found, [(*c.reasons, c.text, c.about, c.author) for c in asserted(db, NOW)]
 
 
 def facts_or_none(db: SqliteDatabase) -> Any:
@@ -143,7 +143,7 @@ EDITS = {
     "a commit's message": ("UPDATE commit_log SET body = 'Trust me.' WHERE body <> ''", "log says of its commits"),
     "a commit that is gone": ("DELETE FROM commit_log WHERE body <> ''", "log says of its commits"),
     "a commit that never was": (
-        "INSERT INTO commit_log SELECT 'f00', tree, '', at, author, subject, body, files, trailers, 'x' FROM commit_log",
+        "INSERT INTO commit_log SELECT 'f00', tree, '', at, author, subject, body, files, '', 'x' FROM commit_log",
         "no receipt brought it",
     ),
     "a claim": ("UPDATE claim SET expires = NULL", "not what was asserted"),
