@@ -85,7 +85,7 @@ def _steady(entry: Entry, own: Support, all_: Sequence[tuple[Entry, Support, str
         return own
     for other, seen, _ in all_:
         if seen.speaks == "against" and other.receipt.result.get("complete") and _inputs(other) == _inputs(entry):
-            why = f"flaky: on the same content it also {seen.outcome} (receipt {other.id[:12]})"
+            why = f"flaky: {seen.outcome} on the same content in receipt {other.id[:12]}"
             return replace(own, observation=replace(own.observation, hard=False, why_not=why))
     return own
 
