@@ -16,7 +16,7 @@ demo: $(BIN)/.ready ## the whole story on somebody else's package, in under thre
 
 test: $(BIN)/.ready ## everything, as CI does it
 	$(MAKE) --no-print-directory lint PYTHON=$(PYTHON)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: lint ## the fast checks only
 

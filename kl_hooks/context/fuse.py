@@ -56,8 +56,8 @@ def merge(found: Sequence[Candidate]) -> Candidate:
 
 
 def _speaks_for(candidate: Candidate) -> set[str]:
-    touched = candidate.touches if len(candidate.touches) <= MOST_TOUCHED else ()
-    return {path for path in (candidate.path, *touched) if path}
+    """The files that it names: what it touched. A symbol or a test says nothing of its neighbours in its own file."""
+    return {path for path in candidate.touches if path} if len(candidate.touches) <= MOST_TOUCHED else set()
 
 
 def kind_place(kind: str) -> tuple[int, str]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.assertions import altered_assertions
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.commits import log_digest, rows_of
-from kl_hooks.evidence.ledger import entry, list_digest, test_names
+from kl_hooks.evidence.ledger import UNREADABLE, entry, list_digest, test_names
 from kl_hooks.evidence.mark import breaks_of
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
 
-_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
-"""What reading a row that was edited may raise."""
+_UNREADABLE = (*UNREADABLE, StoreDamaged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,10 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
     problems: list[str] = []
     chain, at, marked = START, 0, START if mark and not mark["seq"] else None
     for row in db.rows(_ROWS) if db else ():
-        seq = int(row[0])
+        seq = row[0]
+        if not isinstance(seq, int):
+            problems.append(f"the receipt after {at} has no number")
+            continue
         if seq != at + 1:
             problems.append(f"receipts {at + 1} to {seq - 1} are missing")
         chain, at = link(chain, str(row[3]), str(row[2])), seq

@@ -92,11 +92,9 @@ def translated(error: sqlite3.Error, path: Path) -> Exception:
     """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own faults stay as they are."""
     name = getattr(error, "sqlite_errorname", "") or ""
     says = f"{one_line(str(error))}, {name}"
-    if name.startswith("SQLITE_CANTOPEN") and is_there(path) and not os.access(path, os.R_OK):
-        return EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor")
     if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
         return StoreBusy(f"another process is using it ({says}).", place=str(path), hint="Try again, or: kl doctor")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in says:
         return damaged(path, f"can't be read ({says})")
     if name.startswith(_OUTSIDE):
         return EnvironmentProblem(f"can't be used ({says}).", place=str(path), hint="See: kl doctor")

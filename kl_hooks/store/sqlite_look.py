@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from kl_hooks.errors import StoreDamaged
+from kl_hooks.errors import EnvironmentProblem, StoreDamaged
 from kl_hooks.model.text import one_line
 from kl_hooks.store.filesystem import is_local
 
@@ -23,7 +23,10 @@ _SUPER: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
 def refuse_foreign(path: Path) -> None:
-    """StoreDamaged where what is at `path` is not one of our databases, or what is beside it not one of its files."""
+    """StoreDamaged where what is at `path` is not one of our databases, or what is beside it not one of its files.
+
+    EnvironmentProblem where it may not be read.
+    """
     for name in (path, *beside(path)):
         _refuse_links(name)
     if is_there(path):
@@ -81,8 +84,11 @@ def _refuse_links(path: Path) -> None:
 
 
 def _refuse_header(path: Path) -> None:
-    with path.open("rb") as file:
-        first = file.read(100)
+    try:
+        with path.open("rb") as file:
+            first = file.read(100)
+    except PermissionError:
+        raise EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor") from None
     if first[: len(_HEADER)] != _HEADER:
         raise damaged(path, f'is not a database (first bytes "{one_line(first[:16].decode("utf-8", "replace"), 40)}")')
     if first[68:72] != APPLICATION.to_bytes(4, "big"):

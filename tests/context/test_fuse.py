@@ -51,13 +51,15 @@ def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
     assert (item.score, item.best) == (sum(item.parts.values()), 1)
 
 
-def test_a_list_lifts_what_stands_in_a_file_that_it_names() -> None:
+def test_a_commit_lifts_what_stands_in_a_file_that_it_touched_and_a_neighbour_lifts_nothing() -> None:
     in_file, elsewhere = candidate("zz", path="src/price.py"), candidate("aa", path="src/other.py")
-    commit_file = candidate("x", id="file:src/price.py", kind="file", path="src/price.py", line=0)
-    found = fuse({"symbols": [elsewhere, in_file], "commits": [commit_file]})
+    commit = candidate("x", id="commit:1", kind="commit", path="src/price.py", line=0, touches=("src/price.py",))
+    test = candidate("t", id="test:t", kind="evidence", path="src/other.py", line=0)
+    found = fuse({"symbols": [elsewhere, in_file], "commits": [commit], "evidence": [test]})
     by_id = {item.candidate.id: item for item in found}
     assert by_id[in_file.id].parts["near:commits"] == reciprocal(1) * LIFT // 100
     assert by_id[in_file.id].score > by_id[elsewhere.id].score
+    assert list(by_id[elsewhere.id].parts) == ["symbols"]
 
 
 def test_a_commit_lifts_every_file_it_touched_unless_it_touched_half_the_repository() -> None:
