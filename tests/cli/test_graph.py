@@ -23,6 +23,7 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("KL_STATE", raising=False)
     repository(tmp_path / "repo")
+    (tmp_path / "repo" / ".kl").mkdir()
     monkeypatch.chdir(tmp_path / "repo")
 
     def call(*args: str) -> tuple[int, str, str]:
@@ -42,7 +43,7 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
     assert (code, out) == (0, "5 files (5 newly read, 0 gone), 10 symbols, 3 links, 1 problem\n")
-    assert err == "kl: bad.py:1:5: invalid syntax It is not in the graph.\n"
+    assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.build/1"
     counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links")]
@@ -93,3 +94,12 @@ def test_without_git_is_exit_3(kl: Kl, tmp_path: Path, monkeypatch: pytest.Monke
     code, out, err = kl("graph", "build")
     assert (code, out) == (3, "")
     assert "git init" in err
+
+
+def test_a_repository_that_does_not_use_kl_gets_no_state(kl: Kl, tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".kl").rmdir()
+    for words in (("build",), ("search", "basket")):
+        code, out, err = kl("graph", *words)
+        assert (code, out) == (3, "")
+        assert "kl init" in err
+    assert not (tmp_path / "repo" / ".git" / "kl").exists()
