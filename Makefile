@@ -16,7 +16,7 @@ demo: $(BIN)/.ready ## the whole story on somebody else's package, in under thre
 
 test: $(BIN)/.ready ## everything, as CI does it
 	$(MAKE) --no-print-directory lint PYTHON=$(PYTHON)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: lint ## the fast checks only
 
@@ -34,7 +34,7 @@ bench: $(BIN)/.ready ## ratios against peers and limits
 	$(BIN)/python -m bench
 
 clean: ## remove what make made
-	rm -rf .venv-* demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache
 
 # Bytecode is wanted here: without it every start of kl costs twice as much.
 $(BIN)/.ready: pyproject.toml tools/find-python

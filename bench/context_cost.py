@@ -1,6 +1,6 @@
 """What `kl context` costs: the process against `import click`, the work inside against one bare full-text query.
 
-    python bench/context_cost.py [--files 11000] [--rounds 15] [--repo PATH]
+    python -m bench.context_cost [--files 11000] [--rounds 15] [--repo PATH]
 
 Makes a repository of that many Python files unless one is named (it needs a `.kl/` folder), warms it up, then measures
 both sides in turn, so that a busy machine slows both, and prints ratios of medians of CPU time.
@@ -9,67 +9,48 @@ both sides in turn, so that a busy machine slows both, and prints ratios of medi
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import resource
 import sqlite3
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.measure import python
 from kl_hooks.context.build import build
 from kl_hooks.context.estimator import read_budget
 from kl_hooks.workspace.open import Workspace, open_workspace
 
-ROOT = Path(__file__).resolve().parent.parent
 TASK = "fix rounding of checkout totals in the price report"
 QUERY = '"rounding" OR "checkout" OR "totals" OR "price" OR "report"'
-NOUNS = [
-    "checkout",
-    "total",
-    "totals",
-    "price",
-    "report",
-    "cart",
-    "mail",
-    "user",
-    "order",
-    "tax",
-    "parser",
-    "feed",
-    "item",
-]
-VERBS = [
-    "round",
-    "rounding",
-    "load",
-    "send",
-    "parse",
-    "check",
-    "merge",
-    "split",
-    "draw",
-    "find",
-    "keep",
-    "drop",
-    "sort",
-]
+SYLLABLES = ["ba", "cor", "di", "fen", "gla", "hu", "jin", "ko", "lam", "mi", "nor", "pu", "ras", "se", "tol", "vex"]
+RARE = ["rounding", "checkout", "totals", "price", "report"]
+
+
+def vocabulary(chance: random.Random) -> list[str]:
+    """Three thousand words; those that the task asks for are no commoner than the rest."""
+    made = {"".join(chance.choices(SYLLABLES, k=chance.randint(2, 4))) for _ in range(3_000)}
+    return sorted(made) + RARE
 
 
 def repository(folder: Path, files: int) -> Path:
     """A repository of `files` modules with four functions and a class each."""
     chance = random.Random(7)
+    known = vocabulary(chance)
     for n in range(files):
-        path = folder / "src" / f"part{n % 97:02}" / f"{chance.choice(NOUNS)}_{n}.py"
+        path = folder / "src" / f"part{n % 97:02}" / f"{chance.choice(known)}_{n}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        names = [f"{chance.choice(VERBS)}_{chance.choice(NOUNS)}_{k}" for k in range(4)]
-        body = "".join(f'\n\ndef {name}(x: int) -> int:\n    """{name.title()}."""\n    return x\n' for name in names)
-        path.write_text(f"import os{body}\n\nclass {chance.choice(NOUNS).title()}{n}:\n    y = 1\n", encoding="utf-8")
+        names = [f"{chance.choice(known)}_{chance.choice(known)}_{k}" for k in range(4)]
+        said = [" ".join(chance.choices(known, k=6)) for _ in names]
+        body = "".join(
+            f'\n\ndef {name}(x: int) -> int:\n    """{doc.capitalize()}."""\n    return x\n'
+            for name, doc in zip(names, said, strict=True)
+        )
+        path.write_text(f"import os{body}\n\nclass {chance.choice(known).title()}{n}:\n    y = 1\n", encoding="utf-8")
     (folder / ".kl").mkdir()
     for args in (
         ("init", "-q"),
@@ -78,15 +59,6 @@ def repository(folder: Path, files: int) -> Path:
     ):
         subprocess.run(["git", *args], cwd=folder, check=True)
     return folder
-
-
-def child(*args: str, cwd: Path) -> float:
-    """CPU milliseconds of a process of this interpreter, its children included."""
-    environ = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPATH": str(ROOT)}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *args], cwd=cwd, env=environ, check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
 def inside(work: Callable[[], object]) -> float:
@@ -128,7 +100,7 @@ def main() -> None:
     options.add_argument("--repo")
     asked = options.parse_args()
     with place(asked.repo, asked.files) as repo:
-        cold = child("-m", "kl_hooks", "context", TASK, cwd=repo)
+        cold = python("-m", "kl_hooks", "context", TASK, cwd=repo)
         ws = open_workspace(repo)
         connection = full_text(ws)
         sql = "SELECT rowid FROM documents_text WHERE documents_text MATCH ? ORDER BY rank LIMIT 10"
@@ -136,8 +108,8 @@ def main() -> None:
         rows: list[tuple[float, float, float, float]] = []
         for _ in range(asked.rounds):
             rows.append((
-                child("-c", "import click", cwd=repo),
-                child("-m", "kl_hooks", "context", TASK, cwd=repo),
+                python("-c", "import click", cwd=repo),
+                python("-m", "kl_hooks", "context", TASK, cwd=repo),
                 inside(lambda: connection.execute(sql, (QUERY,)).fetchall()),
                 inside(lambda: build(ws, TASK, read_budget("6000"))),
             ))  # fmt: skip

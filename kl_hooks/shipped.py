@@ -9,3 +9,8 @@ def shipped(name: str) -> Path:
     """The path of `hooks/…` or `templates/…`: inside the wheel, or beside the package in a checkout."""
     inside = Path(__file__).parent / "_shipped" / name
     return inside if inside.exists() else Path(__file__).parent.parent / name
+
+
+def form(name: str) -> str:
+    """The text of a file in `templates/`."""
+    return shipped(f"templates/{name}").read_text(encoding="utf-8")

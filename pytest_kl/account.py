@@ -42,7 +42,7 @@ def counts(verdicts: Iterable[str]) -> dict[str, int]:
 
 
 def how(ending: Ending) -> str:
-    """In one word, the first that fits: internal-error, usage-error, collection-error, interrupted, no-tests, finished."""
+    """The first that fits: internal-error, usage-error, collection-error, interrupted, no-tests, finished."""
     if ending.internal_error or ending.exit == INTERNAL_ERROR:
         return "internal-error"
     if ending.exit == USAGE_ERROR:

@@ -26,8 +26,7 @@ SYNC_EVERY = 1.0
 
 def clean_id(nodeid: str) -> str:
     """The id as it may reach the disk: redacted, encodable, and not longer than it needs to be."""
-    if suspicious(nodeid):
-        nodeid = redact(nodeid)
+    nodeid = redact(nodeid)
     if not nodeid.isascii():
         nodeid = replace_surrogates(nodeid)
     if len(nodeid) > LONGEST_ID:
@@ -69,7 +68,13 @@ class Journal:
         return clean_id(self._prefix + (without_group(nodeid) if self._grouped else nodeid))
 
     def _quote(self, nodeid: str) -> str:
-        return encode_basestring(self.name(nodeid))
+        """The name as JSON; the short way for nearly all, which need no cleaning."""
+        if self._grouped:
+            nodeid = without_group(nodeid)
+        nodeid = self._prefix + nodeid
+        if suspicious(nodeid) or len(nodeid) > LONGEST_ID or not nodeid.isascii():
+            nodeid = clean_id(nodeid)
+        return encode_basestring(nodeid)
 
     def started(self, nodeid: str) -> None:
         """A test starts. Writes only where no line before has named it."""

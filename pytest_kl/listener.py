@@ -40,16 +40,19 @@ class Listener:
         try:
             nodeid = report.nodeid
             test = self._open.get(nodeid)
+            when: str | None = report.when
             if test is None:
                 test = self._open[nodeid] = Test()
-            when, facts = report.when, report.__dict__
+            elif test.repeat and when == "setup":
+                test.closed()  # older rerunfailures say nothing of the teardown of an attempt that is repeated
+            facts = report.__dict__
             if report.outcome == "passed" and "wasxfail" not in facts:
                 if when == "call" and not test.verdict:
                     test.verdict = "passed"
             else:
                 self._unusual(test, report)
             if "context" not in facts:  # the time of a subtest is in the time of its test
-                test.seconds += report.duration
+                test.seconds += facts.get("duration", 0.0)
             if when == "teardown" or when == "???":
                 del self._open[nodeid]
                 self._through(nodeid, test)
@@ -64,12 +67,15 @@ class Listener:
         test.hear(word, detail_of(report.longrepr, self._root) if word in REFUTES else None)
 
     def _through(self, nodeid: str, test: Test) -> None:
-        if not test.closed():
-            self._open[nodeid] = test
+        verdict, detail = test.verdict, test.detail
+        if test.repeat or test.reruns:
+            if not test.closed():
+                self._open[nodeid] = test
+                return
+            verdict, detail = test.final()
+        if not verdict:
             return
-        verdict, detail = test.final()
-        before = self.verdicts.get(nodeid)
-        if not verdict or (before is not None and worst((before, verdict)) == before):
+        if nodeid in self.verdicts and worst((before := self.verdicts[nodeid], verdict)) == before:
             return
         self.verdicts[nodeid] = verdict
         self._journal.finished(nodeid, verdict, test.seconds, detail)

@@ -30,15 +30,12 @@ def word_of(when: str, outcome: str, marked: bool) -> str:
 class Test:
     """What has been reported of one test so far."""
 
-    __slots__ = ("detail", "repeat", "reruns", "seconds", "verdict")
     __test__ = False  # no test class, whatever its name says
-
-    def __init__(self) -> None:
-        self.verdict = ""
-        self.seconds = 0.0
-        self.reruns = 0
-        self.repeat = False
-        self.detail: Mapping[str, Any] | None = None
+    verdict = ""
+    seconds = 0.0
+    reruns = 0
+    repeat = False
+    detail: Mapping[str, Any] | None = None
 
     def hear(self, word: str, detail: Mapping[str, Any] | None = None) -> None:
         """One more report: it counts if it is worse than what was heard before."""

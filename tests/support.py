@@ -17,7 +17,7 @@ from kl_hooks.clock import FixedClock
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.workspace.open import Workspace, open_workspace
 
-HERE = Path(os.path.abspath(__file__)).parent.parent
+HERE = Path(__file__).absolute().parent.parent
 NOW = 1_800_000_000_000_000
 KL = (sys.executable, "-P", "-m", "kl_hooks")
 FOREIGN = ("GIT_", "KL_", "PYTEST_", "XDIST_", "PRE_COMMIT")

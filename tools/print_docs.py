@@ -44,6 +44,8 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> Itera
         for child in command.list_commands(context):
             found = command.get_command(context, child)
             assert found is not None, child
+            if found.hidden:
+                continue
             yield f"## {context.command_path} {child}\n"
             yield from _sections(found, child, context)
 
@@ -52,8 +54,8 @@ def _hookspecs() -> str:
     parts = [
         "# Hookspecs\n",
         "Printed from `kl_hooks/hookspecs.py` by `make docs`. A plugin is an installed package with an entry point in",
-        "group `kl`, named by your own configuration (`plugins:` in `~/.config/kl/config.yaml`), never by a repository.",
-        "`KL_TRACE=1` prints every call.\n",
+        "group `kl`, named by your own configuration (`plugins:` in `~/.config/kl/config.yaml`), never by that of",
+        "a repository. `KL_TRACE=1` prints every call.\n",
     ]
     for name, function in vars(hookspecs).items():
         if name.startswith("kl_"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from kl_hooks.arch.edges import Edge, edges
 from kl_hooks.arch.paths import covers, owner
@@ -11,15 +12,24 @@ from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 
-Statement = Callable[[Link], str]
-"""The import statement behind a link as it stands in the source, on one line; empty where it is not known."""
+
+class Sight(Protocol):
+    """What the source itself says about an import; asked for violations only."""
+
+    def statement(self, link: Link) -> str:
+        """The import as it stands there, on one line; empty where it is not known."""
+        ...
+
+    def annotation_only(self, link: Link) -> bool:
+        """True if nothing but annotations needs it."""
+        ...
 
 
 def violations(
     manifest: Manifest,
     links: Iterable[Link],
     modules: Mapping[str, str],
-    statement: Statement | None = None,
+    sight: Sight | None = None,
     today: str = "",
 ) -> list[Violation]:
     """The imports that the manifest forbids, in the order of file and line.
@@ -36,8 +46,9 @@ def violations(
         matching = [one for one in manifest.exceptions if excuses(one, edge)]
         if any(not expired(one, today) for one in matching):
             continue
-        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge)
-        found.append(_violation(manifest, edge, statement(edge.link) if statement else "", way))
+        annotation_only = sight is not None and sight.annotation_only(edge.link)
+        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, annotation_only)
+        found.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
     return found
 
 

@@ -37,13 +37,13 @@ def draft(proposal: Proposal) -> str:
 
 def _layer(layer: Layer, before: list[str]) -> str:
     everything = bool(before) and set(layer.may_depend_on) == set(before)
-    allowed = "below" if everything else _list(layer.may_depend_on)
-    return f"  - name: {quoted(layer.name)}\n    paths: {_list(layer.paths)}\n    may_depend_on: {allowed}\n"
+    allowed = " below" if everything else _list(layer.may_depend_on)
+    return f"  - name: {quoted(layer.name)}\n    paths:{_list(layer.paths)}\n    may_depend_on:{allowed}\n"
 
 
 def _list(words: tuple[str, ...]) -> str:
     """On one line where it fits, else one word a line."""
-    line = "[" + ", ".join(quoted(word) for word in words) + "]"
+    line = " [" + ", ".join(quoted(word) for word in words) + "]"
     return line if len(line) <= 90 else "\n" + "\n".join(f"      - {quoted(word)}" for word in words)
 
 

@@ -32,6 +32,11 @@ class Group:
     root: bool = False
     """The `__init__.py` of a package that has other parts."""
 
+    @property
+    def folder(self) -> bool:
+        """True if it is a folder rather than loose files."""
+        return self.paths[0].endswith("/")
+
 
 def packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
     """Top-level package → its files, what is not the product left out; single modules where there is no package.

@@ -35,11 +35,17 @@ class _Part:
 
     groups: list[Group]
     level: int = 0
+    loose: bool = False
+    """Put together for their level only."""
 
     @property
     def name(self) -> str:
-        names = sorted(group.name for group in self.groups)
-        return "-".join(names) if len(names) <= 3 else f"{names[0]}-and-{len(names) - 1}-more"
+        if len(self.groups) <= 3:
+            return "-".join(sorted(group.name for group in self.groups))
+        if self.loose:
+            return f"level-{self.level}"
+        first = min(self.groups, key=lambda group: (not group.folder, group.name.startswith("_"), group.name))
+        return f"{first.name}-and-{len(self.groups) - 1}-more"
 
 
 def propose(links: Iterable[Link], modules: Mapping[str, str]) -> Proposal:
@@ -104,11 +110,10 @@ def _merge_loose(parts: Iterable[_Part]) -> list[_Part]:
     kept: list[_Part] = []
     loose: dict[tuple[str, int], _Part] = {}
     for part in parts:
-        folders = [path for group in part.groups for path in group.paths if path.endswith("/")]
-        if folders:
+        if any(group.folder for group in part.groups):
             kept.append(part)
             continue
-        joined = loose.setdefault((part.groups[0].package, part.level), _Part([], part.level))
+        joined = loose.setdefault((part.groups[0].package, part.level), _Part([], part.level, True))
         joined.groups.extend(part.groups)
     return [*kept, *loose.values()]
 

@@ -46,7 +46,7 @@ def judge(manifest: Manifest, found: Survey, today: str, source: str) -> Verdict
     outside = unowned(manifest, found.modules) if manifest.exhaustive else []
     return Verdict(
         manifest=manifest,
-        violations=tuple(violations(manifest, found.links, found.modules, found.statement, today)),
+        violations=tuple(violations(manifest, found.links, found.modules, found, today)),
         problems=(*unread, *outside),
         warnings=(*warnings(manifest, found.links, found.modules), *others),
         files=len(governed) - len(unread),

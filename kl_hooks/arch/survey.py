@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kl_hooks.arch.source import Content
+from kl_hooks.code.annotations import only_in_annotations
 from kl_hooks.code.facts import facts_of, scanners_of
 from kl_hooks.code.imports import Known, file_links, import_links
 from kl_hooks.code.modules import imported_names, module_names
@@ -26,6 +27,7 @@ class Survey:
     links: tuple[Link, ...]
     unread: tuple[Problem, ...]
     """Files that could not be read, each with its place and reason."""
+    content: Content
     notes: tuple[str, ...] = ()
     """What went slower than it should have."""
 
@@ -37,6 +39,11 @@ class Survey:
                 return str(row[5])
         return ""
 
+    def annotation_only(self, link: Link) -> bool:
+        """True if nothing but annotations needs this import."""
+        entries = [entry for entry in self.content.entries if entry.path == link.path]
+        return any(only_in_annotations(source, link.line) for _, source in self.content.read(entries))
+
 
 def survey(ws: Workspace, content: Content) -> Survey:
     """Reads the imports of `content`. The store only makes it faster: trouble with it is a note."""
@@ -46,7 +53,7 @@ def survey(ws: Workspace, content: Content) -> Survey:
     facts = facts_of(store, python, content.read, scanners_of(ws.plugins), symbols=False, warn=notes.append)
     modules = module_names([entry.path for entry in content.entries], imported_names(facts))
     unread = [_unread(path, one["error"]) for path, one in facts.items() if one["error"]]
-    return Survey(facts, modules, tuple(import_links(facts, modules)), tuple(sorted(unread)), tuple(notes))
+    return Survey(facts, modules, tuple(import_links(facts, modules)), tuple(sorted(unread)), content, tuple(notes))
 
 
 def _unread(path: str, error: str) -> Problem:

@@ -20,11 +20,13 @@ class Ways:
             if edge.allowed:
                 self._legal[edge.imported].append(edge)
 
-    def out(self, edge: Edge) -> str:
+    def out(self, edge: Edge, annotation_only: bool = False) -> str:
         """One sentence without a full stop: what to do instead of this import."""
         if edge.link.method == TYPE_CHECKING_METHOD:
             need = f"describe what {edge.source.name} needs as a Protocol of its own"
             return f"only a type checker needs this import: {need}, or set type_checking_imports: ignore"
+        if annotation_only and self._manifest.type_checking_imports == "ignore":
+            return "only annotations use it here: move it under `if TYPE_CHECKING:`, with annotations from __future__"
         return self._bridge(edge) or self._move(edge)
 
     def _bridge(self, edge: Edge) -> str:

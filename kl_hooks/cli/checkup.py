@@ -81,6 +81,8 @@ def _set_up(ws: Workspace) -> Iterator[Finding]:
         yield Finding("set-up", "ok", str(ws.root / ".kl"))
     else:
         yield Finding("set-up", "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init")
+    for warning in ws.settings.warnings:
+        yield Finding("settings", "remark", str(warning))
 
 
 def _hooks(ws: Workspace) -> Iterator[Finding]:

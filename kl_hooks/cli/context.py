@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from kl_hooks.cli.exact import say_exactly
 from kl_hooks.cli.task_first import TASK, TaskFirst
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.deliver import Delivered, Request, deliver, find
-from kl_hooks.context.document import as_json
+from kl_hooks.context.document import as_json, trace_id
 from kl_hooks.context.explain import explain, why
 from kl_hooks.errors import UsageProblem
 from kl_hooks.workspace.open import Workspace
@@ -34,7 +33,7 @@ def context() -> None:
 
 @context.command(TASK, hidden=True)
 @click.argument("words", nargs=-1, metavar="TASK")
-@click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Most characters (6000) or estimated tokens (1500tok).")
+@click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Characters (6000, the default) or tokens (1500tok).")
 @format_option("markdown")
 @click.option("--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
@@ -45,8 +44,7 @@ def task(
     """A package for a task in plain words."""
     ws = _at(workspace(), now)
     style = "markdown" if shape == "markdown" else "text"
-    trace = _trace(ws.environ)
-    made = deliver(ws, Request(" ".join(words), budget or str(ws.settings.budget), style, trace))
+    made = deliver(ws, Request(" ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ)))
     _remarks(made)
     text = as_json(made.document) + "\n" if shape == "json" else made.text
     if explained and shape != "json":
@@ -60,7 +58,9 @@ def task(
     note(f"{made.document['package_id']} written to {output}")
 
 
-@context.command(epilog="Example: kl context show cp-3f9a1c20b7de --format json")
+@context.command(
+    short_help="A package that was made here.", epilog="Example: kl context show cp-3f9a1c20b7de --format json"
+)
 @click.argument("words", nargs=-1, metavar="PACKAGE")
 @format_option()
 def show(words: tuple[str, ...], shape: str) -> None:
@@ -72,7 +72,11 @@ def show(words: tuple[str, ...], shape: str) -> None:
     say_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
 
 
-@context.command("why", epilog="Example: kl context why function:shop.price.total cp-3f9a1c20b7de")
+@context.command(
+    "why",
+    short_help="What became of one thing.",
+    epilog="Example: kl context why function:shop.price.total cp-3f9a1c20b7de",
+)
 @click.argument("words", nargs=-1, metavar="ID PACKAGE")
 def why_(words: tuple[str, ...]) -> None:
     """What became of one thing in a package: its score and reasons, or why it was left out."""
@@ -104,12 +108,6 @@ def _require(fine: bool, command: str, needs: str, words: tuple[str, ...]) -> No
             place=f"kl context {command}",
             hint=f"If {said!r} is a task: kl context -- {said}",
         )
-
-
-def _trace(environ: Mapping[str, str]) -> str:
-    """The trace id of the caller (W3C `TRACEPARENT`), if there is one."""
-    match = re.fullmatch(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}", environ.get("TRACEPARENT", ""))
-    return match[1] if match else ""
 
 
 def _remarks(made: Delivered) -> None:

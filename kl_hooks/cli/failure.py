@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -71,7 +69,7 @@ def _call(command: click.Command, argv: list[str]) -> int:
             raise
         _complain(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
         if os.environ.get("KL_DEBUG"):
-            traceback.print_exc()
+            _print_traceback()
         return ENVIRONMENT
 
 
@@ -83,15 +81,24 @@ def _complain(text: str) -> None:
         return  # nobody is listening
 
 
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
 def _our_fault(fault: Exception, argv: list[str], environ: Mapping[str, str]) -> int:
     if environ.get("KL_DEBUG"):
-        traceback.print_exc()
+        _print_traceback()
     report = _write_report(fault, argv)
     _complain(f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it.")
     return OUR_FAULT
 
 
 def _write_report(fault: Exception, argv: list[str]) -> str:
+    import tempfile
+    import traceback
+
     from kl_hooks.store.redact import redact
 
     text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))

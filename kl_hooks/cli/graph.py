@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.evidence.catch_up import require_home
 
 KINDS = ("namespace", "type", "interface", "function", "method", "property", "field")
 
@@ -27,7 +28,9 @@ def build(shape: str) -> None:
     """
     from kl_hooks.code import ask
 
-    scan, counts = ask.build(workspace())
+    ws = workspace()
+    require_home(ws)
+    scan, counts = ask.build(ws)
     found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, **counts}
     if shape == "json":
         problems = [_plain(p) for p in scan.problems]
@@ -35,10 +38,9 @@ def build(shape: str) -> None:
         return
     for problem in scan.problems:
         note(str(problem))
-    say(
-        f"{found['files']} files ({found['parsed']} newly read, {found['removed']} gone), {found['symbols']} symbols, "
-        f"{found['links']} links, {len(scan.problems)} problems"
-    )
+    files = f"{_many(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} gone)"
+    others = [_many(counts["symbols"], "symbol"), _many(counts["links"], "link"), _many(len(scan.problems), "problem")]
+    say(", ".join([files, *others]))
 
 
 @graph.command()
@@ -53,7 +55,9 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
     """
     from kl_hooks.code.ask import find
 
-    hits = find(workspace(), words, kinds, limit)
+    ws = workspace()
+    require_home(ws)
+    hits = find(ws, words, kinds, limit)
     if shape == "json":
         rows = [{"id": h.id, "path": h.path, "line": h.line, "signature": h.title, "rank": h.rank} for h in hits]
         say_json({"schema": "kl.graph.search/1", "hits": rows})
@@ -66,3 +70,7 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
 
 def _plain(problem: Any) -> dict[str, Any]:
     return {"path": problem.path, "line": problem.line, "column": problem.column, "message": problem.message}
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -14,16 +14,8 @@ from kl_hooks.cli.init_files import Plan
 from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.config.files import read_small
 from kl_hooks.config.settings import CHECKOUT_FILE
+from kl_hooks.shipped import form
 from kl_hooks.workspace.open import Workspace
-
-_SETTINGS = """\
-# Settings of kl for this repository. They may tighten what a user set for himself, not loosen it.
-# Every key may be left out; these are the defaults.
-version: 1
-# verified_requires: independent   # or: classes (two classes of evidence are enough)
-# budget: 6000                     # characters of a context package
-"""
-_IGNORED = "# Captures wait here only where the state directory can't be written.\nspool/\n"
 
 
 @dataclass
@@ -44,7 +36,7 @@ def look(ws: Workspace, *, append: bool) -> Found:
     seen = content(ws)
     read = survey(ws, seen)
     proposal = propose(read.links, read.modules)
-    wanted = {CHECKOUT_FILE: _SETTINGS, ".kl/.gitignore": _IGNORED}
+    wanted = {CHECKOUT_FILE: form("config.yaml"), ".kl/.gitignore": form("gitignore")}
     if proposal.layers:
         wanted = {MANIFEST: draft(proposal), **wanted}
     create = {path: text.encode() for path, text in wanted.items() if not _there(ws, path)}

@@ -7,47 +7,15 @@ from typing import Final
 
 from kl_hooks.config.nodes import Listing, Mapping, Node, Text
 from kl_hooks.config.yaml import load
+from kl_hooks.shipped import form
 
 CONFIG: Final = ".pre-commit-config.yaml"
 STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
-_HOOKS: Final = """\
-- repo: local
-  hooks:
-  - id: kl-check
-    name: kl check (architecture)
-    entry: kl arch check --staged
-    language: system
-    types_or: [python, yaml]
-    pass_filenames: false
-    stages: [pre-commit, pre-merge-commit]
-  - id: kl-check-push
-    name: kl check (what is pushed)
-    entry: kl arch check --pushed
-    language: system
-    always_run: true
-    pass_filenames: false
-    stages: [pre-push]
-  - id: kl-record-commit
-    name: kl record commit
-    entry: kl commits record
-    language: system
-    always_run: true
-    pass_filenames: false
-    stages: [post-commit]
-  - id: kl-verify
-    name: kl verify
-    entry: kl verify
-    language: system
-    always_run: true
-    pass_filenames: false
-    verbose: true
-    stages: [pre-push, manual]
-"""
 
 
 def snippet(indent: int = 0) -> str:
-    """The entry of the list `repos`, each line moved in by so many blanks."""
-    return "".join(" " * indent + line for line in _HOOKS.splitlines(keepends=True))
+    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so many blanks."""
+    return "".join(" " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True))
 
 
 def mentions_kl(text: bytes) -> bool:

@@ -12,13 +12,13 @@ from kl_hooks.workspace.open import Workspace
 
 
 @contextmanager
-def ledger_open(ws: Workspace) -> Iterator[Database | None]:
-    """The evidence database, up to date, for reading; None where there is none yet.
+def ledger_open(ws: Workspace, head: str | None = None) -> Iterator[Database | None]:
+    """The evidence database, up to date, for reading; None where there is none yet. `head`: the commit, if known.
 
     A repository that kl has never been used in is an EnvironmentProblem.
     """
     require_home(ws)
-    taken = catch_up(ws)
+    taken = catch_up(ws, head)
     if taken.trouble:
         note(f"{taken.trouble} New evidence waits in the spool ({taken.waiting} files); nothing is lost.")
     if taken.blind:

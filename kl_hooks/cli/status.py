@@ -23,10 +23,10 @@ from kl_hooks.store.database import Database
 def status(shape: str) -> None:
     """What is known here, and what is proven for this tree."""
     ws = workspace()
-    with ledger_open(ws) as db:
-        place = place_of(ws.repo)
+    place = place_of(ws.repo)
+    with ledger_open(ws, place.head) as db:
         here = of_tree(db, place.trees) if db else []
-        proven = proof(here, parents_of(db, here) if db else {})
+        proven = proof(here, parents_of(db, here) if db else {}, ws.settings.verified_requires)
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),

@@ -17,7 +17,8 @@ class TaskFirst(click.Group):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        records = [record for p in self.commands[TASK].params if (record := p.get_help_record(ctx))]
+        options = [p for p in self.commands[TASK].params if isinstance(p, click.Option)]
+        records = [record for option in options if (record := option.get_help_record(ctx))]
         with formatter.section("Options"):
             formatter.write_dl(records)
         self.format_commands(ctx, formatter)

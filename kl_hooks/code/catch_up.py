@@ -20,6 +20,7 @@ from kl_hooks.model.text import safe_text
 if TYPE_CHECKING:
     from kl_hooks.git.files import Entry
     from kl_hooks.store.database import Database
+    from kl_hooks.store.store import Store
     from kl_hooks.workspace.open import Workspace
 
 _File = tuple[str, str, str]
@@ -55,17 +56,31 @@ def catch_up(ws: Workspace) -> Scan:
     suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
     entries, odd = _readable_names(files.worktree(repo, suffixes))
     wanted = keys(entries, scanners)
-    with ws.store.reading("graph") as db:
-        before = _files(db) if db is not None else {}
-        errors = _errors(db) if db is not None else {}
-        if db is not None and {path: known[:2] for path, known in before.items()} == wanted:
-            return Scan(len(wanted), 0, 0, sorted([*odd, *_problems(errors)]))
-        facts = remembered.load(db, wanted.values(), symbols=False) if db is not None else {}
+    before, errors, facts = _known(ws.store, wanted)
+    if {path: file[:2] for path, file in before.items()} == wanted:
+        return Scan(len(wanted), 0, 0, sorted([*odd, *_problems(errors)]))
     fresh = scan_missing(entries, wanted, facts, lambda some: files.read(repo, some), scanners)
     with ws.store.writing("graph") as db, db.transaction():
         removed = _write(db, wanted, facts, fresh)
         errors = _errors(db)
     return Scan(len(wanted), len(fresh), removed, sorted([*odd, *_problems(errors)]))
+
+
+def _known(
+    store: Store, wanted: Mapping[str, remembered.Key]
+) -> tuple[dict[str, _File], dict[str, str], remembered.Known]:
+    """What the graph knows: its files, their errors, and the facts of what is wanted.
+
+    The facts of files that stay as they are come without symbols; nothing at all is loaded if every file does.
+    """
+    with store.reading("graph") as db:
+        if db is None:
+            return {}, {}, {}
+        before = _files(db)
+        stale = {key for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key}
+        same = not stale and before.keys() == wanted.keys()
+        facts = {} if same else remembered.load(db, set(wanted.values()) - stale, symbols=False)
+        return before, _errors(db), facts | remembered.load(db, stale)
 
 
 def _write(
@@ -130,7 +145,7 @@ def _problems(errors: Mapping[str, str]) -> list[Problem]:
 def problem(path: str, error: str) -> Problem:
     """The error of a file's facts, "line:column: reason", as a Problem."""
     line, column, reason = error.split(":", 2)
-    return Problem(path, int(line), int(column), reason.strip(), "It is not in the graph.")
+    return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
 
 
 def _readable_names(entries: Sequence[Entry]) -> tuple[list[Entry], list[Problem]]:

@@ -12,6 +12,7 @@ from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scan import Facts, unread
 from kl_hooks.code.symbols import namespace_signature
 from kl_hooks.errors import KlError
+from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import Entry
@@ -30,23 +31,24 @@ def facts_of(
 ) -> dict[str, Facts]:  # fmt: skip
     """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by `modules_of`.
 
-    Only contents never seen before are parsed; what was parsed is remembered in the graph database. Without a store,
-    or with one that can't be used (locked, newer, damaged, read-only), everything still is answered, parsed in memory;
-    `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
+    Only contents never seen before are parsed; what was parsed is remembered in the graph database (a damaged one is
+    built anew). Without a store, or with one that can't be used (locked, read-only), everything still is answered,
+    parsed in memory; `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports
+    alone load faster.
     """
     known: remembered.Known = {}
     trouble: list[str] = []
     wanted = keys(entries, scanners)
     try:
         known = remembered.look_up(store, set(wanted.values()), symbols) if store else {}
-    except KlError as problem:
-        trouble.append(str(problem))
+    except Exception as problem:  # whatever ails a store, what the files say can be read from the files
+        trouble.append(_told(problem))
     fresh = scan_missing(entries, wanted, known, read, scanners)
-    if store and fresh and not trouble:
-        try:
+    try:
+        if store and fresh and not trouble:
             remembered.keep(store, fresh)
-        except KlError as problem:
-            trouble.append(str(problem))
+    except Exception as problem:  # the same: what is not remembered is read again next time
+        trouble.append(_told(problem))
     if trouble and warn:
         warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
     return named({path: {**known, **fresh}.get(key) or lost() for path, key in wanted.items()})
@@ -106,21 +108,31 @@ def lost() -> Facts:
     return unread("0:0: its content could not be read (too large, or changed meanwhile)")
 
 
+def _told(problem: Exception) -> str:
+    return str(problem) if isinstance(problem, KlError) else f"{type(problem).__name__}: {one_line(str(problem))}"
+
+
 def _scanner(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
     return next((s for s in scanners if path.endswith(s.suffixes)), None)
 
 
 def _redacted(facts: Facts) -> Facts:
-    """The same facts, the texts that came from people without secrets: before they are written anywhere."""
+    """The same facts without secrets where source holds free text: docstrings, defaults, values, literal names.
+
+    Names stay as they are: code is addressed by them, and some look as random as a token.
+    """
     from kl_hooks.store.redact import redact
 
-    texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [row[5] for row in facts["imports"]]
+    literal = [row for row in facts["imports"] if row[4] == "dynamic import"]
+    texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [row[5] for row in literal]
     whole = "\n".join(texts)
     if redact(whole) == whole:  # one look at all of them: nearly every file ends here
         return facts
     for row in facts["symbols"]:
-        row[3], row[4] = redact(row[3]), redact(row[4])
-    for row in facts["imports"]:
+        before, bracket, after = row[3].partition("(")
+        row[3] = redact(row[3]) if row[0].startswith("field:") else before + bracket + redact(after)
+        row[4] = redact(row[4])
+    for row in literal:
         row[5] = redact(row[5])
     return facts
 

@@ -15,8 +15,8 @@ def import_links(facts: Mapping[str, Mapping[str, Any]], modules: Mapping[str, s
     `from pkg import mod` leads to `namespace:pkg.mod` where that is a module, else to `namespace:pkg`. What the
     repository does not have keeps the name it is imported by. `method` says how: see `code.imports_found`.
     An import of a module's own name (`from . import x` in a package) is none; a relative import that leads out of
-    its package has no target and is left out. A name below a module that we know, but which we do not
-    (generated, or compiled), leads to the nearest one above it with confidence 50.
+    its package has no target and is left out. A name that we do not know below a module that we do (generated, or
+    compiled) leads to the nearest one above it with confidence 50.
     """
     known = Known(modules)
     return [link for path in sorted(facts) for link in file_links(path, facts[path]["imports"], known)]
@@ -48,8 +48,7 @@ def file_links(path: str, rows: Iterable[Sequence[Any]], known: Known) -> list[L
         if base is None:
             continue
         target, confidence = _target(base, name, path, known)
-        lost = level and known.find(plain_name(target), path) is None
-        if target != module and not lost:
+        if target != module:
             link = Link(f"namespace:{module}", "imports", f"namespace:{target}", path, line, how, confidence)
             links.setdefault((target, line, how), link)
     return sorted(links.values(), key=lambda link: (link.line, link.target, link.method))
@@ -61,10 +60,9 @@ def _absolute(wanted: str, level: int, module: str, is_package: bool) -> str | N
         return wanted
     package = plain_name(module).split(".")
     up = level - 1 if is_package else level
-    if up > len(package) or (up == len(package) and not wanted):
+    if up >= len(package):
         return None
-    base = ".".join(package[: len(package) - up])
-    return f"{base}.{wanted}" if base and wanted else base or wanted
+    return ".".join([*package[: len(package) - up], *filter(None, [wanted])])
 
 
 def _target(base: str, name: str, path: str, known: Known) -> tuple[str, int]:

@@ -38,7 +38,7 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
         row = [name, line, end_line, _signature(chosen, lines, module), doc, combined([f.own for f in same])]
         words = sorted(filter(str.isidentifier, said))  # no mark of a frame's text is an identifier
         rows.append((row, " ".join(words)))
-    rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1], pair[0][0]))
+    rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
 
 

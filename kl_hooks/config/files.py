@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Final
 
-from kl_hooks.config.yaml import MAX_BYTES
 from kl_hooks.errors import UsageProblem
+
+MAX_BYTES: Final = 256 * 1024
+"""Of a file that is parsed; nothing that people write is longer."""
 
 
 def read_small(path: Path, within: Path | None = None) -> bytes | None:

@@ -9,10 +9,10 @@ import re
 from typing import Any, Final
 
 from kl_hooks.config.builder import Builder
+from kl_hooks.config.files import MAX_BYTES
 from kl_hooks.config.nodes import Node
 from kl_hooks.model.problem import Problem
 
-MAX_BYTES: Final = 256 * 1024
 _MAX_PROBLEMS: Final = 100
 
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")

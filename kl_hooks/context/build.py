@@ -20,13 +20,16 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     """The package for a task: what is known, ranked, cited, and never larger than its budget when rendered.
 
     The same task, budget, style and knowledge give the same package, its id included. Retrievers that fail are named in
-    `coverage`; a task without words asks none. Raises UsageProblem for a task without text.
+    `coverage`; a task without words asks none. Raises UsageProblem for a task without text, EnvironmentProblem where kl
+    has not been set up: nothing is created by asking.
     """
+    from kl_hooks.evidence.catch_up import require_home
     from kl_hooks.git.trees import tree_of
     from kl_hooks.store.redact import redact
 
     if not task_text.strip():
         raise UsageProblem("the task is empty.", place="kl context", hint='Say what you will do: kl context "…"')
+    require_home(ws)
     task = Task(task_text, read_signals(task_text))
     retrievers, failed = ([], {}) if task.signals == Signals() else retrievers_of(ws.plugins)
     found = gather(retrievers, ws, task, redact)

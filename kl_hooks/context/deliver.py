@@ -53,8 +53,6 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
     package = build(ws, request.task, read_budget(request.budget), style=request.style)
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
-    if not ws.initialised:  # looking at a repository leaves nothing in it
-        return made
     took = round((time.perf_counter() - began) * 1000)
     remark = events.append(ws.state, _event(request, made, took))
     kept = {"document": made.document, "text": made.text}

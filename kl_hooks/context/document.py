@@ -6,6 +6,7 @@ What differs between two runs that found the same stands in the envelope, outsid
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -18,6 +19,8 @@ from kl_hooks.model.text import safe_text
 
 SCHEMA: Final = "kl.package/1"
 _SPELLED: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,12 @@ class Envelope:
 def envelope(task: str, budget: str, style: str, trace_id: str, now: int) -> Envelope:
     """The envelope of a request; its id follows from what was asked and when."""
     return Envelope("rq-" + digest("request/1", [task, budget, style, now])[:12], trace_id, now)
+
+
+def trace_id(environ: Mapping[str, str]) -> str:
+    """The caller's trace id (W3C `TRACEPARENT`), if there is one."""
+    match = _TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
+    return match[1] if match else ""
 
 
 def document(package: Package, about: Envelope) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kl_hooks.context.weights import KIND_ORDER, LIFT, RANK_OFFSET, TIER_BONUS
+from kl_hooks.context.weights import KIND_ORDER, LIFT, MOST_TOUCHED, RANK_OFFSET, TIER_BONUS
 from kl_hooks.model.package import Candidate
 
 MILLION: Final = 1_000_000
@@ -36,8 +36,8 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
     for name in worth:
         for rank, candidate in enumerate(lists[name], 1):
             found.setdefault(candidate.id, {}).setdefault(name, (rank, candidate))
-            if candidate.path:
-                files.setdefault(candidate.path, {}).setdefault(name, rank)
+            for path in _speaks_for(candidate):
+                files.setdefault(path, {}).setdefault(name, rank)
     ranked = [_score(places, files, worth) for places in found.values()]
     return sorted(ranked, key=_order)
 
@@ -55,6 +55,11 @@ def merge(found: Sequence[Candidate]) -> Candidate:
     return replace(best, path=path, line=line, reasons=reasons)
 
 
+def _speaks_for(candidate: Candidate) -> set[str]:
+    """The files that it names: what it touched. A symbol or a test says nothing of its neighbours in its own file."""
+    return {path for path in candidate.touches if path} if len(candidate.touches) <= MOST_TOUCHED else set()
+
+
 def kind_place(kind: str) -> tuple[int, str]:
     """Where a kind's heading stands."""
     return (KIND_ORDER.index(kind) if kind in KIND_ORDER else len(KIND_ORDER), kind)
@@ -65,7 +70,8 @@ def _score(
 ) -> Ranked:
     candidate = merge([c for _, c in places.values()])
     parts = {name: reciprocal(rank, worth[name]) for name, (rank, _) in places.items()}
-    for name, rank in files.get(candidate.path, {}).items() if candidate.path else ():
+    in_a_file = candidate.path and not candidate.touches  # a commit stands in none
+    for name, rank in files.get(candidate.path, {}).items() if in_a_file else ():
         if name not in places:
             parts[f"near:{name}"] = reciprocal(rank, worth[name]) * LIFT // 100
     bonus = sum(parts.values()) * TIER_BONUS[candidate.tier] // 100

@@ -111,7 +111,8 @@ def page(style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: S
 
 def whole(candidate: Candidate) -> str:
     """What is quoted of an item in full: its text, after its title where neither id nor text says that already."""
-    title, text = candidate.title.strip(), candidate.text.strip("\n")
+    title = candidate.title.strip()
+    text = candidate.text.strip("\n").removeprefix(f"{candidate.path}:{candidate.line} ")  # cited already
     if not title or title in text or title in candidate.id:
         return text or title
     return f"{title}\n{text}" if text else title

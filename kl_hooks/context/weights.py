@@ -12,6 +12,8 @@ ROWS: Final = 50
 """Most candidates of one retriever."""
 LIFT: Final = 50
 """Percent of a list's worth that goes to an item whose *file* that list names through another item."""
+MOST_TOUCHED: Final = 20
+"""Files: what touches more of them (a mass rename, a new header) says nothing about any."""
 TIER_BONUS: Final = {Tier.VERIFIED: 30, Tier.INFERRED: 20, Tier.ASSUMED: 10, Tier.GUESSED: 0}
 """Percent on top of an item's likeness for how well it is proven: the strongest term within one list."""
 
@@ -27,10 +29,9 @@ LEFT_OUT_ROOM: Final = 100
 LEFT_OUT_FROM: Final = 1_000
 """… in budgets of at least so many characters."""
 
-DEFAULT_BUDGET: Final = "6000"
 TTL_SECONDS: Final = 1_800
 
 KIND_ORDER: Final = (
-    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "commit", "symbol", "file",
+    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "symbol", "file", "commit",
 )  # fmt: skip
-"""Headings from the top: what binds, what is proven, what is there; others follow by name. Fixed: prompt caches hit."""
+"""Headings from the top: what binds, is proven, is there, was done; others follow by name. Fixed: prompt caches hit."""

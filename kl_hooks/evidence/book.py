@@ -38,7 +38,9 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
         if db is None:
             return []
         entries = entries_for(db, trees)
-        made = mechanical(entries, trees, parents_of(db, entries), {about} if about else None)
+        made = mechanical(
+            entries, trees, parents_of(db, entries), {about} if about else None, ws.settings.verified_requires
+        )
         return _joined(asserted(db, ws.clock.now(), about), made)
 
 

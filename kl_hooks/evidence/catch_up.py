@@ -52,13 +52,16 @@ def require_home(ws: Workspace) -> None:
     raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
 
 
-def catch_up(ws: Workspace) -> Taken:
-    """Takes in every finished spool file and every new commit. Never raises for a store that can't be written."""
+def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:
+    """Takes in every finished spool file and every new commit. Never raises for a store that can't be written.
+
+    `head_now` saves a question to git where the caller knows the commit already.
+    """
     if not has_home(ws):
         return Taken()
     found, left = waiting(ws)
     try:
-        new, blind = _new_commits(ws)
+        new, blind = _new_commits(ws, head_now)
         if not found and new is None:
             return Taken(waiting=left, blind=blind)
         receipts = _add(ws, found, new)
@@ -73,11 +76,11 @@ def catch_up(ws: Workspace) -> Taken:
     return Taken(receipts, gone, sum(one.bad for one in found), aside, left, blind=blind)
 
 
-def _new_commits(ws: Workspace) -> tuple[Unread | None, str]:
+def _new_commits(ws: Workspace, head_now: str | None) -> tuple[Unread | None, str]:
     """The commits that git has and the log has not, and why they can't be told."""
     with ws.store.reading() as db:
         try:
-            return unread(ws, db), ""
+            return unread(ws, db, head_now), ""
         except GitFailed as problem:
             return None, str(problem)
 

@@ -19,16 +19,21 @@ SENTENCES: Final = {
     "Validator": "Check is clean: {}",
 }
 """Class of evidence → the claim that it makes by itself."""
+FLAKY: Final = "flaky: it passed and failed on the same content"
 
 
 def mechanical(
-    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry], about: Collection[str] | None = None
+    entries: Sequence[Entry],
+    trees: Sequence[str],
+    parents: Mapping[str, Entry],
+    about: Collection[str] | None = None,
+    rule: str = "independent",
 ) -> list[Claim]:
     """The claims that these receipts (newest first) make, in the order of their subjects.
 
     For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
     that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to
-    these subjects. `parents` maps a run to the receipt of the command that started it.
+    these subjects. `parents` maps a run to the receipt of the command that started it; `rule` is `verified_requires`.
     """
     seen: dict[str, list[tuple[Entry, Support, str]]] = {}
     for entry in entries:
@@ -37,7 +42,7 @@ def mechanical(
                 seen.setdefault(evidence.subject, []).append(
                     (entry, _support(entry, evidence), SENTENCES[evidence.kind])
                 )
-    made = (_claim(subject, found, trees, parents) for subject, found in sorted(seen.items()))
+    made = (_claim(subject, found, trees, parents, rule) for subject, found in sorted(seen.items()))
     return [claim for claim in made if claim]
 
 
@@ -51,6 +56,7 @@ def _claim(
     found: list[tuple[Entry, Support, str]],
     trees: Sequence[str],
     parents: Mapping[str, Entry],
+    rule: str,
 ) -> Claim | None:
     here = [one for one in found if {one[0].receipt.tree, one[0].receipt.tree_all} & set(trees)]
     newest = found[0][0].receipt.tree
@@ -62,10 +68,15 @@ def _claim(
     for entry, own, _ in counted:
         if own.speaks == "for" and own.observation.hard:
             support += _from_parent(entry, parents)
+    reasons = [] if here else [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
+    if any(s.speaks == "against" for s in support):
+        support = [replace(s, observation=replace(s.observation, hard=False, why_not=FLAKY)) for s in support]
+        reasons.append("it also failed on this very content: flaky, until something is changed")
     freshness = "current" if here else "older tree"
-    reasons = () if here else (f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since",)
     text = found[0][2].format(split(subject)[1])
-    return Claim(text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, reasons)
+    return Claim(
+        text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, tuple(reasons), rule
+    )
 
 
 def _steady(entry: Entry, own: Support, all_: Sequence[tuple[Entry, Support, str]]) -> Support:

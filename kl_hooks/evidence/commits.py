@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.who import producer
-from kl_hooks.git.commits import Commit, since
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.store.database import Database, Row
-from kl_hooks.store.redact import redact
 from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.git.commits import Commit
 
 FIRST_READ: Final = 2000
 """Commits that are read the first time, newest first; older ones say little about today's code."""
@@ -32,14 +33,16 @@ class Unread:
     commits: tuple[Commit, ...]
 
 
-def unread(ws: Workspace, db: Database | None) -> Unread | None:
+def unread(ws: Workspace, db: Database | None, head_now: str | None = None) -> Unread | None:
     """What git has that the log has not; None where nothing can have changed since the last reading. GitFailed."""
     if ws.repo is None:
         return None
-    sha, _ = head(ws.repo)
+    sha = head_now or head(ws.repo)[0]
     last = cursor(db) if db else None
     if sha is None or sha == last:
         return None
+    from kl_hooks.git.commits import since
+
     found = Unread(sha, tuple(since(ws.repo, [last] if last else [], FIRST_READ)))
     return not_logged(db, found) if db else found
 
@@ -58,6 +61,8 @@ def cursor(db: Database) -> str | None:
 
 def receipt_for(ws: Workspace, new: Unread) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run id."""
+    from kl_hooks.store.redact import redact
+
     now = iso(ws.clock.now())
     facts = tuple(
         Evidence(
@@ -99,6 +104,8 @@ def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
 
 
 def _row(commit: Commit) -> Row:
+    from kl_hooks.store.redact import redact
+
     return (
         commit.sha,
         commit.tree,

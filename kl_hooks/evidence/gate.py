@@ -34,7 +34,7 @@ def selected(receipt: Receipt) -> str:
 _LIMITS = {"keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only"}
 
 
-def proof(entries: Sequence[Entry], parents: Mapping[str, Entry]) -> Proof:
+def proof(entries: Sequence[Entry], parents: Mapping[str, Entry], rule: str = "independent") -> Proof:
     """What the receipts of one tree (newest first) prove about its tests."""
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     good, reasons = [], []
@@ -50,7 +50,7 @@ def proof(entries: Sequence[Entry], parents: Mapping[str, Entry]) -> Proof:
     for entry in good:
         parent = parents.get(entry.receipt.parent or "")
         seen += [observation(parent.receipt, e, parent.origin) for e in parent.receipt.evidence] if parent else []
-    return Proof(tier(seen), good[0].receipt.run if good else None, tuple(reasons))
+    return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons))
 
 
 def _problem(entry: Entry) -> str:

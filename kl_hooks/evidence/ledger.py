@@ -157,7 +157,7 @@ def _read(db: Database, row: Sequence[object]) -> Entry:
 
 
 def entry(db: Database, row: Sequence[object]) -> Entry:
-    """A row of the table as an Entry, its evidence put together again. ValueError and its like (`UNREADABLE`) for an edited row."""
+    """A row of the table as an Entry, its evidence put together again. One of `UNREADABLE` for an edited row."""
     seq, chain, origin, stored, header, test_list, outcomes = row
     assert isinstance(seq, int)
     special = {

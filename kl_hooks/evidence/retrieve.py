@@ -44,10 +44,10 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     with ws.store.reading() as db:
         if db is None or not subjects:
             return []
-        trees = place_of(ws.repo).trees
+        trees, rule = place_of(ws.repo).trees, ws.settings.verified_requires
         entries = {e.seq: e for e in [*of_tree(db, trees), *recent(db, LOOK_BACK, "pytest"), *recent(db, 1, "junit")]}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
-        claims = {c.about: c for c in mechanical(newest, trees, parents_of(db, newest), set(subjects))}
+        claims = {c.about: c for c in mechanical(newest, trees, parents_of(db, newest), set(subjects), rule)}
     made = (_test(subject, newest, claims.get(subject)) for subject in subjects)
     return [candidate for candidate in made if candidate]
 
@@ -82,6 +82,7 @@ def _commit(commit: Logged) -> Candidate:
         tier=Tier.INFERRED,
         authority="human",
         reasons=("a past commit with words of the task",),
+        touches=commit.files,
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import disk, index
@@ -18,11 +17,10 @@ from kl_hooks.git.repository import Repository, ask, content_settings, no_driver
 from kl_hooks.git.run import GitFailed
 from kl_hooks.git.treehash import object_id
 
-_FILES: Final = (b"100644", b"100755")
+_FILES: Final = ("100644", "100755")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A file by its content."""
 
     path: str
@@ -38,7 +36,7 @@ def staged(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
     Files only announced (`git add -N`) or in conflict are left out: neither can be committed as they are.
     """
     rows = index.rows(repo, suffixes)
-    return [_entry(path, blob, mode) for path, mode, blob, stage in rows if stage == b"0" and mode in _FILES]
+    return [Entry(path, blob, mode) for path, mode, blob, stage in rows if stage == "0" and mode in _FILES]
 
 
 def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
@@ -48,12 +46,12 @@ def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
     out = ask(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
     if not out and not ask(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
-    ends = tuple(os.fsencode(s) for s in suffixes)
-    found = []
-    for about, _, path in (line.partition(b"\t") for line in out.split(b"\0") if line):
-        mode, _, blob = about.split(b" ")
+    ends, found = tuple(suffixes), []
+    for line in out.decode("utf-8", "surrogateescape").split("\0"):
+        about, _, path = line.partition("\t")
+        mode = about[:6]
         if mode in _FILES and (not ends or path.endswith(ends)):
-            found.append(_entry(path, blob.decode(), mode))
+            found.append(Entry(path, about.rpartition(" ")[2], mode))
     return found
 
 
@@ -64,15 +62,17 @@ def worktree(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
     """
     known, patterns = content_settings(repo), index.patterns(suffixes)
     rows = index.rows(repo, suffixes, committing=False)
-    files = {path: (mode, blob) for path, mode, blob, stage in rows if stage == b"0"}
+    files = {path: Entry(path, blob, mode) for path, mode, blob, stage in rows if stage == "0" and mode in _FILES}
     changes = disk.changed(repo, None, known, patterns)
     wanted = {path: change.mode for path, change in changes.items() if change.mode != disk.GONE}
     wanted.update(dict.fromkeys(path for path in disk.untracked(repo, patterns) if not path.endswith(b"/")))
-    found = disk.contents(repo, wanted, known)
-    for path in changes:
-        files.pop(path, None)
-    files.update(found.files)
-    return [_entry(path, blob, mode) for path, (mode, blob) in sorted(files.items()) if mode in _FILES]
+    found = disk.contents(repo, wanted, known).files
+    for name in changes:
+        files.pop(os.fsdecode(name), None)
+    for name, (mode, blob) in found.items():
+        if mode.decode() in _FILES:
+            files[os.fsdecode(name)] = Entry(os.fsdecode(name), blob, mode.decode())
+    return [files[path] for path in sorted(files)]
 
 
 def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -> Iterator[tuple[Entry, bytes]]:
@@ -92,10 +92,6 @@ def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -
             content = _from_disk(repo, entry)
             if content is not None:
                 yield entry, content
-
-
-def _entry(path: bytes, blob: str, mode: bytes) -> Entry:
-    return Entry(os.fsdecode(path), blob, mode.decode("ascii"))
 
 
 def _from_disk(repo: Repository, entry: Entry) -> bytes | None:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from kl_hooks.git.repository import Repository, ask, own_index
 
 _ANNOUNCED: Final = 0x20000000  # `git add -N`: the name is there, the content is not
-_ROW: Final = re.compile(
-    rb"(\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0"
-    rb"(?:  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n)?"
+_WITH_FLAGS: Final = re.compile(
+    r"(\d{6} [0-9a-f]+ \d)\t([^\0]+)\0"
+    r"  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n"
 )
 
 
-class Row(NamedTuple):
-    """One line of the index. A path in conflict has up to three, with stages 1 to 3."""
-
-    path: bytes
-    mode: bytes
-    blob: str
-    stage: bytes
+Row = tuple[str, str, str, str]
+"""(path as `os.fsdecode` gives it, mode, blob id, stage). A path in conflict has up to three, with stages 1 to 3."""
 
 
 def patterns(suffixes: Sequence[str]) -> list[str]:
@@ -38,9 +33,14 @@ def rows(repo: Repository, suffixes: Sequence[str] = (), *, committing: bool = T
     ours = committing and own_index(repo)
     flags = ["--debug"] if _may_announce(repo, ours) else []
     out = ask(repo, "ls-files", "-s", "-z", *flags, "--", *patterns(suffixes), keep_index=ours)
-    for mode, blob, stage, path, seen in _ROW.findall(out):
-        if not seen or not int(seen, 16) & _ANNOUNCED:
-            yield Row(path, mode, blob.decode("ascii"), stage)
+    text = out.decode("utf-8", "surrogateescape")
+    pairs: Iterable[Sequence[str]]
+    if flags:
+        pairs = ((about, path) for about, path, seen in _WITH_FLAGS.findall(text) if not int(seen, 16) & _ANNOUNCED)
+    else:
+        pairs = (line.split("\t", 1) for line in text.split("\0") if line)
+    for about, path in pairs:
+        yield path, about[:6], about[7:-2], about[-1]
 
 
 def _may_announce(repo: Repository, ours: bool) -> bool:

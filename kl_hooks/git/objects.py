@@ -1,12 +1,13 @@
-"""The contents of blobs, streamed out of one `git cat-file`."""
+"""The contents of objects, out of one `git cat-file` for many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Final
 
 from kl_hooks.git.repository import Repository, here
-from kl_hooks.git.run import running
+from kl_hooks.git.run import GitFailed, running
 
 LARGEST: Final = 32 * 1024 * 1024
 """Bytes of the largest content that is given; a larger file is no source that anybody reads."""
@@ -27,10 +28,31 @@ def blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
             except BrokenPipeError:  # git is gone: what is left reads as missing
                 pass
             for _ in part:
-                yield _next(process.stdout)
+                yield _next(process.stdout, b"blob")
 
 
-def _next(out: IO[bytes]) -> bytes | None:
+@contextmanager
+def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
+    """A function that reads one tree object by its id; it raises GitFailed where there is none."""
+    with running(*here(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
+        writer, reader = process.stdin, process.stdout
+        assert writer is not None and reader is not None
+
+        def read(tree: str) -> bytes:
+            try:
+                writer.write(f"{tree}\n".encode("ascii"))
+                writer.flush()
+            except BrokenPipeError:  # git is gone: there is no answer either
+                pass
+            content = _next(reader, b"tree")
+            if content is None:
+                raise GitFailed(f"git has no tree {tree}.", hint="See: git fsck")
+            return content
+
+        yield read
+
+
+def _next(out: IO[bytes], kind: bytes) -> bytes | None:
     """One answer: `<id> blob <size>`, content, newline; or `<id> missing`; nothing at all if git ended."""
     about = out.readline().split()
     if len(about) != 3:
@@ -44,4 +66,4 @@ def _next(out: IO[bytes]) -> bytes | None:
         return None
     content = out.read(size)
     out.read(1)
-    return content if about[1] == b"blob" and len(content) == size else None
+    return content if about[1] == kind and len(content) == size else None

@@ -7,10 +7,11 @@ and refreshes the times of those it meets in the repository; the format it hashe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 FOLDER: Final = b"40000"
+_Folder = dict[bytes, tuple[bytes, bytes]]  # name → (mode, id as bytes)
 
 
 def object_id(algorithm: str, kind: bytes, content: bytes) -> str:
@@ -19,48 +20,65 @@ def object_id(algorithm: str, kind: bytes, content: bytes) -> str:
 
 
 class TreeBuilder:
-    """A tree of files that can be changed and asked for its id; asking again costs only what changed."""
+    """A tree of files that can be changed and asked for its id; only the folders that changed are looked at."""
 
-    def __init__(self, algorithm: str, entries: Iterable[tuple[bytes, bytes, str]] = ()) -> None:
-        """`algorithm`: the repository's object format; `entries`: (path, mode as `b"100644"`, blob id)."""
+    def __init__(self, algorithm: str, base: str = "", load: Callable[[str], bytes] | None = None) -> None:
+        """`algorithm`: the repository's object format. Begins as the tree `base`, whose folders `load` reads by id."""
         self._algorithm = algorithm
-        self._folders: dict[bytes, dict[bytes, tuple[bytes, bytes]]] = {b"": {}}
-        self._ids: dict[bytes, bytes] = {}
-        self._touched: set[bytes] = {b""}
-        for path, mode, blob in entries:
-            self.put(path, mode, blob)
+        self._load = load
+        self._ids: dict[bytes, bytes] = {b"": bytes.fromhex(base)} if base else {}
+        self._folders: dict[bytes, _Folder] = {}
+        self._touched: set[bytes] = set()
 
     def put(self, path: bytes, mode: bytes, blob: str) -> None:
-        """This file is there, with this content; a folder of the same name, or a file above it, is not."""
+        """This file is there, with this content (mode as `b"100644"`); a file where its folders are to be is not."""
         folder, _, name = path.rpartition(b"/")
-        if folder not in self._folders or folder not in self._touched:
-            self._touch(folder)
+        if folder not in self._touched:
+            for above in _down_to(folder):
+                self._open(above)
         self._folders[folder][name] = (mode, bytes.fromhex(blob))
 
     def drop(self, path: bytes) -> None:
         """This file is not there. Dropping what is not there changes nothing."""
         folder, _, name = path.rpartition(b"/")
-        if name in self._folders.get(folder, {}) and self._folders[folder][name][0] != FOLDER:
-            self._touch(folder)
+        for above in _down_to(folder):
+            parent, _, own = above.rpartition(b"/")
+            if above and self._folders[parent].get(own, (b"",))[0] != FOLDER:
+                return
+            self._open(above)
+        if self._folders[folder].get(name, (FOLDER,))[0] != FOLDER:
             del self._folders[folder][name]
 
-    def _touch(self, folder: bytes) -> None:
-        """Marks a folder and those above it as changed, and makes them where they are missing."""
-        while True:
-            self._touched.add(folder)
-            self._folders.setdefault(folder, {})
-            if not folder:
-                return
-            above, _, name = folder.rpartition(b"/")
-            self._folders.setdefault(above, {})[name] = (FOLDER, b"")
-            folder = above
+    def _open(self, folder: bytes) -> None:
+        """Looks into a folder whose parent is open, or makes it; its id is to be computed anew."""
+        if folder not in self._folders:
+            known = self._ids.get(folder)
+            read = known is not None and self._load is not None
+            self._folders[folder] = dict(self._entries(folder, known)) if read and known else {}
+        if folder:
+            parent, _, name = folder.rpartition(b"/")
+            self._folders[parent][name] = (FOLDER, b"")
+        self._touched.add(folder)
+
+    def _entries(self, folder: bytes, known: bytes) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
+        """The rows of a tree object; the ids of folders in it are noted, they need not be opened."""
+        content, size, at = self._load(known.hex()) if self._load else b"", len(known), 0
+        while at < len(content):
+            end = content.index(b"\0", at)
+            mode, _, name = content[at:end].partition(b" ")
+            at = end + 1 + size
+            found = content[end + 1 : at]
+            if mode == FOLDER:
+                self._ids[folder + b"/" + name if folder else name] = found
+            yield name, (mode, found)
 
     def root(self) -> str:
         """The id of the whole; the empty tree's id if there is no file."""
         for folder in sorted(self._touched, key=_depth, reverse=True):
             self._hash(folder)
         self._touched.clear()
-        return self._ids.get(b"", bytes.fromhex(object_id(self._algorithm, b"tree", b""))).hex()
+        root = self._ids.get(b"")
+        return root.hex() if root is not None else object_id(self._algorithm, b"tree", b"")
 
     def _hash(self, folder: bytes) -> None:
         lines = []
@@ -77,6 +95,17 @@ class TreeBuilder:
             self._ids[folder] = bytes.fromhex(object_id(self._algorithm, b"tree", content))
         else:
             self._ids.pop(folder, None)
+
+
+def _down_to(folder: bytes) -> Iterator[bytes]:
+    """`b""`, `b"a"`, `b"a/b"` for `b"a/b"`."""
+    yield b""
+    at = folder.find(b"/")
+    while at >= 0:
+        yield folder[:at]
+        at = folder.find(b"/", at + 1)
+    if folder:
+        yield folder
 
 
 def _depth(folder: bytes) -> int:

@@ -6,11 +6,12 @@ A dirty work tree gets the very id that the commit of the same content will have
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.git import disk, index
+from kl_hooks.git.objects import tree_reader
 from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, head
 from kl_hooks.git.treehash import TreeBuilder, object_id
 
@@ -50,9 +51,14 @@ def snapshot(repo: Repository, untracked: bool = True) -> Trees:
     found = disk.contents(repo, unknown | (dict.fromkeys(others) if whole else {}), known)
     tracked = _settled(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
-    builder = TreeBuilder(repo.object_format, _entries(repo, base)) if tracked or any(extra.values()) else None
-    tree = None if found.unreadable & unknown.keys() else _root(builder, tracked, base)
-    tree_all = _root(builder, extra, base) if tree and whole and not found.unreadable else None
+    if tracked or any(extra.values()):
+        with tree_reader(repo) as load:
+            builder = TreeBuilder(repo.object_format, base if commit else "", load)
+            ids = _root(builder, tracked), _root(builder, extra)
+    else:
+        ids = base, base
+    tree = None if found.unreadable & unknown.keys() else ids[0]
+    tree_all = ids[1] if tree and whole and not found.unreadable else None
     return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch)
 
 
@@ -60,9 +66,9 @@ def staged_tree(repo: Repository) -> str | None:
     """The tree that `git commit` would make of the index; None while there are conflicts. One git process."""
     builder = TreeBuilder(repo.object_format)
     for path, mode, blob, stage in index.rows(repo):
-        if stage != b"0":
+        if stage != "0":
             return None
-        builder.put(path, mode, blob)
+        builder.put(os.fsencode(path), mode.encode(), blob)
     return builder.root()
 
 
@@ -100,10 +106,8 @@ def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[
     return settled
 
 
-def _root(builder: TreeBuilder | None, files: Mapping[bytes, tuple[bytes, str] | None], base: str) -> str:
-    """The id with these files changed; `base` where there is nothing to change."""
-    if builder is None:
-        return base
+def _root(builder: TreeBuilder, files: Mapping[bytes, tuple[bytes, str] | None]) -> str:
+    """The id with these files changed."""
     for path, state in files.items():
         if state is None:
             builder.drop(path)
@@ -111,14 +115,6 @@ def _root(builder: TreeBuilder | None, files: Mapping[bytes, tuple[bytes, str] |
         if state is not None:
             builder.put(path, *state)
     return builder.root()
-
-
-def _entries(repo: Repository, tree: str) -> Iterator[tuple[bytes, bytes, str]]:
-    for line in ask(repo, "ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
-        if line:
-            about, _, path = line.partition(b"\t")
-            mode, _, blob = about.split(b" ")
-            yield path, mode, blob.decode("ascii")
 
 
 def _size(repo: Repository, paths: list[bytes]) -> int:

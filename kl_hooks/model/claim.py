@@ -37,6 +37,8 @@ class Claim:
     freshness: str = "not assessed"
     """`current` (this tree), `older tree`, `expired`, `not assessed`; with `reasons` saying why."""
     reasons: tuple[str, ...] = ()
+    rule: str = "independent"
+    """What two hard observations must be for `verified`, see `tier`."""
 
     @property
     def id(self) -> str:
@@ -46,4 +48,4 @@ class Claim:
     @property
     def tier(self) -> Tier:
         """Of what speaks for it."""
-        return tier(s.observation for s in self.support if s.speaks == "for")
+        return tier((s.observation for s in self.support if s.speaks == "for"), self.rule)

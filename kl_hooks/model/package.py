@@ -28,6 +28,8 @@ class Candidate:
     authority: str = "auto"
     """`human`, `agent` or `auto`."""
     reasons: tuple[str, ...] = ()
+    touches: tuple[str, ...] = ()
+    """Other files it speaks for: those that a commit changed. What stands in them is nearer to the task."""
 
 
 @dataclass(frozen=True, slots=True)

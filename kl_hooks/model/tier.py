@@ -43,11 +43,19 @@ def independent(a: Observation, b: Observation) -> bool:
     return a.observer != b.observer or (a.run != b.run and a.producer != b.producer)
 
 
-def tier(observations: Iterable[Observation]) -> Tier:
-    """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions; else guessed."""
+def _two_classes(a: Observation, b: Observation) -> bool:
+    return a.kind != b.kind
+
+
+def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier:
+    """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions; else guessed.
+
+    `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are enough.
+    """
     seen = list(observations)
     hard = [o for o in seen if o.hard and o.kind in HARD]
-    if any(independent(a, b) for i, a in enumerate(hard) for b in hard[i + 1 :]):
+    agree = independent if rule == "independent" else _two_classes
+    if any(agree(a, b) for i, a in enumerate(hard) for b in hard[i + 1 :]):
         return Tier.VERIFIED
     if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in seen):
         return Tier.INFERRED

@@ -13,7 +13,7 @@ def read(path: Path) -> dict[str, Any] | None:
     """The mark: `seq` and `chain`; None where there is none that can be read."""
     try:
         mark = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     good = isinstance(mark, dict) and isinstance(mark.get("seq"), int) and isinstance(mark.get("chain"), str)
     return mark if good else None

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from kl_hooks.hookspecs import Schema
+from kl_hooks.model.text import one_line
+from kl_hooks.store.atomic import sync_folder
 from kl_hooks.store.database import Database
 from kl_hooks.store.sqlite import newer
+from kl_hooks.store.sqlite_look import damaged
 
 KEPT_BACKUPS: Final = 2
+_TABLE: Final = re.compile(
+    r"(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)", re.IGNORECASE | re.ASCII
+)
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
     -- Which numbered step of which room's tables has been taken.
     room TEXT NOT NULL, step INTEGER NOT NULL, PRIMARY KEY (room, step))"""
@@ -37,7 +45,10 @@ def refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
 
 
 def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Path | None) -> int:
-    """Takes the missing steps, in the order of the rooms' names; how many. The caller holds the store lock."""
+    """Takes the missing steps, in the order of the rooms' names; how many. The caller holds the store lock.
+
+    With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `refuse_newer`.
+    """
     refuse_newer(db, schemas, path)
     if is_current(db, schemas):
         return 0
@@ -63,20 +74,45 @@ def _step(db: Database, room: str, number: int, sql: str) -> int:
 
 
 def statements(sql: str) -> list[str]:
-    """The statements of a step: each ends with a `;` at the end of a line."""
+    """The statements of a step: each ends with a `;` at the end of a line (the last one may go without)."""
     found, current = [], []
     for line in sql.splitlines():
         current.append(line)
         if line.rstrip().endswith(";") and "--" not in line:
             found.append("\n".join(current))
             current = []
-    return found
+    rest = [line for line in current if line.strip() and not line.lstrip().startswith("--")]
+    return [*found, "\n".join(current)] if rest else found
+
+
+def refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+    """StoreDamaged for a table that no step made. Says nothing where a room has tables here that is not known today
+    (a plugin that is not there any more).
+    """
+    if not taken(db).keys() <= {schema.room for schema in schemas}:
+        return
+    named = {name.lower() for schema in schemas for sql in schema.steps for name in _TABLE.findall(sql)}
+    tables = [name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    odd = [n for n in tables if n.lower() not in named and n != "schema_step" and not n.startswith("sqlite_")]
+    if odd:
+        raise damaged(path, f"holds a table that kl never made: {one_line(odd[0], 60)}")
 
 
 def _back_up(db: Database, directory: Path) -> None:
+    """A whole copy before the first step; the newest two are kept."""
     directory.mkdir(mode=0o700, exist_ok=True)
-    old = sorted(directory.glob("kl-*.db"))
-    number = int(old[-1].stem.removeprefix("kl-")) + 1 if old else 1
-    db.execute("VACUUM INTO ?", (str(directory / f"kl-{number:04}.db"),))
+    old = sorted(path for path in directory.glob("kl-*.db") if path.stem[3:].isdecimal())
+    number = int(old[-1].stem[3:]) + 1 if old else 1
+    new = directory / f".kl-{number:04}.new"
+    new.unlink(missing_ok=True)
+    try:
+        db.execute("VACUUM INTO ?", (str(new),))
+        new.chmod(0o600)
+        with new.open("rb") as file:
+            os.fsync(file.fileno())
+        new.rename(directory / f"kl-{number:04}.db")
+        sync_folder(directory)
+    finally:
+        new.unlink(missing_ok=True)
     for path in old[: len(old) + 1 - KEPT_BACKUPS]:
-        path.unlink()
+        path.unlink(missing_ok=True)

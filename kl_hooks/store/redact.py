@@ -29,7 +29,6 @@ _HARMLESS: Final = re.compile(
 """A test id without the look of a token: small letters and the signs of a path, `:` in pairs, digits that no letter
 follows, few capitals. A random word of sixteen characters is none of these but by a rare accident.
 """
-_FEW_TURNS: Final = ("glpat-", "hf_", "sk-")
 _OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
 _COMMON: Final = frozenset(
     ("password", "postgres", "postgresql", "changeme", "testtest", "testpass", "username", "disabled", "internal")
@@ -56,14 +55,12 @@ def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def suspicious(text: str) -> bool:
     """A cheap look: False means that `redact(text)` is `text`. Made for test ids, of which nearly all are harmless."""
-    if _added:
+    if _added or not _HARMLESS(text) or "glpat-" in text or "hf_" in text or "sk-" in text:
         return True
-    if not _HARMLESS(text):
-        return True
-    for start in _FEW_TURNS:
-        if start in text:
+    for value in _hidden:  # noqa: SIM110 - a generator costs as much as all of the rest
+        if value in text:
             return True
-    return any(value in text for value in _hidden) if _hidden else False
+    return False
 
 
 def redact(text: str) -> str:

@@ -44,7 +44,7 @@ _ABOUT: Final = _words(
 """Last words that say the value is something *about* the secret."""
 _PLACEHOLDER: Final = re.compile(
     r"none|null|nil|true|false|undefined|self|str|bytes|bytearray|int|float|bool|object|any|optional|string|text|"
-    r"required|optional|changeme|example|dummy|x+|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
+    r"required|optional|changeme|example|dummy|x{3,}|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
     re.IGNORECASE | re.DOTALL,
 )
 _CODE: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*")

@@ -12,7 +12,7 @@ from io import BufferedReader, FileIO
 from json import JSONDecoder
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from kl_hooks.model.canonical import replace_surrogates
 
@@ -101,7 +101,7 @@ def _is_held(fd: int) -> bool:
     return False
 
 
-def _lines(file: BufferedReader) -> Iterator[bytes]:
+def _lines(file: BinaryIO) -> Iterator[bytes]:
     """The lines; one that is too long comes as its beginning, without newline, and is skipped to its end."""
     while line := file.readline(MOST_LINE):
         yield line

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.errors import StoreBusy, StoreDamaged, StoreNewer
+from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreNewer
 from kl_hooks.model.text import one_line
+from kl_hooks.store.atomic import sync_folder
 from kl_hooks.store.database import Row
-from kl_hooks.store.filesystem import is_local
+from kl_hooks.store.sqlite_look import APPLICATION, beside, damaged, is_there, journal_mode, refuse_foreign, unfinished
 
 FORMAT: Final = 1
 """Number of the whole store's format (`user_version`); raised only where older kl must not write."""
-APPLICATION: Final = 0x6B6C3031
-"""`application_id`: `kl01`."""
 BUSY_MS: Final = 60_000
-_HEADER: Final = b"SQLite format 3\0"
-_RACES: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHORT_READ", "SQLITE_PROTOCOL")
+_RACES: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR_SHORT_READ", "SQLITE_PROTOCOL", "SQLITE_READONLY_R")
+"""Errors that say another process was faster, or was stopped in the middle; never that something is damaged."""
+_OUTSIDE: Final = ("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_AUTH", "SQLITE_PERM", "SQLITE_NOMEM")
 
 
 class SqliteDatabase:
@@ -29,8 +31,9 @@ class SqliteDatabase:
 
     dialect = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
-        self._connection, self.path, self.read_only = connection, path, read_only
+    def __init__(self, connection: sqlite3.Connection, path: Path, read_only: bool, copy: Path | None = None) -> None:
+        self._connection, self.path, self.read_only, self._copy = connection, path, read_only, copy
+        self._inode = path.stat().st_ino
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self._telling():
@@ -60,9 +63,22 @@ class SqliteDatabase:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
             raise
+        self._refuse_moved()
 
     def close(self) -> None:
         self._connection.close()
+        if self._copy is not None:
+            shutil.rmtree(self._copy, ignore_errors=True)
+
+    def _refuse_moved(self) -> None:
+        """A database that was moved or deleted while open takes every write into nothing: that is not a commit."""
+        try:
+            same = self.path.stat().st_ino == self._inode
+        except OSError:
+            same = False
+        if not same:
+            reason = "was moved or deleted while it was open; what was written is lost."
+            raise EnvironmentProblem(reason, place=str(self.path), hint="Try again.")
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -73,90 +89,119 @@ class SqliteDatabase:
 
 
 def translated(error: sqlite3.Error, path: Path) -> Exception:
-    """What an error of SQLite means here: a lost race is StoreBusy, never damage."""
+    """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own faults stay as they are."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(_RACES):
-        return StoreBusy(f"another process is using it ({name}).", place=str(path), hint="Try again, or: kl doctor")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in str(error):
-        return StoreDamaged(f"can't be read ({one_line(str(error))}).", place=str(path), hint="See: kl doctor")
-    if name.startswith(("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_AUTH", "SQLITE_PERM")):
-        return OSError(0, f"{one_line(str(error))} ({name})", str(path))
+    says = f"{one_line(str(error))}, {name}"
+    if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
+        return StoreBusy(f"another process is using it ({says}).", place=str(path), hint="Try again, or: kl doctor")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in says:
+        return damaged(path, f"can't be read ({says})")
+    if name.startswith(_OUTSIDE):
+        return EnvironmentProblem(f"can't be used ({says}).", place=str(path), hint="See: kl doctor")
     return error
 
 
-def open_sqlite(path: Path, *, write: bool) -> SqliteDatabase:
-    """Opens the database at `path`; for writing it is created if missing.
+def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDatabase:
+    """Opens the database at `path`; for writing it is created if missing, and the caller holds its lock.
 
-    StoreDamaged for what is no database of ours, StoreNewer (when writing) for a newer format, StoreBusy for a lost race.
+    StoreDamaged for what is no database of ours, StoreNewer (when writing) for a newer format, StoreBusy for a lost
+    race (after `busy_ms` milliseconds), EnvironmentProblem where the disk or the rights are the trouble.
     """
-    exists = path.exists() and path.stat().st_size > 0
-    if exists:
-        _probe(path)
+    refuse_foreign(path)
+    if write and not is_there(path):
+        _create(path)
+    suspect = write and unfinished(path)
+    frozen = not write and _frozen(path)
+    copy = _copied(path) if frozen and unfinished(path) else None
+    mode = "mode=rw" if write or copy else "immutable=1" if frozen else "mode=ro"
+    database = None
     try:
-        connection = _connect(path, write)
-        database = SqliteDatabase(connection, path, not write)
-        _settle(database, write, exists)
-    except sqlite3.Error as error:
-        raise translated(error, path) from error
+        connection = _connect(copy / path.name if copy else path, mode, busy_ms)
+        database = SqliteDatabase(connection, path, not write, copy)
+        _settle(database)
+        if suspect:
+            _refuse_broken(database)
+    except BaseException as error:
+        if database:
+            database.close()
+        raise (translated(error, path) if isinstance(error, sqlite3.Error) else error) from None
     return database
 
 
-def _probe(path: Path) -> None:
-    """Looks at the bytes before SQLite may act on them: opening a crafted journal can delete foreign files."""
-    with path.open("rb") as file:
-        first = file.read(len(_HEADER))
-    if first != _HEADER:
-        shown = one_line(first.decode("utf-8", "replace"), 40)
-        raise StoreDamaged(f'is not a database (first bytes "{shown}").', place=str(path), hint="See: kl doctor")
-    journal = path.with_name(path.name + "-journal")
-    for beside in (path, journal):
-        if beside.exists() and (beside.is_symlink() or beside.stat().st_uid not in (os.getuid(), 0)):
-            raise StoreDamaged("is a link, or somebody else's.", place=str(beside), hint="See: kl doctor")
-    if journal.exists() and journal.stat().st_size > 512 and _names_a_master(journal):
-        raise StoreDamaged("names another journal, which ours never does.", place=str(journal), hint="See: kl doctor")
+def _create(path: Path) -> None:
+    """An empty database of ours, there whole or not at all."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    new.unlink(missing_ok=True)
+    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    connection = sqlite3.connect(new, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        new.unlink(missing_ok=True)
+        raise translated(error, path) from error
+    finally:
+        connection.close()
+    new.rename(path)
+    sync_folder(path.parent)
 
 
-def _names_a_master(journal: Path) -> bool:
-    """A journal that ends in SQLite's magic number names a super-journal: a path that recovery would delete."""
-    with journal.open("rb") as file:
-        file.seek(-8, os.SEEK_END)
-        return file.read(8) == b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+def _frozen(path: Path) -> bool:
+    """Nothing can be written beside it: SQLite could neither lock nor recover it."""
+    return not os.access(path.parent, os.W_OK)
 
 
-def _connect(path: Path, write: bool) -> sqlite3.Connection:
-    if write:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-        return sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
+def _copied(path: Path) -> Path:
+    """A copy of an unfinished database that can't be finished where it is: recovered there, read, thrown away."""
+    folder = Path(tempfile.mkdtemp(prefix="kl-read-"))
+    for name in (path, *beside(path)[:2]):
+        if is_there(name):
+            shutil.copy(name, folder / name.name)
+    return folder
+
+
+def _connect(path: Path, mode: str, busy_ms: int) -> sqlite3.Connection:
     quoted = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    frozen = not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists()
-    mode = "immutable=1" if frozen else "mode=ro"
-    return sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
+    return sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=busy_ms / 1000, isolation_level=None)
 
 
-def _settle(database: SqliteDatabase, write: bool, exists: bool) -> None:
+def _settle(database: SqliteDatabase) -> None:
     if sys.version_info >= (3, 12):
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+        database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "synchronous = FULL"):
         database.execute(f"PRAGMA {pragma}")
-    if not exists:
-        if write:
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {FORMAT}")
-            _journal(database)
-        return
-    ours = database.row("PRAGMA application_id")
-    if ours != (APPLICATION,):
-        raise StoreDamaged("is a database, but not one of kl's.", place=str(database.path), hint="See: kl doctor")
     made = database.row("PRAGMA user_version")
-    if write and made and made[0] > FORMAT:
-        database.close()
+    if not database.read_only and made and made[0] > FORMAT:
         raise newer(database.path, f"format {made[0]}", f"format {FORMAT}")
     foreign = database.rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
     if foreign:
         shown = ", ".join(f"{kind} {one_line(name, 40)}" for kind, name in foreign[:3])
-        raise StoreDamaged(f"holds what kl never makes: {shown}.", place=str(database.path), hint="See: kl doctor")
-    if write:
-        _journal(database)
+        raise damaged(database.path, f"holds what kl never makes: {shown}")
+    if not database.read_only:
+        _set_journal(database)
+
+
+def _set_journal(database: SqliteDatabase) -> None:
+    mode = journal_mode(sqlite3.sqlite_version_info, database.path.parent)
+    current = database.row("PRAGMA journal_mode")
+    if current and str(current[0]).upper() != mode:
+        database.execute(f"PRAGMA journal_mode = {mode}")
+    if (
+        mode == "DELETE"
+    ):  # EXTRA is FULL, and the folder is synced when the journal goes: else a commit could come undone
+        database.execute("PRAGMA synchronous = EXTRA")
+
+
+def _refuse_broken(database: SqliteDatabase) -> None:
+    """After an unclean stop: is what SQLite recovered sound?"""
+    found = database.row("PRAGMA quick_check(1)")
+    if found != ("ok",):
+        raise damaged(database.path, f"is malformed ({one_line(str(found and found[0]), 80)})")
 
 
 def newer(path: Path, theirs: str, ours: str) -> StoreNewer:
@@ -165,16 +210,3 @@ def newer(path: Path, theirs: str, ours: str) -> StoreNewer:
     return StoreNewer(
         reason, place=str(path), hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool."
     )
-
-
-def _journal(database: SqliteDatabase) -> None:
-    """WAL only where it is safe: not on a SQLite with the WAL-reset bug, not on a file system over a network."""
-    mode = "WAL" if wal_is_safe(sqlite3.sqlite_version_info) and is_local(database.path.parent) else "DELETE"
-    current = database.row("PRAGMA journal_mode")
-    if current and str(current[0]).upper() != mode:
-        database.execute(f"PRAGMA journal_mode = {mode}")
-
-
-def wal_is_safe(version: tuple[int, ...]) -> bool:
-    """The bug (two connections, one resets the log while the other writes) is fixed in 3.51.3, 3.50.7 and 3.44.6."""
-    return version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)

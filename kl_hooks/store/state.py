@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.store.redact import redact
+from kl_hooks.store.atomic import sync_folder
 
 README: Final = """This is the state directory of kl (the knowledge layer of this repository).
 
   kl.db          receipts of test runs, commands, commits and checks; claims
   spool/         captures that have not been taken in yet
   graph/         the code graph, one file per worktree; can be built again
+  events.jsonl   which context packages were made, and from what
   high-water     how many receipts kl.db had at the last write
 
 It is private to this clone. Deleting it loses the evidence recorded here; nothing else depends on it.
@@ -57,8 +58,7 @@ def locate(
     """
     key = _key(common_dir or root)
     if override:
-        directory, origin = Path(override).expanduser(), "override"
-        directory = directory if directory.is_absolute() else root / directory
+        directory, origin = root / os.path.expanduser(override), "override"  # noqa: PTH111 (which never raises)
     elif common_dir:
         directory, origin = common_dir / "kl", "git"
     else:
@@ -93,39 +93,55 @@ def prepare(state: State) -> None:
     OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no directory.
     """
     directory = state.directory
-    if not directory.exists():
+    if not os.path.lexists(directory):
         directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _appear(directory)
-    _check(directory)
+    _check(state)
     for folder in (state.spool, state.graph.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
+    if not (directory / "README").exists() and _only_ours(directory):  # a spool was there before anybody prepared
+        _explain(directory)
 
 
 def _appear(directory: Path) -> None:
     made = Path(tempfile.mkdtemp(prefix=".kl-", dir=directory.parent))
     (made / "spool").mkdir(mode=0o700)
     (made / "graph").mkdir(mode=0o700)
-    (made / "README").write_text(README, encoding="utf-8")
-    (made / ".gitignore").write_text("*\n", encoding="utf-8")
+    _explain(made)
     try:
         made.rename(directory)
+        sync_folder(directory.parent)
     except OSError:
-        for leaf in (made / "README", made / ".gitignore"):
-            leaf.unlink()
-        for folder in (made / "spool", made / "graph", made):
-            folder.rmdir()
+        shutil.rmtree(made, ignore_errors=True)
         if not directory.is_dir():  # otherwise somebody was faster, which is as good
             raise
 
 
-def _check(directory: Path) -> None:
-    found = directory.lstat()
-    if stat.S_ISLNK(found.st_mode) and directory.stat().st_uid != os.getuid():
-        raise EnvironmentProblem(
-            "is a link to somebody else's folder.", place=str(directory), hint="Choose another place with KL_STATE."
-        )
+def _explain(directory: Path) -> None:
+    (directory / "README").write_text(README, encoding="utf-8")
+    (directory / ".gitignore").write_text("*\n", encoding="utf-8")
+
+
+def _only_ours(directory: Path) -> bool:
+    """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may hold other things."""
+    names = {"kl.db", "spool", "graph", "crash", "backup", "high-water", "store.lock"}
+    return all(name in names or name.startswith("kl.db-") for name in os.listdir(directory))  # noqa: PTH208
+
+
+def _check(state: State) -> None:
+    """EnvironmentProblem unless it is a folder of ours. Root may use folders of others, but follows no link there."""
+    directory, us = state.directory, os.geteuid()
+    link = directory.is_symlink()
     if not directory.is_dir():
-        raise EnvironmentProblem("is not a folder.", place=str(directory), hint="Move it away, then try again.")
+        reason = "is a link that leads nowhere." if link and not directory.exists() else "is not a folder."
+        raise EnvironmentProblem(reason, place=str(directory), hint="Move it away, then try again.")
+    info = directory.stat()
+    if info.st_uid != us and (link or us != 0):
+        reason = f"is {'a link to ' if link else ''}somebody else's folder (user {info.st_uid})."
+        hint = "Choose another place: KL_STATE=<folder>, or git config kl.state <folder>."
+        raise EnvironmentProblem(reason, place=str(directory), hint=hint)
+    if state.origin != "override" and info.st_uid == us and info.st_mode & 0o077:
+        directory.chmod(0o700)
 
 
 def _key(path: Path) -> str:
@@ -134,6 +150,8 @@ def _key(path: Path) -> str:
 
 def _harmless(name: str) -> str:
     """The name of a worktree, unless it must not be written."""
+    from kl_hooks.store.redact import redact
+
     return name if redact(name) == name else "worktree"
 
 

@@ -1,22 +1,26 @@
-"""Store: the databases of one repository. Looking creates nothing; writing takes the lock and brings tables up to date."""
+"""Store: the databases of one repository. Looking creates nothing; writing takes the lock and brings tables up to
+date.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.lock import store_lock
+from kl_hooks.store.sqlite_look import beside, is_there, unfinished
 from kl_hooks.store.state import State, prepare
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
 
 WAIT: Final = 5.0
-"""Seconds to wait for the lock."""
+"""Seconds to wait for the lock, and for a database that another process has locked (`KL_LOCK_WAIT`)."""
 
 
 class Store:
@@ -24,67 +28,158 @@ class Store:
 
     def __init__(self, state: State, schemas: Callable[[], Sequence[Schema]], environ: Mapping[str, str]) -> None:
         self.state, self._schemas = state, schemas
-        self.wait = float(environ.get("KL_LOCK_WAIT") or WAIT)
+        self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
 
     @contextmanager
     def writing(self, database: str = "kl", what: str = "kl") -> Iterator[Database]:
         """The database for writing: made if missing, its tables brought up to date. Inside, this process alone writes.
 
-        StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), OSError.
+        Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or EnvironmentProblem
+        where the disk or the rights are the trouble. In all of them nothing was written.
         """
-        from kl_hooks.store.migrate import migrate
-
-        prepare(self.state)
-        path = self._path(database)
-        with store_lock(self._lock(database), wait=self.wait, what=what):
-            db = self._open(database, path)
-            try:
-                migrate(db, self._of(database), path, self.state.directory / "backup" if database == "kl" else None)
-                yield db
-            finally:
-                db.close()
+        with ExitStack() as stack:
+            with _told(self.state.directory):
+                prepare(self.state)
+                stack.enter_context(store_lock(self._lock(database), wait=self.wait, what=what))
+                db = self._open(database)
+                stack.callback(db.close)
+            yield db
 
     @contextmanager
     def reading(self, database: str = "kl") -> Iterator[Database | None]:
-        """The database for reading; None where it does not exist. An older one is brought up to date first if it can be."""
-        from kl_hooks.store.migrate import is_current
-        from kl_hooks.store.sqlite import open_sqlite
+        """The database for reading; None where it does not exist (for `graph`: or is of no use).
 
-        path = self._path(database)
-        if not path.exists() or path.stat().st_size == 0:
-            yield None
-            return
-        db = open_sqlite(path, write=False)
+        An older one is brought up to date first; where that can't be done, and a newer one, is read as it is.
+        Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
+        """
+        with _told(self._path(database)):
+            db = self._open_to_read(database)
         try:
-            if not is_current(db, self._of(database)):
-                db.close()
-                self._bring_up_to_date(database)
-                db = open_sqlite(path, write=False)
             yield db
         finally:
-            db.close()
+            if db:
+                db.close()
 
-    def _bring_up_to_date(self, database: str) -> None:
-        try:
-            with self.writing(database):
-                return
-        except (StoreBusy, StoreNewer, OSError):
-            return  # then what is there is read as it is
-
-    def _open(self, database: str, path: Path) -> Database:
-        from kl_hooks.store.migrate import refuse_newer
+    def problem(self) -> EnvironmentProblem | None:
+        """What keeps us from writing evidence, found without writing: newer, damaged, no rights. None: nothing."""
+        from kl_hooks.store.migrate import refuse_unexpected
         from kl_hooks.store.sqlite import open_sqlite
 
+        path = self._path("kl")
+        if not path.exists():
+            return None
         try:
-            db = open_sqlite(path, write=True)
-            refuse_newer(db, self._of(database), path)
-            return db
+            with _told(path), closing(open_sqlite(path, write=False, busy_ms=self._busy)) as db:
+                newer = self._newer("kl", db)
+                if newer is None:
+                    refuse_unexpected(db, self._of("kl"), path)
+                return newer
+        except EnvironmentProblem as problem:
+            return problem
+
+    def _open(self, database: str) -> Database:
+        """For writing, its tables up to date; what is derived is thrown away where it can't be used."""
+        try:
+            return _twice(lambda: self._up_to_date(database))
         except (StoreDamaged, StoreNewer):
             if database == "kl":
                 raise
-        for end in ("", "-journal", "-wal", "-shm"):
-            path.with_name(path.name + end).unlink(missing_ok=True)
-        return open_sqlite(path, write=True)
+        path = self._path(database)
+        for name in (path, *beside(path)):
+            name.unlink(missing_ok=True)
+        return self._up_to_date(database)
+
+    def _up_to_date(self, database: str) -> Database:
+        from kl_hooks.store.migrate import migrate, refuse_unexpected
+        from kl_hooks.store.sqlite import open_sqlite
+
+        path = self._path(database)
+        db = open_sqlite(path, write=True, busy_ms=self._busy)
+        try:
+            migrate(db, self._of(database), path, self.state.directory / "backup" if database == "kl" else None)
+            if database == "kl":
+                refuse_unexpected(db, self._of(database), path)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _open_to_read(self, database: str) -> Database | None:
+        path = self._path(database)
+        try:
+            db = self._as_it_is(path)
+            if db is None or self._is_current(database, db):
+                return db
+            if database == "kl" or not self._newer(database, db):
+                db.close()
+                self._bring_up_to_date(database)
+                db = self._as_it_is(path)
+        except StoreDamaged:
+            if database == "kl":
+                raise
+            return None
+        if db is None or self._is_of_use(database, db):
+            return db
+        db.close()
+        return None
+
+    def _as_it_is(self, path: Path) -> Database | None:
+        from kl_hooks.store.sqlite import open_sqlite
+
+        if not is_there(path):
+            return None
+
+        def once() -> Database:
+            return open_sqlite(path, write=False, busy_ms=self._busy)
+
+        try:
+            return _twice(once)
+        except StoreBusy:
+            if not unfinished(path):
+                raise
+        # somebody was stopped in the middle of a write: whoever may write finishes it, then it can be read
+        self._bring_up_to_date("kl" if path == self.state.database else "graph")
+        return once()
+
+    def _is_current(self, database: str, db: Database) -> bool:
+        """No step is missing; for what is derived: nor is anything newer than we know."""
+        from kl_hooks.store.migrate import is_current
+
+        return is_current(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
+
+    def _newer(self, database: str, db: Database) -> StoreNewer | None:
+        """The exception for one that a newer kl made; None for all others."""
+        from kl_hooks.store.migrate import refuse_newer
+        from kl_hooks.store.sqlite import FORMAT, newer
+
+        path = self._path(database)
+        made = db.row("PRAGMA user_version")
+        if made and made[0] > FORMAT:
+            return newer(path, f"format {made[0]}", f"format {FORMAT}")
+        try:
+            refuse_newer(db, self._of(database), path)
+        except StoreNewer as problem:
+            return problem
+        return None
+
+    def _is_of_use(self, database: str, db: Database) -> bool:
+        """What could not be brought up to date: evidence is read as it is, what is derived is not."""
+        from kl_hooks.store.migrate import taken
+
+        return bool(taken(db)) if database == "kl" else self._is_current(database, db)
+
+    def _bring_up_to_date(self, database: str) -> None:
+        try:
+            with self.writing(database, "kl (bringing its tables up to date)"):
+                return
+        except StoreDamaged:
+            raise
+        except EnvironmentProblem:
+            return  # then what is there is read as it is
+
+    @property
+    def _busy(self) -> int:
+        return round(self.wait * 1000)
 
     def _of(self, database: str) -> list[Schema]:
         return [schema for schema in self._schemas() if schema.database == database]
@@ -96,3 +191,30 @@ class Store:
 
     def _lock(self, database: str) -> Path:
         return self.state.lock if database == "kl" else self.state.graph.with_suffix(".lock")
+
+
+def _seconds(text: str) -> float:
+    try:
+        return min(max(float(text), 0.0), 600.0)
+    except ValueError:
+        return WAIT
+
+
+def _twice(attempt: Callable[[], Database]) -> Database:
+    """Damage counts only when it is seen twice: a file read while another process changes it may look torn once."""
+    try:
+        return attempt()
+    except StoreDamaged:
+        time.sleep(0.02)
+        return attempt()
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """An OSError from the state directory as what it is for a person: an environment that does not let us."""
+    try:
+        yield
+    except OSError as error:
+        where = str(error.filename or place)
+        hint = "Set KL_STATE to a folder that you can write, or see: kl doctor"
+        raise EnvironmentProblem(f"can't be used ({error.strerror or error}).", place=where, hint=hint) from error

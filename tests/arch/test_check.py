@@ -44,11 +44,21 @@ def link(source: str, target: str, line: int = 1, method: str = "import") -> Lin
     return Link(f"namespace:{source}", "imports", f"namespace:{target}", path, line, method)
 
 
+class Seen:
+    """A source in which only annotations use what line 9 imports."""
+
+    def statement(self, link: Link) -> str:
+        return "from shop.api.http import current_user"
+
+    def annotation_only(self, link: Link) -> bool:
+        return link.line == 9
+
+
 BREAKING = link("shop.domain.order", "shop.api.http", 3)
 
 
 def test_a_violation_names_everything() -> None:
-    (found,) = violations(manifest(), [BREAKING], MODULES, lambda _: "from shop.api.http import current_user")
+    (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     assert (found.path, found.line, found.importer, found.imported) == (
         "src/shop/domain/order.py", 3, "shop.domain.order", "shop.api.http",
     )  # fmt: skip
@@ -119,6 +129,14 @@ def test_a_way_out_through_a_module_that_may() -> None:
     used = link("shop.domain.price", "shop.ports", 18)
     (found,) = violations(manifest(), [BREAKING, legal, used], MODULES)
     assert found.way_out.endswith("and which src/shop/domain/price.py:18 uses already")
+
+
+def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None:
+    noted = link("shop.domain.order", "shop.api.http", 9)
+    (found,) = violations(manifest(), [noted], MODULES, Seen())
+    assert found.way_out.startswith("only annotations use it here: move it under `if TYPE_CHECKING:`")
+    (found,) = violations(manifest("type_checking_imports: enforce\n"), [noted], MODULES, Seen())
+    assert found.way_out.startswith("pass it in")
 
 
 def test_a_way_out_without_such_a_module() -> None:

@@ -40,12 +40,14 @@ def repo(tmp_path: Path) -> Path:
     return root
 
 
-def kl(repo: Path, *args: str, code: int = 0, **environ: str) -> subprocess.CompletedProcess[bytes]:
-    """`kl context …` in a process of its own."""
+def kl(
+    repo: Path, *args: str, code: int = 0, command: tuple[str, ...] = ("context",), **environ: str
+) -> subprocess.CompletedProcess[bytes]:
+    """`kl context …` (or another command) in a process of its own."""
     home = repo.parent / "home"
     base = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "KL_", "GIT_"))}
     full = {**base, "HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": "C.UTF-8", **environ}
-    ran = subprocess.run([sys.executable, "-m", "kl_hooks", "context", *args], cwd=repo, env=full, capture_output=True)
+    ran = subprocess.run([sys.executable, "-m", "kl_hooks", *command, *args], cwd=repo, env=full, capture_output=True)
     assert ran.returncode == code, ran.stderr.decode()
     return ran
 
@@ -156,14 +158,38 @@ def test_a_task_that_fits_nothing_says_so_and_succeeds(repo: Path) -> None:
     assert "Nothing known here is close enough to this task." in out
 
 
-def test_looking_at_a_repository_without_kl_leaves_nothing(repo: Path) -> None:
+def test_a_repository_without_kl_is_told_how_to_get_it_and_left_alone(repo: Path) -> None:
     (repo / ".kl" / "README").unlink()
     (repo / ".kl").rmdir()
     before = sorted(repo.rglob("*"))
-    kl(repo, "round_total")
+    ran = kl(repo, "round_total", code=3)
+    assert ran.stderr.decode().endswith("kl is not set up here. Set it up with: kl init\n")
     assert sorted(repo.rglob("*")) == before
 
 
 def test_help_names_the_options_and_the_commands(repo: Path) -> None:
     out = kl(repo, "--help").stdout.decode()
     assert "--budget" in out and "show" in out and "why" in out and "Example: kl context" in out
+
+
+def test_a_verified_test_outranks_a_guessed_symbol_of_equal_likeness(repo: Path) -> None:
+    """From end to end: pytest and the process that started it saw it pass; the source only says that it is there."""
+    test = repo / "tests" / "test_price.py"
+    test.parent.mkdir()
+    test.write_text("def test_halves():\n    assert True\n", encoding="utf-8")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "Add a test")
+    pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "tests")
+    kl(repo, *pytest_run, command=("run", "--"))
+    shown = json.loads(kl(repo, "test_halves", "--format", "json").stdout)
+    tiers = {item["id"]: item["tier"] for item in shown["items"]}
+    assert tiers["test:tests/test_price.py::test_halves"] == "verified"
+    assert tiers["function:tests.test_price.test_halves"] == "guessed"
+    parts = {item["id"]: item["score"]["parts"] for item in shown["items"]}
+    assert parts["test:tests/test_price.py::test_halves"]["evidence"] == 16393
+    assert parts["function:tests.test_price.test_halves"]["symbols"] == 16393
+    text = kl(repo, "test_halves").stdout.decode()
+    verified = text.index("- [verified · current] test:tests/test_price.py::test_halves")
+    assert verified < text.index("- [guessed · not assessed] function:tests.test_price.test_halves")
+    tight = kl(repo, "test_halves", "--budget", "420").stdout.decode()
+    assert "[verified" in tight and "[guessed" not in tight

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.config.builder import MAX_DEPTH, MAX_NODES
+from kl_hooks.config.files import MAX_BYTES
 from kl_hooks.config.nodes import Listing, Mapping, Node, Text
-from kl_hooks.config.yaml import MAX_BYTES, load
+from kl_hooks.config.yaml import load
 
 
 def said(text: bytes | str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import Ranked
@@ -13,6 +14,9 @@ from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.task import Task
 from kl_hooks.model.tier import Tier
+
+steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For every property: a busy machine is no failure."""
 
 
 def candidate(name: str, **more: Any) -> Candidate:

@@ -14,7 +14,7 @@ from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context import events
 from kl_hooks.context.deliver import RECORDED_TASK, Delivered, Request, deliver, find
 from kl_hooks.context.weights import TTL_SECONDS
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
 from kl_hooks.workspace.open import Workspace, open_workspace
 from tests.context.making import ListRetriever, candidate
@@ -115,9 +115,9 @@ def test_a_secret_in_a_task_is_in_no_byte_of_the_state(root: Path) -> None:
     assert written and not [p for p in written if secret.encode() in p.read_bytes()]
 
 
-def test_looking_without_kl_leaves_nothing(tmp_path: Path) -> None:
-    made = deliver(opened(tmp_path, "total"), Request("total", "6000"))
-    assert "function:shop.total" in made.text and made.remark == ""
+def test_where_kl_was_not_set_up_it_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match="not a git repository"):
+        deliver(opened(tmp_path, "total"), Request("total", "6000"))
     assert not (tmp_path / "state").exists()
 
 

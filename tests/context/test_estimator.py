@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kl_hooks.context.estimator import QUARTERS, estimator_of, read_budget, write_budget
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Budget
+from tests.context.making import steady
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,7 @@ def test_too_small_a_budget_says_the_least_in_its_own_unit() -> None:
         read_budget("255")
 
 
+@steady
 @given(st.text())
 def test_tokens_are_quarters_rounded_up(text: str) -> None:
     assert QUARTERS.count(text) * 4 - len(text) in range(4)

@@ -10,7 +10,7 @@ from kl_hooks.context.estimator import estimator_of, read_budget
 from kl_hooks.context.fit import NO_ROOM, fit
 from kl_hooks.context.render import NOTHING, STYLES
 from kl_hooks.model.package import Budget, Candidate, Left
-from tests.context.making import candidate, ranked, text, unique
+from tests.context.making import candidate, ranked, steady, text, unique
 
 styles = st.sampled_from(sorted(STYLES))
 budgets = st.one_of(
@@ -19,6 +19,7 @@ budgets = st.one_of(
 )
 
 
+@steady
 @given(unique, budgets, styles, st.lists(text, max_size=3), st.lists(text, max_size=3))
 def test_the_rendered_package_never_exceeds_its_budget(
     many: list[Candidate], budget: Budget, style: str, notes: list[str], reasons: list[str]
@@ -31,6 +32,7 @@ def test_the_rendered_package_never_exceeds_its_budget(
     assert fitted.budget.used == used
 
 
+@steady
 @given(unique, budgets, styles)
 def test_every_candidate_is_in_or_left_out_with_a_reason_in_order(
     many: list[Candidate], budget: Budget, style: str
@@ -45,6 +47,7 @@ def test_every_candidate_is_in_or_left_out_with_a_reason_in_order(
     assert fit(ranked(many), budget, STYLES[style]) == fitted
 
 
+@steady
 @given(unique, styles)
 def test_with_room_for_all_all_are_in_and_whole(many: list[Candidate], style: str) -> None:
     fitted = fit(ranked(many), Budget("characters", 10_000_000, 0, "characters"), STYLES[style])

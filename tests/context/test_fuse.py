@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import fuse, merge, reciprocal
-from kl_hooks.context.weights import LIFT, TIER_BONUS
+from kl_hooks.context.weights import LIFT, MOST_TOUCHED, TIER_BONUS
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.tier import Tier
-from tests.context.making import candidate, candidates
+from tests.context.making import candidate, candidates, steady
 
 lists = st.dictionaries(st.sampled_from("abcd"), st.lists(candidates, max_size=6), max_size=4)
 
@@ -51,13 +51,24 @@ def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
     assert (item.score, item.best) == (sum(item.parts.values()), 1)
 
 
-def test_a_list_lifts_what_stands_in_a_file_that_it_names() -> None:
+def test_a_commit_lifts_what_stands_in_a_file_that_it_touched_and_a_neighbour_lifts_nothing() -> None:
     in_file, elsewhere = candidate("zz", path="src/price.py"), candidate("aa", path="src/other.py")
-    commit_file = candidate("x", id="file:src/price.py", kind="file", path="src/price.py", line=0)
-    found = fuse({"symbols": [elsewhere, in_file], "commits": [commit_file]})
+    commit = candidate("x", id="commit:1", kind="commit", path="src/price.py", line=0, touches=("src/price.py",))
+    test = candidate("t", id="test:t", kind="evidence", path="src/other.py", line=0)
+    found = fuse({"symbols": [elsewhere, in_file], "commits": [commit], "evidence": [test]})
     by_id = {item.candidate.id: item for item in found}
     assert by_id[in_file.id].parts["near:commits"] == reciprocal(1) * LIFT // 100
     assert by_id[in_file.id].score > by_id[elsewhere.id].score
+    assert list(by_id[elsewhere.id].parts) == ["symbols"]
+
+
+def test_a_commit_lifts_every_file_it_touched_unless_it_touched_half_the_repository() -> None:
+    symbol = candidate("zz", path="src/price.py")
+    for more, lifted in ((1, True), (MOST_TOUCHED - 1, True), (MOST_TOUCHED, False)):
+        touches = ("src/price.py", *(f"f{n}" for n in range(more)))
+        commit = candidate("x", id="commit:1", kind="commit", path="f0", line=0, touches=touches)
+        parts = {i.candidate.id: i.parts for i in fuse({"symbols": [symbol], "commits": [commit]})}
+        assert ("near:commits" in parts[symbol.id]) is lifted
 
 
 def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
@@ -68,6 +79,7 @@ def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
     assert merge([weak, replace(weak, path="q.py", line=9)]).path == "q.py"
 
 
+@steady
 @given(lists, st.randoms())
 def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Candidate]], random: object) -> None:
     names = list(given_lists)
@@ -75,6 +87,7 @@ def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Cand
     assert fuse({name: given_lists[name] for name in names}) == fuse(given_lists)
 
 
+@steady
 @given(lists)
 def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Candidate]]) -> None:
     found = fuse(given_lists)
@@ -84,6 +97,7 @@ def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Ca
     assert all(item.score == sum(item.parts.values()) > 0 for item in found)
 
 
+@steady
 @given(st.lists(candidates, min_size=2, max_size=6, unique_by=lambda c: c.id), st.data())
 def test_moving_up_in_a_list_never_costs_anything(many: list[Candidate], data: st.DataObject) -> None:
     at = data.draw(st.integers(1, len(many) - 1))
@@ -95,6 +109,7 @@ def test_moving_up_in_a_list_never_costs_anything(many: list[Candidate], data: s
     assert after[many[at - 1].id] <= before[many[at - 1].id]
 
 
+@steady
 @given(st.lists(candidates, min_size=1, max_size=6, unique_by=lambda c: c.id), st.data())
 def test_better_proof_never_costs_anything(many: list[Candidate], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(many) - 1))

@@ -9,7 +9,7 @@ from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.sift import sift, stem
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.task import Signals
-from tests.context.making import candidate, ranked, unique
+from tests.context.making import candidate, ranked, steady, unique
 
 TASK = Signals(keywords=("rounding", "checkout", "totals"), symbols=("shop.price.vat",), paths=("src/cart.py",))
 
@@ -65,6 +65,7 @@ def test_stems(word: str, cut: str) -> None:
     assert stem(word) == cut
 
 
+@steady
 @given(unique)
 def test_everything_is_kept_or_left_in_its_order(many: list[Candidate]) -> None:
     kept, left = sift(ranked(many), TASK)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kl_hooks.context.signals import MOST_TEXT, looks_like_code, read_signals
 from kl_hooks.context.words import STOP
 from kl_hooks.model.task import Signals
-from tests.context.making import NASTY, text
+from tests.context.making import NASTY, steady, text
 
 
 @pytest.mark.parametrize("blank", ["", "  \n\t", "... !!! ???", "the and for"])
@@ -96,6 +96,7 @@ def test_naughty_strings(nasty: str) -> None:
     read_signals(f"`{nasty}` {nasty} error {nasty}")
 
 
+@steady
 @given(text, st.frozensets(text))
 def test_any_text_gives_signals_within_their_shape(anything: str, known: frozenset[str]) -> None:
     read = read_signals(anything, known)
@@ -104,6 +105,7 @@ def test_any_text_gives_signals_within_their_shape(anything: str, known: frozens
         assert len(values) <= most and len(set(values)) == len(values) and "" not in values
 
 
+@steady
 @given(st.text(alphabet="AbC_9 .", max_size=40))
 def test_a_lone_name_is_read_as_itself(anything: str) -> None:
     for word in anything.split():

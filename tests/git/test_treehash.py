@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kl_hooks.git.objects import tree_reader
+from kl_hooks.git.run import GitFailed
 from kl_hooks.git.treehash import TreeBuilder, object_id
-from tests.git.repos import CLEAN, make, sh
+from tests.git.repos import CLEAN, make, opened, sh
 
 NAMES = st.sampled_from([b"a", b"a.b", b"a-b", b"a0", b"b", b"\xff\xfe", b"\xc3\xa9", b"new\nline", b"Z", b"aa"])
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
@@ -39,7 +41,9 @@ def test_a_changed_tree_has_the_id_git_gives_it(tmp_path: Path, before: dict, af
     if not folder.exists():
         make(folder)
     before, after = consistent(before), consistent(after)
-    builder = TreeBuilder("sha1", ((p, m, b) for p, (m, b) in before.items()))
+    builder = TreeBuilder("sha1")
+    for path, (mode, blob) in before.items():
+        builder.put(path, mode, blob)
     first = builder.root()
     for path in before.keys() - after.keys():
         builder.drop(path)
@@ -48,9 +52,44 @@ def test_a_changed_tree_has_the_id_git_gives_it(tmp_path: Path, before: dict, af
     assert (first, builder.root()) == (by_git(folder, before), by_git(folder, after))
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=ROWS, after=ROWS)
+def test_a_tree_that_is_there_is_changed(tmp_path: Path, before: dict, after: dict) -> None:  # type: ignore[type-arg]
+    folder = tmp_path / "r"
+    repo = opened(folder) if folder.exists() else make(folder)
+    before, after = consistent(before), consistent(after)
+    with tree_reader(repo) as load:
+        builder = TreeBuilder("sha1", by_git(folder, before), load)
+        for path in (before.keys() - after.keys()) | {b"nowhere/at/all", b"a/\xff"} - after.keys():
+            builder.drop(path)
+        for path, (mode, blob) in after.items():
+            builder.put(path, mode, blob)
+        assert builder.root() == by_git(folder, after)
+
+
+def test_only_folders_that_change_are_read(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r", {f"{a}/{b}/f": f"{a}{b}\n" for a in "abc" for b in "xyz"})
+    asked = []
+    with tree_reader(repo) as load:
+        builder = TreeBuilder(
+            "sha1", sh(repo.top, "rev-parse", "HEAD^{tree}"), lambda tree: asked.append(tree) or load(tree)
+        )
+        builder.put(b"a/x/g", b"100644", "1" * 40)
+        builder.put(b"a/x/h", b"100644", "1" * 40)
+        builder.root()
+    assert len(asked) == 3
+
+
+def test_a_folder_that_git_lost(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r", {"a/f": "1\n"})
+    with tree_reader(repo) as load, pytest.raises(GitFailed, match="no tree"):
+        TreeBuilder("sha1", "1" * 40, load).put(b"a/g", b"100644", "1" * 40)
+
+
 def test_folders_as_deep_as_a_path_may_be() -> None:
     deep = b"/".join([b"d"] * 2000)
-    builder = TreeBuilder("sha1", [(deep, b"100644", "1" * 40)])
+    builder = TreeBuilder("sha1")
+    builder.put(deep, b"100644", "1" * 40)
     one = builder.root()
     builder.drop(deep)
     assert len(one) == 40

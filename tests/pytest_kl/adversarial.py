@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 SUITE = {
-    "test_plain.py": '''
+    "test_plain.py": """
 import pytest
 
 @pytest.fixture
@@ -58,8 +58,8 @@ class TestClass:
     def setup_class(cls): pass
     def test_method(self): pass
     def test_method_fails(self): assert not "€"
-''',
-    "test_again.py": '''
+""",
+    "test_again.py": """
 import pytest
 seen = {}
 
@@ -93,8 +93,8 @@ def test_skips_at_second():
     if attempt("s") == 2:
         pytest.skip("enough")
     assert 0
-''',
-    "test_unit.py": '''
+""",
+    "test_unit.py": """
 import unittest
 
 class Case(unittest.TestCase):
@@ -127,7 +127,7 @@ class Broken(unittest.TestCase):
 class TearsDown(unittest.TestCase):
     def tearDown(self): raise RuntimeError("down")
     def test_pass(self): pass
-''',
+""",
     "test_broken.py": "import nothing_of_that_name\n",
     "test_left_out.py": "import pytest\npytest.skip('not here', allow_module_level=True)\n",
     "sub/test_deep.py": "def test_pass(): pass\n",
@@ -181,7 +181,7 @@ VERDICTS = {
     "sub/test_deep.py::test_pass": "passed",
 }
 if pytest.version_tuple >= (9, 0):  # the `subtests` fixture came with pytest 9
-    SUITE["test_sub.py"] = '''
+    SUITE["test_sub.py"] = """
 import pytest
 
 def test_one_fails(subtests):
@@ -201,7 +201,7 @@ def test_one_fails_once(subtests, tmp_path_factory, seen=[]):
         seen.append(1)
         assert len(seen) == 2
     assert len(seen) == 2
-'''
+"""
     VERDICTS |= {
         "test_sub.py::test_one_fails": "failed",
         "test_sub.py::test_all_pass": "passed",

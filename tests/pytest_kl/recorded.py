@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from typing import Any
 from kl_hooks.store.spool import Spool, read
 
 PLUGIN = ("-p", "pytest_kl.plugin")
-HERE = Path(os.path.abspath(__file__)).parent.parent.parent
+NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")
+"""Loaded by name: whatever else is installed beside us is slow to load, and none of these tests' business."""
+HERE = Path(__file__).resolve().parent.parent.parent
 
 
 def git(folder: Path, *args: str) -> str:
@@ -28,7 +31,8 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "GIT_", "KL_", "XDIST_"))}
     for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS"):
         clean.pop(name, None)
-    return {**clean, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", **more}
+    ours = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {**clean, **ours, **more}
 
 
 def repository(folder: Path, files: Mapping[str, str], kl: bool = True) -> Path:
@@ -48,13 +52,26 @@ def repository(folder: Path, files: Mapping[str, str], kl: bool = True) -> Path:
 
 
 def run_pytest(
-    folder: Path, *args: str, env: Mapping[str, str] | None = None, plugin: tuple[str, ...] = PLUGIN, timeout: float = 120
+    folder: Path,
+    *args: str,
+    env: Mapping[str, str] | None = None,
+    plugin: tuple[str, ...] = PLUGIN,
+    timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Plain pytest in a process of its own, as a person starts it."""
-    command = [sys.executable, "-m", "pytest", *plugin, *args]
+    command = [sys.executable, "-m", "pytest", *NEIGHBOURS, *plugin, *args]
     return subprocess.run(
         command, cwd=folder, env=environment(env or {}), capture_output=True, text=True, timeout=timeout, check=False
     )
+
+
+def shown(folder: Path, run: str) -> dict[str, Any]:
+    """The receipt of a run as `kl evidence show` prints it: taken in, chained, and read again."""
+    command = [sys.executable, "-m", "kl_hooks", "evidence", "show", run, "--format", "json"]
+    done = subprocess.run(command, cwd=folder, env=environment({}), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,11 @@ class Recorded:
     def why(self) -> str:
         """Its reasons in one text."""
         return "; ".join(self.result["reasons"])
+
+    @property
+    def id(self) -> str:
+        """What a person types to see it."""
+        return str(self.opening["run"][:8])
 
     @property
     def rows(self) -> list[list[Any]]:

@@ -58,7 +58,9 @@ def test_an_exit_status_of_0_does_not_talk_a_failure_away() -> None:
 
 
 def test_a_file_that_could_not_be_collected_is_an_error_even_if_nothing_ran() -> None:
-    found = result(replace(GREEN, exit=2, verdicts=("error",), ran=0, lost=("a",), collection_errors=1, interrupted="x"))
+    found = result(
+        replace(GREEN, exit=2, verdicts=("error",), ran=0, lost=("a",), collection_errors=1, interrupted="x")
+    )
     assert (found["how"], found["verdict"], found["complete"]) == ("collection-error", "failed", False)
     assert "1 file could not be collected" in found["reasons"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .recorded import only, repository, run_pytest
+from .recorded import only, repository, run_pytest, shown
 
 FAILS = "def test_good(): pass\ndef test_bad(): assert 0\n"
 
@@ -67,9 +67,7 @@ def test_pytest_exit_with_status_0_is_an_interruption(tmp_path: Path) -> None:
     assert "1 of 2 selected tests gave no result: test_f.py::test_bad" in run.why
 
 
-@pytest.mark.parametrize(
-    ("mark", "word"), [("skip", "skipped"), ("xfail", "xfailed"), ("xfail(run=False)", "xfailed")]
-)
+@pytest.mark.parametrize(("mark", "word"), [("skip", "skipped"), ("xfail", "xfailed"), ("xfail(run=False)", "xfailed")])
 def test_nothing_but_skips_and_expected_failures_is_no_pass(tmp_path: Path, mark: str, word: str) -> None:
     repository(tmp_path, {"test_f.py": f"import pytest\npytestmark = pytest.mark.{mark}\ndef test_bad(): assert 0\n"})
     assert run_pytest(tmp_path).returncode == 0
@@ -87,9 +85,10 @@ def test_deselecting_the_failing_test_by_configuration_is_on_record(tmp_path: Pa
     env = {"PYTEST_ADDOPTS": option} if how == "environment" else {}
     assert run_pytest(tmp_path, env=env).returncode == 0
     run = only(tmp_path)
-    assert run.opening["selection"]["addopts"] == [option]
-    assert run.opening["selection"]["deselect"] == ["test_f.py::test_bad"]
-    assert run.end["selection"] == {"collected": 2, "deselected": 1, "selected": 1, "ran": 1}
+    selection = shown(tmp_path, run.id)["selection"]
+    assert selection["addopts"] == [option]
+    assert selection["deselect"] == ["test_f.py::test_bad"]
+    assert (selection["collected"], selection["deselected"], selection["ran"]) == (2, 1, 1)
 
 
 def test_dropping_tests_from_the_session_after_the_collection_loses_the_pass(tmp_path: Path) -> None:

@@ -100,21 +100,13 @@ def test_the_ini_option_decides_in_every_file_that_pytest_reads(tmp_path: Path, 
         (True, ["-qq"], 1),
     ],
 )
-def test_options_and_neighbours_leave_at_most_one_record(
-    tmp_path: Path, kl: bool, args: list[str], count: int
-) -> None:
+def test_options_and_neighbours_leave_at_most_one_record(tmp_path: Path, kl: bool, args: list[str], count: int) -> None:
     repository(tmp_path, TEST, kl=kl)
     done = run_pytest(tmp_path, *args)
     assert done.returncode == 0, done.stdout + done.stderr
     runs = recorded(tmp_path)
     assert len(runs) == count
     assert all(run.result["verdict"] == "passed" and run.verdicts == {"test_x.py::test_a": "passed"} for run in runs)
-
-
-def test_without_autoload_the_module_can_be_named(tmp_path: Path) -> None:
-    repository(tmp_path, TEST)
-    assert run_pytest(tmp_path, env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}).returncode == 0
-    assert only(tmp_path).result["verdict"] == "passed"
 
 
 ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
@@ -124,6 +116,7 @@ ENTRY_POINT = "[pytest11]\nkl = pytest_kl.plugin\n"
     ("args", "env", "conftest"),
     [
         ((), {}, ""),
+        (PLUGIN, {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, ""),
         (PLUGIN, {}, ""),
         (("-p", "kl"), {}, ""),
         (("-p", "kl", *PLUGIN), {}, ""),
@@ -140,7 +133,7 @@ def test_an_entry_point_and_a_name_together_record_once(
     (site / "entry_points.txt").write_text(ENTRY_POINT, encoding="utf-8")
     project = repository(tmp_path / "p", {**TEST, **({"conftest.py": conftest} if conftest else {})})
     path = {"PYTHONPATH": f"{environment({})['PYTHONPATH']}:{site.parent}"}
-    done = run_pytest(project, env={**path, **env}, plugin=args)
+    done = run_pytest(project, env={**path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **env}, plugin=args)
     assert done.returncode == 0, done.stdout + done.stderr
     assert only(project).verdicts == {"test_x.py::test_a": "passed"}
 

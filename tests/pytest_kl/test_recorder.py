@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .recorded import PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest
+from .recorded import PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest, shown
 
 TWO = {"test_two.py": "def test_a(): pass\ndef test_b(): pass\n"}
 ONE_FAILS = {"test_two.py": "def test_a(): pass\ndef test_b(): assert 0, 'no good'\n"}
@@ -110,9 +110,7 @@ def test_tests_that_vanish_without_being_deselected_are_counted(tmp_path: Path) 
         (["--setup-only"], 0, "finished", "2 of 2 selected tests gave no result"),
     ],
 )
-def test_a_run_of_no_test_is_no_pass(
-    tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str
-) -> None:
+def test_a_run_of_no_test_is_no_pass(tmp_path: Path, args: list[str], exit_code: int, how: str, reason: str) -> None:
     run = run_in(tmp_path, TWO, *args, exit_code=exit_code)
     assert (run.result["how"], run.result["verdict"], run.result["exit"]) == (how, "inconclusive", exit_code)
     assert reason in run.why
@@ -181,6 +179,12 @@ def test_a_run_that_is_stopped_from_outside_is_never_a_pass(tmp_path: Path, sent
     assert run.rows[-1][-1] == "test_slow.py::test_b"  # what was running can be named
     if sent == signal.SIGKILL:
         assert not run.spool.ended
+        receipt = shown(tmp_path, run.id)
+        assert (receipt["result"]["how"], receipt["result"]["verdict"]) == ("killed", "inconclusive")
+        assert {one["subject"]: one["outcome"] for one in receipt["evidence"]} == {
+            "test:test_slow.py::test_a": "passed",
+            "test:test_slow.py::test_b": "error",
+        }
     else:
         assert (run.result["how"], run.result["verdict"], run.result["exit"]) == ("interrupted", "inconclusive", 2)
         assert "KeyboardInterrupt" in run.why
@@ -214,7 +218,14 @@ def test_tests_that_a_crashed_worker_never_came_to_are_named(tmp_path: Path) -> 
 
 
 def test_a_crash_that_is_repeated_and_then_passes_is_flaky(tmp_path: Path) -> None:
-    body = "import os, pathlib\ndef test_x():\n    p = pathlib.Path('s')\n    if not p.exists():\n        p.touch(); os._exit(3)\n"
+    body = """
+import os, pathlib
+def test_x():
+    seen = pathlib.Path("seen")
+    if not seen.exists():
+        seen.touch()
+        os._exit(3)
+"""
     run = run_in(tmp_path, {"test_c.py": body, "test_d.py": "def test_y(): pass\n"}, "-n", "2", "--reruns", "1")
     assert run.verdicts == {"test_c.py::test_x": "flaky", "test_d.py::test_y": "passed"}
 
@@ -257,14 +268,16 @@ def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_says(tmp_path:
     (b / "test_two.py").write_text("def test_a(): pass\n", encoding="utf-8")
     git(b, "commit", "-qam", "mended")
     leak = {"GIT_DIR": str(a / ".git"), "GIT_WORK_TREE": str(a), "GIT_INDEX_FILE": str(a / ".git/index")}
-    before = git(a, "status", "--porcelain"), (a / ".git/config").read_bytes(), (a / ".git/index").read_bytes()
+    touchy = (a / ".git/config", a / ".git/index", a / ".git/HEAD")
+    before = [path.read_bytes() for path in touchy], git(a, "count-objects", "-v")
     assert run_pytest(b, env=leak).returncode == 0
     run = only(a)
     assert run.opening["tree"] == git(b, "rev-parse", "HEAD^{tree}")
     assert run.opening["branch"] == "b"
-    assert (git(a, "status", "--porcelain"), (a / ".git/config").read_bytes(), (a / ".git/index").read_bytes()) == before
+    assert ([path.read_bytes() for path in touchy], git(a, "count-objects", "-v")) == before
 
 
 def test_the_run_that_started_this_one_is_named(tmp_path: Path) -> None:
     run = run_in(tmp_path, TWO, env={"KL_PARENT": "f" * 32})
     assert run.opening["parent"] == "f" * 32
+    assert shown(tmp_path, run.id)["parent"] == "f" * 32

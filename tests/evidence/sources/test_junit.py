@@ -13,11 +13,13 @@ from kl_hooks.hookspecs import FileOfEvidence
 REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" errors="1" failures="1" skipped="2" tests="7">
 <testcase classname="tests.test_a" name="test_ok" time="0.25"/>
-<testcase classname="tests.test_a.TestB" name="test_bad[x-1]" time="0.5"><failure message="assert 1 == 2">tb</failure></testcase>
+<testcase classname="tests.test_a.TestB" name="test_bad[x-1]" time="0.5">
+<failure message="assert 1 == 2">tb</failure></testcase>
 <testcase classname="tests.test_a" name="test_skip"><skipped type="pytest.skip" message="no"/></testcase>
 <testcase classname="tests.test_a" name="test_xfail"><skipped type="pytest.xfail" message="later"/></testcase>
 <testcase classname="tests.test_a" name="test_teardown" time="0.1"/>
-<testcase classname="tests.test_a" name="test_teardown" time="0.1"><error message="failed on teardown">tb</error></testcase>
+<testcase classname="tests.test_a" name="test_teardown" time="0.1">
+<error message="failed on teardown">tb</error></testcase>
 <testcase classname="tests.test_a" name="test_again"><failure message="first">tb</failure></testcase>
 <testcase classname="tests.test_a" name="test_again"/>
 </testsuite></testsuites>"""

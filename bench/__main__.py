@@ -1,0 +1,30 @@
+"""Runs every bench, one after the other: `python -m bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from bench.measure import ROOT, environment
+
+BENCHES = (
+    ("bench.command_cost", ()),
+    ("bench.pytest_cost", ()),
+    ("bench.context_cost", ("--files", "3000")),
+    ("bench.scan_cost", ()),
+)
+
+
+def main() -> int:
+    """0 if all ran."""
+    failed = 0
+    for module, args in BENCHES:
+        print(f"== {module} {' '.join(args)}", flush=True)
+        failed |= subprocess.run(
+            [sys.executable, "-m", module, *args], cwd=ROOT, env=environment(), check=False
+        ).returncode
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The cache: what can be derived again, kept for a while outside the repository. Any trouble at all is a miss."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from kl_hooks.store.cache_disk import Guarded
+
+SIZE_LIMIT: Final = 64 * 1024 * 1024
+FOLDER: Final = "values"
+_SUM: Final = 32
+
+
+class Cache:
+    """Text keys → bytes, with a lifetime; the oldest go when it is larger than `size_limit` bytes.
+
+    Nothing is opened, made or imported before the first `get` or `set`. A key must say all that the value depends on.
+    """
+
+    def __init__(self, directory: Path, size_limit: int = SIZE_LIMIT) -> None:
+        self.directory = Path(directory) / FOLDER
+        self._size_limit = size_limit
+        self._inner: Guarded | None = None
+        self._off = False
+
+    def get(self, key: str) -> bytes | None:
+        """The value, or None: not there, expired, altered, unreadable, or the cache can't be used."""
+        if self._inner is None and not self.directory.is_dir():
+            return None
+        try:
+            value = self._open().get(key)
+        except Exception:  # any trouble of diskcache, SQLite or the disk is a miss
+            return None
+        if type(value) is not bytes or value[:_SUM] != _sum(key, value[_SUM:]):
+            return None
+        return value[_SUM:]
+
+    def set(self, key: str, value: bytes, ttl: float | None) -> None:
+        """Keeps `value` for `ttl` seconds (None: until there is no room); does nothing where that fails."""
+        try:
+            self._open().set(key, _sum(key, value) + value, expire=ttl)
+        except Exception:  # as in get: it will be derived again
+            return
+
+    def clear(self) -> None:
+        """Forgets everything, as far as it can."""
+        try:
+            self._open().clear()
+        except Exception:  # as in get
+            return
+
+    def close(self) -> None:
+        """Lets go of the files; a later `get` opens them again."""
+        inner, self._inner = self._inner, None
+        if inner is not None:
+            inner.close()
+
+    def _open(self) -> Guarded:
+        if self._inner is None:
+            if self._off:
+                raise OSError("the cache could not be opened")
+            self._off = True
+            _prepare(self.directory)
+            from kl_hooks.store.cache_disk import opened
+
+            self._inner = opened(self.directory, self._size_limit)
+            weakref.finalize(self, self._inner.close)
+            self._off = False
+        return self._inner
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _sum(key: str, value: bytes) -> bytes:
+    """Tells a value that was damaged, cut, or put under another key."""
+    return hashlib.sha256(b"%d %b%b" % (len(key), key.encode(), value)).digest()
+
+
+def _prepare(directory: Path) -> None:
+    """Makes the folder (0700). OSError where it is a link, somebody else's, or open to others and not ours to close."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    info = directory.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+        raise PermissionError(f"not a folder of ours: {directory}")
+    if info.st_mode & 0o077:
+        directory.chmod(0o700)

@@ -1,0 +1,147 @@
+"""`kl hooks`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kl_hooks
+from kl_hooks.git.repository import Repository
+from tests.git.repos import CLEAN, commit, make, sh
+
+LAYERS = """\
+version: 1
+layers:
+  - {name: low, paths: [low/], may_depend_on: []}
+  - {name: top, paths: [top/], may_depend_on: below}
+"""
+ENV = CLEAN | {"PYTHONPATH": str(Path(kl_hooks.__file__).parent.parent)}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return make(tmp_path / "r", {"a.py": "a = 1\n", ".kl/config.yaml": "version: 1\n"})
+
+
+def kl(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "kl_hooks", *args]
+    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True, check=False)
+
+
+def as_json(folder: Path, *args: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(kl(folder, *args, "--format", "json").stdout)
+    return found
+
+
+def test_installed_a_commit_is_noted_and_uninstalled(repo: Repository) -> None:
+    done = kl(repo.top, "hooks", "install")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["installed"] * 3
+    first = commit(repo.top, "second")
+    assert (repo.git_dir / "kl/spool/commits").read_text() == "commit\n"
+    listed = as_json(repo.top, "evidence", "list")
+    assert [receipt["source"] for receipt in listed["receipts"]] == ["commits"]
+    assert listed["receipts"][0]["head"] == first
+    found = as_json(repo.top, "hooks", "status")
+    assert found["schema"] == "kl.hooks.status/1"
+    assert [(h["name"], h["state"]) for h in found["hooks"]] == [
+        ("post-commit", "installed"), ("pre-commit", "installed"), ("pre-push", "installed"),
+    ]  # fmt: skip
+    assert [h["action"] for h in as_json(repo.top, "hooks", "uninstall")["hooks"]] == ["removed"] * 3
+    again = kl(repo.top, "hooks", "uninstall")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert "no git hook of kl is here" in again.stderr
+
+
+def test_only_some(repo: Repository) -> None:
+    kl(repo.top, "hooks", "install", "--only", "post-commit", "--only", "pre-push")
+    states = [h["state"] for h in as_json(repo.top, "hooks", "status")["hooks"]]
+    assert states == ["installed", "missing", "installed"]
+
+
+def test_a_commit_that_breaks_a_layer_is_blocked_and_says_where(repo: Repository) -> None:
+    for name, text in {".kl/architecture.yaml": LAYERS, "top/__init__.py": "", "low/__init__.py": ""}.items():
+        (repo.top / name).parent.mkdir(exist_ok=True)
+        (repo.top / name).write_text(text)
+    kl(repo.top, "hooks", "install")
+    before = commit_with(repo, "layers")
+    assert before.returncode == 0, before.stderr
+    (repo.top / "low/__init__.py").write_text("import top\n")
+    blocked = commit_with(repo, "drift")
+    assert blocked.returncode == 1
+    said = blocked.stdout + blocked.stderr
+    assert "low/__init__.py:1" in said
+    (repo.top / "low/__init__.py").write_text("")  # the staged content still drifts
+    assert subprocess.run(
+        ["git", "commit", "-m", "x"], cwd=repo.top, env=ENV, capture_output=True, check=False
+    ).returncode
+    assert sh(repo.top, "log", "--format=%s").splitlines()[0] == "layers"
+    sh(tmp_remote(repo), "init", "-q", "--bare", ".")
+    sh(repo.top, "add", "-A")
+    sh(repo.top, "commit", "-q", "--allow-empty", "-m", "clean")
+    (repo.top / "low/__init__.py").write_text("import top\n")
+    sh(repo.top, "commit", "-q", "-a", "--no-verify", "-m", "past the gate")
+    pushed = subprocess.run(
+        ["git", "push", str(tmp_remote(repo)), "main"],
+        cwd=repo.top,
+        env=ENV,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert pushed.returncode != 0
+    assert "low/__init__.py:1" in pushed.stdout + pushed.stderr
+    (repo.top / "low/__init__.py").write_text("")
+    sh(repo.top, "commit", "-q", "-a", "--no-verify", "-m", "repaired")
+    sh(repo.top, "push", "-q", str(tmp_remote(repo)), "main", PYTHONPATH=ENV["PYTHONPATH"])
+
+
+def tmp_remote(repo: Repository) -> Path:
+    folder = repo.top.parent / "remote.git"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def commit_with(repo: Repository, message: str) -> subprocess.CompletedProcess[str]:
+    sh(repo.top, "add", "-A")
+    command = ["git", "commit", "-q", "-m", message]
+    return subprocess.run(command, cwd=repo.top, env=ENV, capture_output=True, text=True, check=False)
+
+
+def test_a_layer_free_repository_commits_as_before(repo: Repository) -> None:
+    kl(repo.top, "hooks", "install")
+    done = commit_with(repo, "nothing")
+    assert done.returncode == 1  # git's own: nothing to commit
+    (repo.top / "a.py").write_text("a = 2\n")
+    done = commit_with(repo, "second")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("args", [["install", "--only", "pre-comit"], ["install", "--nope"]])
+def test_wrong_use(repo: Repository, args: list[str]) -> None:
+    done = kl(repo.top, "hooks", *args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pre-comit" in done.stderr or "--nope" in done.stderr
+
+
+def test_no_repository(tmp_path: Path) -> None:
+    for verb in ("install", "uninstall", "status"):
+        done = kl(tmp_path, "hooks", verb)
+        assert done.returncode == 3
+        assert "not a git repository" in done.stderr
+        assert "git init" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_it_cannot_be_installed_the_lines_to_add_are_shown(repo: Repository) -> None:
+    (repo.top / ".husky").mkdir()
+    sh(repo.top, "config", "core.hooksPath", ".husky")
+    done = kl(repo.top, "hooks", "install")
+    assert done.returncode == 1
+    assert "add to .husky/pre-commit: kl arch check --staged" in done.stdout
+    assert not any((repo.top / ".husky").iterdir())

@@ -1,0 +1,199 @@
+"""`kl init`: green on day one, overwrites nothing, and takes back exactly what it wrote."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.cli.init_precommit import CONFIG, addition, snippet
+from kl_hooks.cli.main import run
+from kl_hooks.config.yaml import load
+from tests.arch.shop import FILES, MANIFEST
+from tests.git.repos import fingerprint, make, sh, write
+
+Kl = Callable[..., tuple[int, str, str]]
+PRE_COMMIT = "repos:\n  - repo: https://example.org/black\n    rev: '24'\n    hooks:\n      - id: black  # mine\n"
+
+
+@pytest.fixture
+def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kl:
+    """Runs `kl ARGS…` in a shop without `.kl/` and gives exit code, stdout and stderr."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    make(tmp_path / "shop", FILES)
+    monkeypatch.chdir(tmp_path / "shop")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+
+    def call(*args: str) -> tuple[int, str, str]:
+        code = run(args)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def ours() -> dict[str, bytes]:
+    """The files of the work tree."""
+    return {p.as_posix(): p.read_bytes() for p in Path().rglob("*") if p.is_file() and ".git" not in p.parts}
+
+
+def test_init_writes_layers_that_are_green_and_says_what_to_do_next(kl: Kl) -> None:
+    code, out, err = kl("init")
+    assert (code, err) == (0, "")
+    assert sorted(set(ours()) - set(FILES)) == [".kl/.gitignore", MANIFEST, ".kl/config.yaml"]
+    for part in (
+        "found   python", "5 modules, 1 imports", f"wrote   {MANIFEST}", "3 layers, proposed from your imports",
+        "private to this clone", "1. look at the proposal", "kl hooks install", "Undo with: kl init --undo",
+    ):  # fmt: skip
+        assert part in out, part
+    assert kl("arch", "check")[0] == 0
+    sh(Path.cwd(), "add", "-A")
+    assert kl("arch", "check", "--staged")[0] == 0
+
+
+def test_the_written_settings_are_read_back_as_the_defaults(kl: Kl) -> None:
+    from kl_hooks.config.settings import Settings, load_settings
+
+    kl("init")
+    assert load_settings(Path.cwd(), {}, {}, None) == Settings()
+
+
+def test_undo_restores_everything(kl: Kl) -> None:
+    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    before = ours()
+    assert kl("init", "--yes")[0] == 0
+    assert ours() != before
+    code, out, _ = kl("init", "--undo")
+    assert (code, ours(), Path(".kl").exists()) == (0, before, False)
+    assert out.count("removed") == 3 and "restored" in out
+    assert kl("init", "--undo")[0] == 3
+
+
+def test_undo_keeps_what_was_changed_since(kl: Kl) -> None:
+    kl("init")
+    write(Path.cwd(), {MANIFEST: "# mine\n", ".kl/notes.txt": "mine\n"})
+    code, out, _ = kl("init", "--undo")
+    assert code == 0 and "kept: changed since" in out
+    assert set(ours()) - set(FILES) == {MANIFEST, ".kl/notes.txt"}
+    Path(MANIFEST).unlink()
+    assert kl("init", "--undo")[0] == 0
+
+
+def test_a_second_init_overwrites_nothing_and_undo_still_knows_the_first(kl: Kl) -> None:
+    kl("init")
+    write(Path.cwd(), {".kl/config.yaml": "budget: 900\n"})
+    Path(".kl/.gitignore").unlink()
+    code, out, _ = kl("init")
+    assert code == 0 and "kept    .kl/config.yaml" in out and "wrote   .kl/.gitignore" in out
+    assert Path(".kl/config.yaml").read_text() == "budget: 900\n"
+    kl("init", "--undo")
+    assert set(ours()) - set(FILES) == {".kl/config.yaml"}
+
+
+def test_without_consent_the_pre_commit_configuration_is_printed_not_touched(kl: Kl) -> None:
+    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    code, out, _ = kl("init")
+    assert code == 0 and Path(CONFIG).read_text() == PRE_COMMIT
+    assert "- id: kl-check" in out and "default_install_hook_types: [pre-commit, post-commit, pre-push]" in out
+
+
+def test_with_consent_it_is_appended_and_stays_byte_for_byte(kl: Kl) -> None:
+    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    assert "added   .pre-commit-config.yaml" in kl("init", "--yes")[1]
+    text = Path(CONFIG).read_text()
+    assert text.startswith(PRE_COMMIT) and "  - repo: local\n" in text
+    code, out, _ = kl("init", "--yes")
+    assert code == 0 and Path(CONFIG).read_text() == text and "(has our hooks)" in out
+
+
+def test_the_appended_configuration_is_valid_for_pre_commit(kl: Kl, tmp_path: Path) -> None:
+    from pre_commit.clientlib import load_config
+
+    for number, text in enumerate((PRE_COMMIT, "default_install_hook_types: [commit-msg]\n" + PRE_COMMIT)):
+        added = addition(text.encode())
+        assert added is not None
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(text + added)
+        config = load_config(str(path))
+        assert [hook["id"] for repo in config["repos"] for hook in repo["hooks"]][1:] == [
+            "kl-check", "kl-check-push", "kl-record-commit", "kl-verify",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "repos: []\n", "repos: [{repo: local, hooks: []}]\n", PRE_COMMIT + "ci: {}\n", "x: &a 1\n" + PRE_COMMIT, "",
+        "- a\n", "repos:\n", PRE_COMMIT.replace("\n", "\r\n"), PRE_COMMIT + "\t\n: x", "repos:\n- &a {repo: local}\n",
+    ],
+)  # fmt: skip
+def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> None:
+    assert addition(text.encode()) is None
+
+
+def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
+    import yaml
+
+    published = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    (ours,) = yaml.safe_load(snippet())
+    for hook in published:
+        for key in ("description", "minimum_pre_commit_version"):
+            hook.pop(key, None)
+        hook["language"] = "system"
+    assert ours["hooks"] == published
+
+
+def test_the_snippet_reads_at_any_depth() -> None:
+    for indent in (0, 2, 4):
+        assert load("f", b"repos:\n" + snippet(indent).encode())[1] == []
+
+
+def test_a_repository_without_python_gets_settings_only(kl: Kl, tmp_path: Path) -> None:
+    make(tmp_path / "empty", {"README": "hello\n"})
+    code, out, _ = kl("--root", str(tmp_path / "empty"), "init")
+    assert code == 0 and "no layers to propose" in out
+    assert not (tmp_path / "empty" / MANIFEST).exists() and (tmp_path / "empty" / ".kl/config.yaml").exists()
+
+
+def test_a_home_that_leads_elsewhere_is_refused(kl: Kl, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    Path(".kl").symlink_to(tmp_path / "outside")
+    code, _, err = kl("init")
+    assert code == 2 and "leads out of the repository" in err and list((tmp_path / "outside").iterdir()) == []
+
+
+def test_a_file_in_its_place_is_refused(kl: Kl) -> None:
+    Path(".kl").write_text("mine")
+    code, _, err = kl("init")
+    assert code == 2 and "is not a folder. Move it away" in err and Path(".kl").read_text() == "mine"
+
+
+def test_no_repository_no_init(kl: Kl, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    code, _, err = kl("--root", str(tmp_path / "plain"), "init")
+    assert code == 3 and "not a git repository" in err and list((tmp_path / "plain").iterdir()) == []
+
+
+def test_json(kl: Kl) -> None:
+    code, out, _ = kl("init", "--format", "json")
+    value = json.loads(out)
+    assert code == 0 and value["schema"] == "kl.init/1" and value["layers"] == 3
+    assert value["wrote"] == [".kl/.gitignore", MANIFEST, ".kl/config.yaml"]
+    code, out, _ = kl("init", "--undo", "--format", "json")
+    assert {row["what"] for row in json.loads(out)["done"]} == {"removed"}
+
+
+def test_a_proposal_says_which_files_it_could_not_read(kl: Kl) -> None:
+    write(Path.cwd(), {"src/shop/core/bad.py": "def (\n"})
+    code, out, _ = kl("init")
+    assert code == 0 and "unread" in out and "src/shop/core/bad.py:1:5" in out
+
+
+def test_init_touches_nothing_in_git_but_its_state(kl: Kl) -> None:
+    before = fingerprint(Path(".git"))
+    kl("init")
+    after = {path: facts for path, facts in fingerprint(Path(".git")).items() if not path.startswith(".git/kl")}
+    assert after == before

@@ -1,0 +1,71 @@
+"""Repositories and scanners for the tests of this room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kl_hooks.code.scan import VERSION, scan_python
+from kl_hooks.hookspecs import Scanner
+from kl_hooks.workspace.open import Workspace, open_workspace
+from tests.git.repos import make
+
+FILES = {
+    "src/shop/__init__.py": "",
+    "src/shop/core.py": '"""The core."""\nLIMIT = 3\n\n\nclass Basket:\n    """Holds lines."""\n\n'
+    "    def add_line(self, item: str) -> None:\n        pass\n\n    def total(self) -> int:\n        return LIMIT\n",
+    "src/shop/web.py": "from . import core\nfrom shop.core import Basket\n\n\ndef show_page(basket: Basket) -> str:\n"
+    '    """Renders the page."""\n    return str(core.LIMIT)\n',
+    "tests/test_core.py": "from shop.core import Basket\n\n\ndef test_total():\n    assert Basket().total() == 3\n",
+    "notes.txt": "no source",
+}
+
+
+def workspace(folder: Path, state: str = "") -> Workspace:
+    """The workspace of a repository; its store in a folder beside it if `state` names one."""
+    home = folder.parent / "home"
+    home.mkdir(exist_ok=True)
+    environ = {"HOME": str(home), "KL_LOCK_WAIT": "0.1"}
+    if state:
+        environ["KL_STATE"] = str(folder.parent / state)
+    return open_workspace(folder, environ=environ)
+
+
+def repository(folder: Path, files: dict[str, str] | None = None) -> Workspace:
+    """A workspace on a repository with one commit of `files` (default: `FILES`)."""
+    make(folder, FILES if files is None else files)
+    return workspace(folder)
+
+
+@dataclass
+class Counting:
+    """The scanner for Python that remembers what it was asked to read."""
+
+    version: str = VERSION
+    paths: list[str] = field(default_factory=list)
+
+    def scan(self, content: bytes, path: str, module: str) -> dict[str, Any]:
+        self.paths.append(path)
+        return scan_python(content, path, module)
+
+    def scanner(self) -> Scanner:
+        return Scanner("python", (".py",), self.version, self.scan)
+
+    def asked(self) -> list[str]:
+        """What was read since the last time."""
+        paths, self.paths = sorted(self.paths), []
+        return paths
+
+
+def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything that the graph database says, in an order that does not depend on how it came there."""
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        tables = {
+            "files": "path, blob, scanner, module, error",
+            "symbols": "id, path, line, end_line, signature, doc, content_hash",
+            "links": "source, relation, target, path, line, method, confidence",
+            "documents": "owner, id, kind, path, line, name, parts, title, place, body",
+        }
+        return {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}

@@ -1,0 +1,193 @@
+"""Catching up: the graph always says what the work tree holds, however it came to hold it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.code import ask
+from kl_hooks.code.catch_up import catch_up
+from kl_hooks.errors import EnvironmentProblem, StoreBusy
+from kl_hooks.graph import links
+from kl_hooks.index.index import search
+from kl_hooks.workspace.open import Workspace
+from tests.code.making import FILES, graph_of, repository, workspace
+from tests.git.repos import commit, sh, write
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Workspace:
+    return repository(tmp_path / "repo")
+
+
+def incoming(ws: Workspace, identifier: str) -> list[tuple[str, int]]:
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        return [(link.path, link.line) for link in links.incoming(db, identifier)]
+
+
+def test_the_first_time_and_the_second(ws: Workspace) -> None:
+    first = catch_up(ws)
+    assert (first.files, first.parsed, first.removed, first.problems) == (4, 4, 0, [])
+    before = ws.state.graph.read_bytes()
+    second = catch_up(ws)
+    assert (second.files, second.parsed, second.removed) == (4, 0, 0)
+    assert ws.state.graph.read_bytes() == before, "nothing changed, so nothing may be written"
+    assert incoming(ws, "namespace:shop.core") == [
+        ("src/shop/web.py", 1), ("src/shop/web.py", 2), ("tests/test_core.py", 1),
+    ]  # fmt: skip
+
+
+def test_edited_and_untracked_files_count_and_ignored_ones_do_not(ws: Workspace, tmp_path: Path) -> None:
+    catch_up(ws)
+    write(tmp_path / "repo", {
+        "src/shop/core.py": "def fresh(): pass\n", "new.py": "def brand_new(): pass\n", ".gitignore": "out.py\n",
+        "out.py": "def hidden(): pass\n",
+    })  # fmt: skip
+    assert catch_up(ws).parsed == 2
+    ids = {row[0] for row in graph_of(ws)["symbols"]}
+    assert {"function:shop.core.fresh", "function:new.brand_new"} <= ids
+    assert not ids & {"function:out.hidden", "type:shop.core.Basket"}
+
+
+def test_a_file_that_vanished_goes_and_links_of_others_stay(ws: Workspace, tmp_path: Path) -> None:
+    catch_up(ws)
+    (tmp_path / "repo/src/shop/core.py").unlink()
+    scan = catch_up(ws)
+    assert (scan.files, scan.parsed, scan.removed) == (3, 0, 1)
+    assert "src/shop/core.py" not in {row[0] for row in graph_of(ws)["files"]}
+    assert incoming(ws, "namespace:shop") == [("src/shop/web.py", 1), ("src/shop/web.py", 2), ("tests/test_core.py", 1)]
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        assert {hit.path for hit in search(db, ["Basket"], 5)} == {"src/shop/web.py", "tests/test_core.py"}
+    sh(tmp_path / "repo", "checkout", "-q", ".")
+    assert catch_up(ws).parsed == 0
+    assert len(incoming(ws, "namespace:shop.core")) == 3
+
+
+def test_a_file_that_does_not_parse_is_said_and_loses_its_symbols(ws: Workspace, tmp_path: Path) -> None:
+    catch_up(ws)
+    write(tmp_path / "repo", {"src/shop/web.py": "def show_page(:\n"})
+    for _ in range(2):  # the second time from what is remembered
+        scan = catch_up(ws)
+        (problem,) = scan.problems
+        assert (problem.path, problem.line, problem.column) == ("src/shop/web.py", 1, 15)
+        assert problem.message and problem.hint
+    graph = graph_of(ws)
+    assert [row[4] for row in graph["files"] if row[0] == "src/shop/web.py"] == [f"1:15: {problem.message}"]
+    assert not [row for table in ("symbols", "documents") for row in graph[table] if "src/shop/web.py" in row]
+    assert len(graph["symbols"]) > 5
+
+
+def test_names_that_are_not_utf_8_are_said(ws: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "repo").joinpath("caf\udce9.py").write_text("X = 1\n")
+    scan = catch_up(ws)
+    assert [problem.path for problem in scan.problems] == ["caf\\udce9.py"]
+    assert scan.files == 4
+
+
+def test_odd_names_and_contents_are_taken_in(tmp_path: Path) -> None:
+    odd = {"a b.py": "X = 1\n", "new\nline.py": "Y = 2\n", "quote'\".py": "Z = 3\n", "é.py": "É = 4\n", "empty.py": ""}
+    ws = repository(tmp_path / "repo", odd)
+    write(tmp_path / "repo", {"surrogate.py": "def f():\n    '\\ud800'\n\n\nx = '\\0'\n"})
+    (tmp_path / "repo/link.py").symlink_to("empty.py")
+    scan = catch_up(ws)
+    assert (scan.files, scan.problems) == (6, [])
+
+
+def test_without_git_it_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "plain/.kl").mkdir(parents=True)
+    with pytest.raises(EnvironmentProblem, match="git init"):
+        catch_up(workspace(tmp_path / "plain"))
+
+
+def test_a_damaged_graph_is_built_anew(ws: Workspace) -> None:
+    catch_up(ws)
+    whole = graph_of(ws)
+    ws.state.graph.write_bytes(b"SQLite format 3\0 and nothing more")
+    assert catch_up(ws).parsed == 4
+    assert graph_of(ws) == whole
+
+
+def test_somebody_elses_turn_is_said_and_nothing_half_done(ws: Workspace, tmp_path: Path) -> None:
+    catch_up(ws)
+    before = graph_of(ws)
+    write(tmp_path / "repo", {"new.py": "X = 1\n"})
+    with ws.store.writing("graph"), pytest.raises(StoreBusy):
+        catch_up(ws)
+    assert graph_of(ws) == before
+
+
+def test_questions_come_up_to_date_by_themselves(ws: Workspace, tmp_path: Path) -> None:
+    assert [hit.id for hit in ask.find(ws, ["add_line"], [], 1)] == ["method:shop.core.Basket.add_line"]
+    assert {hit.kind for hit in ask.find(ws, ["basket"], ["type"], 5)} == {"type"}
+    write(tmp_path / "repo", {"new.py": "def add_line_later(): pass\n"})
+    assert "function:new.add_line_later" in [hit.id for hit in ask.find(ws, ["later"], [], 5)]
+    scan, counts = ask.build(ws)
+    graph = graph_of(ws)
+    assert (scan.files, counts) == (5, {"symbols": len(graph["symbols"]), "links": len(graph["links"])})
+
+
+CONTENTS = [
+    "", "X = 1\n", "import a\n", "from p import m\n", "from .m import f\n", "def f(): pass\n", "class C:\n    x = 1\n",
+    "from a import *\nimport p.m, ext\n", "def broken(:\n", "from . import m, q\n", "import ns.p\nimport helpers\n",
+]  # fmt: skip
+PATHS = ["a.py", "p/__init__.py", "p/m.py", "p/q.py", "ns/p/__init__.py", "ns/p/m.py", "src/a.py", "tests/helpers.py"]
+
+
+def step(root: Path, chance: random.Random) -> str:
+    """Does something that people do to a work tree; says what."""
+    there = [path for path in PATHS if (root / path).exists()]
+    what = chance.choice(
+        ["write", "write", "write", "delete", "rename", "commit", "branch", "switch", "stash", "reset"]
+    )
+    if what == "write":
+        write(root, {chance.choice(PATHS): chance.choice(CONTENTS)})
+    elif what == "delete" and there:
+        (root / chance.choice(there)).unlink()
+    elif what == "rename" and there:
+        target = root / chance.choice(PATHS)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (root / chance.choice(there)).replace(target)
+    elif what == "commit":
+        commit(root, "more")
+    elif what == "branch":
+        commit(root, "before")
+        sh(root, "checkout", "-q", "-B", chance.choice(["one", "two"]))
+    elif what == "switch":
+        sh(root, "checkout", "-q", "-f", "main")
+    elif what == "stash":
+        sh(root, "stash", "-q", "-u", ok=False)
+    else:
+        sh(root, "reset", "-q", "--hard")
+    return what
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_however_it_came_about_the_graph_equals_one_built_from_nothing(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    root = tmp_path / "repo"
+    grown = repository(root, {path: chance.choice(CONTENTS) for path in PATHS[:5]})
+    story = []
+    for number in range(8):
+        for _ in range(chance.randint(1, 3)):
+            story.append(step(root, chance))
+        scan = catch_up(grown)
+        fresh = workspace(root, f"state{number}")
+        assert catch_up(fresh).problems == scan.problems
+        assert graph_of(grown) == graph_of(fresh), story
+        with grown.store.reading("graph") as one, fresh.store.reading("graph") as other:
+            assert one is not None and other is not None
+            for words in (["f"], ["C", "p"], ["module", "x"]):
+                assert search(one, words, 50) == search(other, words, 50)
+
+
+def test_files_are_those_of_this_worktree(ws: Workspace, tmp_path: Path) -> None:
+    catch_up(ws)
+    sh(tmp_path / "repo", "worktree", "add", "-q", str(tmp_path / "beside"))
+    write(tmp_path / "beside", {"only_here.py": "def here(): pass\n"})
+    beside = workspace(tmp_path / "beside")
+    assert catch_up(beside).files == len(FILES)
+    assert catch_up(ws).files == len(FILES) - 1

@@ -1,0 +1,81 @@
+"""How files are named: layouts met in the wild, and what must hold for any set of paths."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.code.modules import imported_names, module_names, plain_name
+
+
+@pytest.mark.parametrize(
+    ("paths", "imported", "names"),
+    [
+        # flat
+        (["shop/__init__.py", "shop/a.py", "setup.py"], [], ["shop", "shop.a", "setup"]),
+        (["shop/__init__.py", "shop/core/__init__.py", "shop/core/o.py"], [], ["shop", "shop.core", "shop.core.o"]),
+        (["alone.py"], [], ["alone"]),
+        # src, with and without __init__.py
+        (["src/shop/__init__.py", "src/shop/a.py"], [], ["shop", "shop.a"]),
+        (["src/ns/shop/__init__.py", "src/ns/tool.py", "src/single.py"], [], ["ns.shop", "ns.tool", "single"]),
+        # several source roots
+        (["packages/a/src/aa/__init__.py", "packages/b/src/bb/__init__.py"], [], ["aa", "bb"]),
+        (["backend/app/__init__.py", "backend/app/m.py"], [], ["app", "app.m"]),
+        (["backend/app/__init__.py", "backend/app/m.py"], ["app", "app.m"], ["app", "app.m"]),
+        # PEP 420 without src: decided by what is imported
+        (["google/cloud/run/__init__.py"], ["google", "google.cloud", "google.cloud.run"], ["google.cloud.run"]),
+        (["ns/shop/__init__.py", "ns/shop/a.py"], ["ns.shop", "ns"], ["ns.shop", "ns.shop.a"]),
+        (["ns/logging/__init__.py"], ["logging"], ["ns.logging"]),
+        (["plugins/one.py", "plugins/two.py"], ["plugins.one"], ["plugins.one", "plugins.two"]),
+        # scripts and tests in no package
+        (["scripts/make.py"], [], ["scripts.make"]),
+        (["tests/test_a.py", "tests/helpers.py"], ["helpers"], ["tests.test_a", "helpers"]),
+        (["tests/test_a.py", "tests/helpers.py"], ["tests.helpers"], ["tests.test_a", "tests.helpers"]),
+        (["tools/json.py"], ["json"], ["tools.json"]),
+        (["my-tool/run it.py"], [], ["my-tool.run it"]),
+        # projects inside a repository
+        (["a/setup.py", "a/tests/test_x.py"], [], ["setup", "tests.test_x"]),
+        (["a/pyproject.toml", "a/tests/test_x.py"], [], ["tests.test_x"]),
+        # one name, several files
+        (["a/setup.py", "b/setup.py"], [], ["setup@a/setup.py", "setup@b/setup.py"]),
+        (["pkg.py", "pkg/__init__.py"], [], ["pkg@pkg.py", "pkg"]),
+        (["a/p/__init__.py", "b/p/__init__.py", "b/p/m.py"], [], ["p@a/p/__init__.py", "p@b/p/__init__.py", "p.m"]),
+        (["notes.txt", "a.pyi"], [], []),
+    ],
+)  # fmt: skip
+def test_layouts(paths: list[str], imported: list[str], names: list[str]) -> None:
+    assert list(module_names(paths, imported).values()) == names
+
+
+FOLDERS = st.sampled_from(["src", "a", "b", "ns", "json", "tests"])
+PATHS = st.builds(
+    lambda folders, name: "/".join([*folders, name]),
+    st.lists(FOLDERS, max_size=3),
+    st.sampled_from(["__init__.py", "m.py", "json.py", "setup.py", "pyproject.toml", "note.txt"]),
+)
+NAMES = st.sets(st.lists(FOLDERS, min_size=1, max_size=3).map(".".join), max_size=3)
+
+
+@given(st.sets(PATHS, max_size=12), NAMES, st.randoms())
+def test_every_file_has_one_name_and_no_two_the_same(paths: set[str], imported: set[str], chance: object) -> None:
+    ordered = sorted(paths)
+    names = module_names(ordered, imported)
+    assert set(names) == {path for path in paths if path.endswith(".py")}
+    assert len(set(names.values())) == len(names)
+    assert all(plain_name(name) and not name.startswith(".") for name in names.values())
+    chance.shuffle(ordered)  # type: ignore[attr-defined]
+    assert module_names(ordered, imported) == names
+
+
+@given(st.sets(PATHS, max_size=12))
+def test_a_name_is_an_end_of_its_path(paths: set[str]) -> None:
+    for path, name in module_names(sorted(paths)).items():
+        dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        assert f".{dotted}".endswith(f".{plain_name(name)}")
+
+
+def test_what_is_imported_counts_with_its_parents_and_relative_names_do_not() -> None:
+    facts = {"a.py": {"imports": [["x.y", "z", 0, 1, "import", ""], ["p", "*", 0, 2, "star import", ""],
+                                  ["q", "r", 1, 3, "import", ""]]}}  # fmt: skip
+    assert imported_names(facts) == {"x", "x.y", "x.y.z", "p"}

@@ -1,0 +1,70 @@
+"""What code offers to a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.hookspecs import Retriever
+from kl_hooks.model.task import Signals, Task
+from kl_hooks.model.tier import Tier
+from kl_hooks.workspace.open import Workspace
+from tests.code.making import repository, workspace
+from tests.git.repos import write
+
+
+def retriever(ws: Workspace) -> Retriever:
+    return next(one for some in ws.plugins.hook.kl_retrievers() for one in some if one.name == "symbols")
+
+
+def task(*keywords: str, symbols: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> Task:
+    return Task(" ".join(keywords), Signals(keywords=keywords, symbols=symbols, paths=paths))
+
+
+def test_a_symbol_stands_with_its_place_signature_docstring_and_neighbours(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo")
+    first, *_ = retriever(ws).find(ws, task("line", symbols=("add_line",)), 5)
+    assert (first.id, first.kind, first.title) == (
+        "method:shop.core.Basket.add_line", "symbol", "def add_line(self, item: str) -> None",
+    )  # fmt: skip
+    assert first.text == "src/shop/core.py:8 def add_line(self, item: str) -> None\nbeside it: total"
+    assert first.summary == "src/shop/core.py:8 def add_line(self, item: str) -> None"
+    assert (first.path, first.line, first.tier) == ("src/shop/core.py", 8, Tier.GUESSED)
+    assert first.reasons == ("it bears: add_line, line, add",)
+    (page,) = retriever(ws).find(ws, task("page"), 1)
+    assert page.text == "src/shop/web.py:5 def show_page(basket: Basket) -> str\nRenders the page."
+
+
+def test_a_class_shows_its_methods(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo")
+    found = {candidate.id: candidate for candidate in retriever(ws).find(ws, task(symbols=("Basket",)), 9)}
+    assert found["type:shop.core.Basket"].text == (
+        "src/shop/core.py:5 class Basket\nHolds lines.\nbeside it: add_line, total"
+    )
+
+
+def test_no_more_than_asked_and_the_same_every_time(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo")
+    everything = retriever(ws).find(ws, task("shop", "core", "basket"), 50)
+    assert len(everything) > 3
+    assert retriever(ws).find(ws, task("shop", "core", "basket"), 3) == everything[:3]
+    assert retriever(ws).find(ws, task(), 5) == []
+    assert retriever(ws).find(ws, task("zebra"), 5) == []
+
+
+def test_an_older_graph_is_better_than_none(tmp_path: Path) -> None:
+    ws = repository(tmp_path / "repo")
+    retriever(ws).find(ws, task("page"), 1)
+    write(tmp_path / "repo", {"late.py": "def page_later(): pass\n"})
+    with ws.store.writing("graph"):
+        found = [candidate.id for candidate in retriever(ws).find(ws, task("page"), 5)]
+    assert found and "function:late.page_later" not in found
+
+
+def test_without_git_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "plain/.kl").mkdir(parents=True)
+    ws = workspace(tmp_path / "plain")
+    with pytest.raises(EnvironmentProblem, match="git"):
+        retriever(ws).find(ws, task("page"), 5)

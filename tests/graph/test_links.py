@@ -1,0 +1,76 @@
+"""Links: replaced by file, asked from either end; incoming ones of other files stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.graph import links
+from kl_hooks.graph.plugin import kl_schema
+from kl_hooks.model.symbol import Link
+from kl_hooks.store.database import Database
+from kl_hooks.store.migrate import migrate
+from kl_hooks.store.sqlite import open_sqlite
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    database = open_sqlite(tmp_path / "graph.db", write=True)
+    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
+    yield database
+    database.close()
+
+
+def link(source: str, target: str, path: str, relation: str = "imports", line: int = 1) -> Link:
+    return Link(f"namespace:{source}", relation, f"namespace:{target}", path, line, "import", 100)
+
+
+def test_links_are_asked_from_either_end(db: Database) -> None:
+    links.replace(db, "a.py", [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")])
+    links.replace(db, "b.py", [link("b", "c", "b.py")])
+    assert links.outgoing(db, "namespace:a") == [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")]
+    assert links.outgoing(db, "namespace:a", "imports") == [link("a", "b", "a.py")]
+    assert links.incoming(db, "namespace:c") == [link("a", "c", "a.py", "mentions"), link("b", "c", "b.py")]
+    assert links.incoming(db, "namespace:c", "imports") == [link("b", "c", "b.py")]
+    assert links.outgoing(db, "namespace:nobody") == links.incoming(db, "namespace:nobody") == []
+
+
+def test_replacing_a_file_leaves_what_others_say_of_it(db: Database) -> None:
+    links.replace(db, "a.py", [link("a", "b", "a.py")])
+    links.replace(db, "b.py", [link("b", "a", "b.py")])
+    assert links.replace(db, "a.py", []) == 0
+    assert links.incoming(db, "namespace:b") == []
+    assert links.incoming(db, "namespace:a") == [link("b", "a", "b.py")]
+    links.remove(db, "b.py")
+    assert links.count(db) == 0
+
+
+def test_a_link_of_another_file_is_refused(db: Database) -> None:
+    with pytest.raises(ValueError, match="another file"):
+        links.replace(db, "a.py", [link("a", "b", "b.py")])
+    assert links.count(db) == 0
+
+
+NAMES = st.sampled_from("abc")
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(NAMES, st.lists(st.tuples(NAMES, NAMES, st.integers(1, 3)), max_size=4)), max_size=6))
+def test_any_sequence_of_replacements_ends_in_the_last_of_each_file(
+    db: Database, steps: list[tuple[str, list[tuple[str, str, int]]]]
+) -> None:
+    db.execute("DELETE FROM links")
+    last: dict[str, list[Link]] = {}
+    for path, rows in steps:
+        last[path] = [link(source, target, path, line=line) for source, target, line in rows]
+        links.replace(db, path, last[path])
+    every = [one for found in last.values() for one in found]
+    assert links.count(db) == len(every)
+    for name in "abc":
+        assert sorted(map(repr, links.incoming(db, f"namespace:{name}"))) == sorted(
+            repr(one) for one in every if one.target == f"namespace:{name}"
+        )

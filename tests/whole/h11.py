@@ -1,0 +1,39 @@
+"""h11 0.16.0 as its authors published it: code nobody here wrote, with 78 tests of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+PIN = "h11==0.16.0 --hash=sha256:4e35b956cf45792e4caa5885e69fba00bdbc6ffafbfa020300e549b208ee5ff1\n"
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Ours, with a home of its own and nothing of the test run around it."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "KL_", "PYTEST_", "COV_"))}
+    root = str(Path(__file__).resolve().parents[2])
+    return kept | {
+        "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "XDG_STATE_HOME": str(home / ".state"),
+        "XDG_CONFIG_HOME": str(home / ".config"), "PYTHONPATH": root, "CI": "",
+        "GIT_AUTHOR_NAME": "T", "GIT_AUTHOR_EMAIL": "t@example.org",
+        "GIT_COMMITTER_NAME": "T", "GIT_COMMITTER_EMAIL": "t@example.org",
+    }  # fmt: skip
+
+
+def fetch(folder: Path) -> Path:
+    """Downloads the sdist, pinned by its hash, and unpacks it; the folder of its content."""
+    (folder / "pin.txt").write_text(PIN, encoding="utf-8")
+    subprocess.run(
+        [
+            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+            "--no-binary", "h11", "--require-hashes", "-r", "pin.txt", "-d", ".",
+        ],
+        cwd=folder,
+        check=True,
+    )  # fmt: skip
+    with tarfile.open(folder / "h11-0.16.0.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "h11-0.16.0"

@@ -1,0 +1,112 @@
+"""A real package's own suite: every verdict equals the one in pytest's JUnit file, and the main job works on it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.whole.h11 import environment, fetch
+
+pytestmark = [pytest.mark.net, pytest.mark.slow]
+
+
+class Checkout:
+    """h11 as a git repository with kl set up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environ = environment(folder)
+        self.root = fetch(folder)
+        self.run("git", "init", "-q", "-b", "main")
+        self.run("git", "add", ".")
+        self.run("git", "commit", "-qm", "Import")
+        self.kl("init", "--yes")
+
+    def run(self, *argv: str, code: int = 0) -> str:
+        done = subprocess.run(argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False)
+        assert done.returncode == code, (argv, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def kl(self, *argv: str, code: int = 0) -> str:
+        return self.run(sys.executable, "-m", "kl_hooks", *argv, code=code)
+
+    def json(self, *argv: str, code: int = 0) -> Any:
+        return json.loads(self.kl(*argv, "--format", "json", code=code))
+
+    def pytest(self, *argv: str, code: int = 0) -> str:
+        switch = [] if _installed() else ["-p", "pytest_kl.plugin"]
+        return self.run(sys.executable, "-m", "pytest", "-q", *switch, *argv, code=code)
+
+
+def _installed() -> bool:
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution("kl-hooks") is not None
+    except PackageNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def h11(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    return Checkout(tmp_path_factory.mktemp("h11"))
+
+
+@pytest.mark.parametrize("how", [(), ("-n", "2")], ids=["serial", "two workers"])
+def test_every_verdict_equals_pytests_own_junit_file(h11: Checkout, how: tuple[str, ...]) -> None:
+    h11.pytest("--junitxml=../report.xml", *how)
+    (receipt,) = h11.json("evidence", "list", "--source", "pytest", "--limit", "1")["receipts"]
+    ours = {e["subject"]: e["outcome"] for e in receipt["evidence"]}
+    cases = ElementTree.parse(h11.root.parent / "report.xml").getroot().iter("testcase")
+    theirs = Counter("passed" if not len(case) else case[0].tag for case in cases)
+    assert len(ours) == theirs.total() == 78
+    assert Counter(ours.values()) == theirs == Counter(passed=78)
+    h11.kl("evidence", "import", "junit", "../report.xml", "--tree", receipt["tree"])
+    (imported,) = h11.json("evidence", "list", "--source", "junit", "--limit", "1")["receipts"]
+    assert {e["subject"]: e["outcome"] for e in imported["evidence"]} == ours, "test by test"
+    assert receipt["result"]["verdict"] == "passed"
+
+
+def test_evidence_of_a_dirty_run_holds_for_the_commit_that_follows(h11: Checkout) -> None:
+    path = h11.root / "h11" / "_version.py"
+    path.write_text(path.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+    h11.kl("verify", code=1)
+    h11.pytest()
+    h11.run("git", "commit", "-qam", "Change a comment")
+    proven = h11.json("verify")
+    assert proven["proven"] is True
+    assert proven["tree"] == h11.run("git", "rev-parse", "HEAD^{tree}").strip()
+
+
+def test_a_second_observer_makes_it_verified_and_it_is_cited(h11: Checkout) -> None:
+    h11.kl("run", "--", sys.executable, "-m", "pytest", "-q", *([] if _installed() else ["-p", "pytest_kl.plugin"]))
+    assert h11.json("verify", "--require", "verified")["tier"] == "verified"
+    subject = "test:h11/tests/test_receivebuffer.py::test_receivebuffer"
+    (claim,) = h11.json("claim", "list", "--about", subject)["claims"]
+    assert (claim["tier"], claim["freshness"]) == ("verified", "current")
+    package = h11.json("context", "test_receivebuffer: what does the receive buffer promise?")
+    cited = {item["id"]: item for item in package["items"]}
+    item = cited[subject]
+    assert item["tier"] == "verified"
+    assert any(s["receipt"][:12] in item["text"] for s in claim["support"]), "the item names the receipt that proves it"
+    assert package["budget"]["used"] <= package["budget"]["total"]
+
+
+def test_an_import_against_the_layers_is_blocked_and_named(h11: Checkout) -> None:
+    assert h11.json("arch", "check")["clean"] is True
+    path = h11.root / "h11" / "_util.py"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before + "\nfrom ._connection import Connection\n", encoding="utf-8")
+    h11.run("git", "add", "-A")
+    found = h11.json("arch", "check", "--staged", code=1)
+    (violation,) = found["violations"]
+    assert (violation["path"], violation["line"]) == ("h11/_util.py", before.count("\n") + 2)
+    assert violation["rule"].startswith(".kl/architecture.yaml:")
+    h11.run("git", "checkout", "-q", "HEAD", "--", "h11/_util.py")
+    assert h11.json("arch", "check", "--staged")["clean"] is True
