@@ -31,6 +31,13 @@ def selected(receipt: Receipt) -> str:
     return ", ".join(words)
 
 
+def with_untracked(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
+    """True if this run, on the tracked files of `tree`, had untracked files beside them: no commit holds those."""
+    return any(
+        e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
+    )
+
+
 _LIMITS = {"keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only"}
 
 
