@@ -68,10 +68,9 @@ def _row_problems(db: Database, row: Any) -> list[str]:
         plain = json.loads(header)
         receipt = entry(db, row[:7]).receipt
         found = list(_header_problems(plain, receipt, stored, tuple(row[7:13])))
-        noted = receipt.result.get("log") if receipt.source == "commits" else None
-        rows = rows_of(db, stored) if noted else []
-        brought = rows or not str(origin).startswith("imported")  # an import names commits, and brings no log of them
-        if noted and brought and noted != log_digest(rows):
+        own = receipt.source == "commits" and not str(origin).startswith("imported")
+        noted = receipt.result.get("log") if own else None
+        if noted and noted != log_digest(rows_of(db, stored)):
             found.append("what the log says of its commits was edited")
         return [f"receipt {seq}: {what}" for what in found]
     except _UNREADABLE as problem:
