@@ -90,7 +90,7 @@ def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
     settings = {
         "HOME": str(home), "GIT_CONFIG_GLOBAL": str(home / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1",
-        "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": str(HERE), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     for name, value in settings.items():
         patch.setenv(name, value)

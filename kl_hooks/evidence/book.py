@@ -31,10 +31,10 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     """Asserted claims, then those that follow from evidence. `warn` is told where the answer may be smaller."""
     require_home(ws)
     taken = catch_up(ws)
-    if taken.trouble:
-        warn(taken.trouble)
     trees = place_of(ws.repo).trees
     with ws.store.reading() as db:
+        if taken.trouble:
+            warn(taken.trouble)
         if db is None:
             return []
         entries = entries_for(db, trees)

@@ -195,9 +195,10 @@ class Store:
 
 def _seconds(text: str) -> float:
     try:
-        return min(max(float(text), 0.0), 600.0)
+        seconds = float(text)
     except ValueError:
         return WAIT
+    return min(max(seconds, 0.0), 600.0) if seconds == seconds else WAIT  # `nan` is not even equal to itself
 
 
 def _twice(attempt: Callable[[], Database]) -> Database:

@@ -13,6 +13,7 @@ from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run, open_spool, opening
 from kl_hooks.evidence.place import Place, place_of
 from kl_hooks.evidence.tables import STEP_1
+from kl_hooks.model.canonical import canonical
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import CLASSES, Evidence, Receipt
 from kl_hooks.store.migrate import statements
@@ -94,7 +95,7 @@ def leave_run(
     writer = open_spool(ws, run)
     writer.record(opening(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={"args": ["-q"]}))
     for name, outcome, micros in tests:
-        writer.record(["t", name, outcome, micros, (details or {}).get(name), None])
+        writer.line(canonical(["t", name, outcome, micros, (details or {}).get(name), None]).decode())
     if end:
         writer.record(end_record(place, tests, iso(ws.clock.now())))
     writer.sync()

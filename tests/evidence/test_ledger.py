@@ -149,7 +149,7 @@ def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Chec
         return (repo.state / "kl.db").stat().st_size
 
     first = one_more_run()
-    runs = 4
+    runs = 3
     for _ in range(runs):
         last = one_more_run()
     assert (last - first) / runs / len(names) <= 4
