@@ -28,7 +28,7 @@ def status(shape: str) -> None:
     place = place_of(ws.repo)
     with ledger_open(ws, place.head) as db:
         here = of_tree(db, place.trees) if db else []
-        proven = proof(here, parents_of(db, here) if db else {}, ws.settings.verified_requires)
+        proven = proof(here, parents_of(db, here) if db else {}, ws.settings.verified_requires, place.trees)
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),

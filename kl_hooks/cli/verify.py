@@ -39,7 +39,7 @@ def verify(rev: str | None, require: str, shape: str) -> int:
     trees = trees_at(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"))
     with ledger_open(ws) as db:
         entries = of_tree(db, trees) if db else []
-        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires)
+        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires, trees)
     beside = with_untracked(entries, found.run, trees[0])
     enough = found.tier >= Tier[require.upper()]
     if shape == "json":
