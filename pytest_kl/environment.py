@@ -28,16 +28,14 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
         "local_plugins": _local(config, root),
         "locks": {name: digest for name in LOCKS if (digest := _digest(root / name))},
     }
-    if config.rootpath != root:
-        found["rootdir"] = str(_below(config.rootpath, root))
+    if (rootdir := config.rootpath.resolve()) != root:
+        found["rootdir"] = str(rootdir.relative_to(root) if rootdir.is_relative_to(root) else rootdir)
     return {key: value for key, value in found.items() if value}
 
 
 def _distributions(config: pytest.Config) -> dict[str, str]:
     listed = config.pluginmanager.list_plugin_distinfo()
-    return {
-        str(dist.project_name): str(dist.version) for _, dist in sorted(listed, key=lambda pair: str(pair[1].version))
-    }
+    return {str(dist.project_name): str(dist.version) for _, dist in listed}
 
 
 def _local(config: pytest.Config, root: Path) -> dict[str, str]:
@@ -54,7 +52,3 @@ def _digest(path: Path) -> str | None:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     except OSError:
         return None
-
-
-def _below(path: Path, root: Path) -> Path:
-    return path.relative_to(root) if path.is_relative_to(root) else path

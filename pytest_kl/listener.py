@@ -40,9 +40,11 @@ class Listener:
         try:
             nodeid = report.nodeid
             test = self._open.get(nodeid)
+            when: str | None = report.when
             if test is None:
                 test = self._open[nodeid] = Test()
-            when: str | None = report.when
+            elif test.repeat and when == "setup":
+                test.closed()  # older rerunfailures say nothing of the teardown of an attempt that is repeated
             facts = report.__dict__
             if report.outcome == "passed" and "wasxfail" not in facts:
                 if when == "call" and not test.verdict:
@@ -50,7 +52,7 @@ class Listener:
             else:
                 self._unusual(test, report)
             if "context" not in facts:  # the time of a subtest is in the time of its test
-                test.seconds += report.duration
+                test.seconds += facts.get("duration", 0.0)
             if when == "teardown" or when == "???":
                 del self._open[nodeid]
                 self._through(nodeid, test)

@@ -51,7 +51,7 @@ def begin(config: pytest.Config, folder: Path) -> Recording:
     writer.sync()
     usual = writer.path.is_relative_to(ws.state.spool)
     return Recording(
-        run, writer, ws, place, _prefix(config.rootpath, ws.root), "" if usual else str(writer.path), previous
+        run, writer, ws, place, _prefix(config.rootpath.resolve(), ws.root), "" if usual else str(writer.path), previous
     )
 
 
@@ -72,9 +72,12 @@ def end(recording: Recording, result: Mapping[str, Any], selection: Mapping[str,
 def unfinished(spool: Path) -> str:
     """The id of the newest run that waits in the spool, if its process is gone and it has no end; else empty."""
     waiting = pending(spool)
-    if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
+    try:
+        if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
+            return ""
+        last = read(waiting[-1])
+    except OSError:  # somebody is taking it in at this moment
         return ""
-    last = read(waiting[-1])
     if last.busy or last.ended or not last.records or not isinstance(last.records[0], dict):
         return ""
     return str(last.records[0].get("run", ""))

@@ -17,7 +17,7 @@ import pytest
 from pytest_kl import account, summary
 from pytest_kl.journal import Journal
 from pytest_kl.listener import Listener
-from pytest_kl.message import short
+from pytest_kl.message import detail_of, short
 from pytest_kl.opening import Recording, begin, end
 from pytest_kl.worker import Tally
 
@@ -103,14 +103,15 @@ class Recorder:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker is gone. One that ended well has left its numbers; a crashed one has not."""
-        output = getattr(node, "workeroutput", {})
-        self._from_workers = output.get("kl") or self._from_workers
+        output = getattr(node, "workeroutput", None)
+        if isinstance(output, dict) and isinstance(told := output.get("kl"), dict) and told:
+            self._from_workers = told
 
     # the end
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C, `pytest.exit()`, `--stepwise`, or an error while collecting."""
-        self._interrupted = short(str(excinfo.value)) or excinfo.typename
+        self._interrupted = detail_of(excinfo.value, "")["message"] or excinfo.typename
 
     def pytest_internalerror(self) -> None:
         """pytest or a plugin failed."""

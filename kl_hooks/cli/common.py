@@ -26,11 +26,24 @@ def workspace() -> Workspace:
     return opened
 
 
+class _FormatOption(click.Option):
+    """`--format`, whose variable is called KL_…_FORMAT although the parameter is not called `format`."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        return os.environ.get(f"{ctx.auto_envvar_prefix}_FORMAT") or None
+
+
 def format_option(*more: str) -> Callable[[F], F]:
     """`--format text|json` and whatever else fits; the parameter is called `shape`."""
     choices = click.Choice(["text", "json", *more])
     return click.option(
-        "--format", "shape", type=choices, default="text", show_default=True, help="Form of the output."
+        "--format",
+        "shape",
+        cls=_FormatOption,
+        type=choices,
+        default="text",
+        show_default=True,
+        help="Form of the output.",
     )
 
 
@@ -47,6 +60,11 @@ def say_json(value: Any) -> None:
 def note(text: str) -> None:
     """A remark, on stderr."""
     click.echo(f"kl: {safe_text(text)}", err=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 layer`, `2 layers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def short(identifier: str | None, digits: int = 12) -> str:

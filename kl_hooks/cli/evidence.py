@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, short, workspace
+from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import describe, line
+from kl_hooks.errors import UsageProblem
 
 
 @click.group()
@@ -18,7 +19,7 @@ def evidence() -> None:
 
 @evidence.command("list", epilog="Example: kl evidence list --source pytest --limit 5")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Most receipts shown.")
-@click.option("--source", help="Only of this source: pytest, command, commits, junit, arch.")
+@click.option("--source", help="Only of this source: pytest, command, commits, junit, arch, claim.")
 @format_option()
 def list_(limit: int, source: str | None, shape: str) -> None:
     """The newest receipts, newest first."""
@@ -29,29 +30,37 @@ def list_(limit: int, source: str | None, shape: str) -> None:
     if shape == "json":
         say_json({"schema": "kl.evidence.list/1", "receipts": [e.receipt.plain() for e in entries]})
     elif not entries:
-        say("no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND")
+        nothing = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
+        say(f"no evidence of source {source!r}. See: kl evidence list" if source else nothing)
     for entry in entries if shape == "text" else ():
         say(line(entry))
 
 
-@evidence.command(epilog="Example: kl evidence show 3f9a1c2b")
+@evidence.command(epilog="Example: kl evidence show 3f9a1c2b, or: kl evidence show tests/test_shop.py")
 @click.argument("id")
 @format_option()
 def show(id: str, shape: str) -> None:
     """One receipt, by the first digits of its id or its run, or what is known about a file or a test."""
+    from kl_hooks.cli.known import say_known
     from kl_hooks.evidence.ledger import find
 
-    with ledger_open(workspace()) as db:
+    ws = workspace()
+    with ledger_open(ws) as db:
         if db is None:
             raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
-        entry = find(db, id)
+        try:
+            entry = find(db, id)
+        except UsageProblem:
+            if say_known(ws, db, id, shape):
+                return
+            raise
     if shape == "json":
         say_json(entry.receipt.plain())
     for text in describe(entry) if shape == "text" else ():
         say(text)
 
 
-@evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse HEAD^{tree})")
+@evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')")
 @click.argument("reader")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tree", help="Git tree id it ran on; without it the results never count as hard evidence.")
@@ -91,6 +100,7 @@ def export(output: Path | None) -> None:
 @format_option()
 def verify(shape: str) -> int:
     """Check the hash chain over all receipts, and say what that proves and what it does not."""
+    from kl_hooks.cli.audits import audit_lines, plain_audit
     from kl_hooks.evidence.audit import audit
     from kl_hooks.store import high_water
 
@@ -98,19 +108,7 @@ def verify(shape: str) -> int:
     with ledger_open(ws) as db:
         done = audit(db, high_water.read(ws.state.high_water))
     if shape == "json":
-        say_json(
-            {
-                "schema": "kl.evidence.verify/1", "receipts": done.receipts, "head": done.head,
-                "problems": list(done.problems), "anchors": list(done.anchors),
-            }
-        )  # fmt: skip
-        return 1 if done.problems else 0
-    for problem in done.problems:
-        say(f"  problem  {problem}")
-    say(f"{done.receipts} receipts, {'chain intact' if not done.problems else f'{len(done.problems)} problems'}.")
-    say(f"  head     {short(done.head, 16)}")
-    for anchor in done.anchors:
-        say(f"  anchor   {anchor}")
-    say("It proves that nothing before a remembered head was edited, removed or reordered. It does not prove that")
-    say("what was recorded is true, nor that everything was recorded.")
+        say_json(plain_audit(done))
+    for text in audit_lines(done) if shape == "text" else ():
+        say(text)
     return 1 if done.problems else 0

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.evidence.catch_up import require_home
 
 KINDS = ("namespace", "type", "interface", "function", "method", "property", "field")
 
@@ -27,7 +28,9 @@ def build(shape: str) -> None:
     """
     from kl_hooks.code import ask
 
-    scan, counts = ask.build(workspace())
+    ws = workspace()
+    require_home(ws)
+    scan, counts = ask.build(ws)
     found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, **counts}
     if shape == "json":
         problems = [_plain(p) for p in scan.problems]
@@ -52,7 +55,9 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
     """
     from kl_hooks.code.ask import find
 
-    hits = find(workspace(), words, kinds, limit)
+    ws = workspace()
+    require_home(ws)
+    hits = find(ws, words, kinds, limit)
     if shape == "json":
         rows = [{"id": h.id, "path": h.path, "line": h.line, "signature": h.title, "rank": h.rank} for h in hits]
         say_json({"schema": "kl.graph.search/1", "hits": rows})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kl_hooks.cli.common import note
-from kl_hooks.evidence.catch_up import catch_up, require_home
+from kl_hooks.evidence.catch_up import Taken, catch_up, require_home
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 
@@ -15,19 +15,28 @@ from kl_hooks.workspace.open import Workspace
 def ledger_open(ws: Workspace, head: str | None = None) -> Iterator[Database | None]:
     """The evidence database, up to date, for reading; None where there is none yet. `head`: the commit, if known.
 
-    A repository that kl has never been used in is an EnvironmentProblem.
+    A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be added, what is there is
+    read, and the notes say so; where it can't be read either, the exception is all that is said.
     """
     require_home(ws)
     taken = catch_up(ws, head)
-    if taken.trouble:
-        note(f"{taken.trouble} New evidence waits in the spool ({taken.waiting} files); nothing is lost.")
-    if taken.blind:
-        note(f"{taken.blind} The newest commits are missing here.")
-    if taken.bad:
-        note(f"{taken.bad} spool records were torn or altered, and left out.")
-    for path in taken.aside:
-        note(f"{path}: holds no capture that could be understood; it was set aside under this name.")
-    for run in taken.incomplete:
-        note(f"run {run[:8]} ended without a result (its process was killed); it is not evidence of success.")
     with ws.store.reading() as db:
+        for remark in remarks(taken):
+            note(remark)
         yield db
+
+
+def remarks(taken: Taken) -> Iterator[str]:
+    """What a person should know about what was taken in, a line each."""
+    if taken.trouble:
+        yield taken.trouble
+        if taken.waiting:
+            yield f"not in this answer: {taken.waiting} captured, waiting in the spool. Nothing is lost."
+    if taken.blind:
+        yield f"{taken.blind} The newest commits are not in this answer."
+    if taken.bad:
+        yield f"{taken.bad} spool records were torn or altered, and left out."
+    for path in taken.aside:
+        yield f"{path}: holds no capture that could be understood; it was set aside under this name."
+    for run in taken.incomplete:
+        yield f"run {run[:8]} ended without a result (its process was killed); it is not evidence of success."

@@ -145,7 +145,7 @@ def _problems(errors: Mapping[str, str]) -> list[Problem]:
 def problem(path: str, error: str) -> Problem:
     """The error of a file's facts, "line:column: reason", as a Problem."""
     line, column, reason = error.split(":", 2)
-    return Problem(path, int(line), int(column), reason.strip(), "It is not in the graph.")
+    return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
 
 
 def _readable_names(entries: Sequence[Entry]) -> tuple[list[Entry], list[Problem]]:

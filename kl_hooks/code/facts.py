@@ -33,7 +33,8 @@ def facts_of(
 
     Only contents never seen before are parsed; what was parsed is remembered in the graph database (a damaged one is
     built anew). Without a store, or with one that can't be used (locked, read-only), everything still is answered,
-    parsed in memory; `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports alone load faster.
+    parsed in memory; `warn` then gets one line. `symbols=False` leaves the symbols of remembered files empty: imports
+    alone load faster.
     """
     known: remembered.Known = {}
     trouble: list[str] = []

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.assertions import altered_assertions
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.commits import log_digest, rows_of
-from kl_hooks.evidence.ledger import entry, list_digest, test_names
+from kl_hooks.evidence.ledger import UNREADABLE, entry, list_digest, test_names
 from kl_hooks.evidence.mark import breaks_of
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
 
-_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
-"""What reading a row that was edited may raise."""
+_UNREADABLE = (*UNREADABLE, StoreDamaged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,10 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
     problems: list[str] = []
     chain, at, marked = START, 0, START if mark and not mark["seq"] else None
     for row in db.rows(_ROWS) if db else ():
-        seq = int(row[0])
+        seq = row[0]
+        if not isinstance(seq, int):
+            problems.append(f"the receipt after {at} has no number")
+            continue
         if seq != at + 1:
             problems.append(f"receipts {at + 1} to {seq - 1} are missing")
         chain, at = link(chain, str(row[3]), str(row[2])), seq
@@ -61,12 +63,13 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
 
 
 def _row_problems(db: Database, row: Any) -> list[str]:
-    seq, _, _, stored, header = row[:5]
+    seq, _, origin, stored, header = row[:5]
     try:
         plain = json.loads(header)
         receipt = entry(db, row[:7]).receipt
         found = list(_header_problems(plain, receipt, stored, tuple(row[7:13])))
-        noted = receipt.result.get("log") if receipt.source == "commits" else None
+        own = receipt.source == "commits" and not str(origin).startswith("imported")
+        noted = receipt.result.get("log") if own else None
         if noted and noted != log_digest(rows_of(db, stored)):
             found.append("what the log says of its commits was edited")
         return [f"receipt {seq}: {what}" for what in found]

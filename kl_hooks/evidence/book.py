@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from kl_hooks.evidence.assertions import assert_claim, asserted
@@ -30,17 +31,27 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     """Asserted claims, then those that follow from evidence. `warn` is told where the answer may be smaller."""
     require_home(ws)
     taken = catch_up(ws)
-    if taken.trouble:
-        warn(taken.trouble)
     trees = place_of(ws.repo).trees
     with ws.store.reading() as db:
+        if taken.trouble:
+            warn(taken.trouble)
         if db is None:
             return []
         entries = entries_for(db, trees)
         made = mechanical(
             entries, trees, parents_of(db, entries), {about} if about else None, ws.settings.verified_requires
         )
-        return asserted(db, ws.clock.now(), about) + made
+        return _joined(asserted(db, ws.clock.now(), about), made)
+
+
+def _joined(said: list[Claim], made: list[Claim]) -> list[Claim]:
+    """Who asserts what evidence says too makes no second claim: the assertion is one more reason for the first."""
+    known = {claim.id: claim for claim in made}
+    alone = [claim for claim in said if claim.id not in known]
+    for claim in said:
+        if claim.id in known and claim.freshness != "expired":
+            known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
+    return [*alone, *known.values()]
 
 
 def add_claim(ws: Workspace, text: str, about: str, expires: int | None) -> Claim:

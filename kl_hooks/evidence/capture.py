@@ -15,10 +15,11 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.intake import SPOOL_SCHEMA
 from kl_hooks.evidence.place import Place
+from kl_hooks.evidence.spools import spools
 from kl_hooks.evidence.who import agent, ci, producer
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
-from kl_hooks.store.state import prepare, spool_places
+from kl_hooks.store.state import prepare
 from kl_hooks.workspace.open import Workspace
 
 PARENT: Final = "KL_PARENT"
@@ -65,7 +66,7 @@ def opening(
 
 def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     """A new spool file in the first place that can be written. Raises OSError for none."""
-    places = spool_places(ws.state, ws.root, ws.environ)
+    places = spools(ws)
     try:
         prepare(ws.state)
     except (OSError, KlError):

@@ -47,6 +47,13 @@ def selected(receipt: Receipt) -> str:
     return ", ".join(words)
 
 
+def with_untracked(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
+    """True if this run, on the tracked files of `tree`, had untracked files beside them: no commit holds those."""
+    return any(
+        e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
+    )
+
+
 def _shown(value: object) -> str:
     return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kl_hooks.evidence.shape import evidence_flaw, flaw
+from kl_hooks.evidence.shape import evidence_flaw, header_flaw
 from kl_hooks.model.ids import make
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt
@@ -49,7 +49,7 @@ def receipt_of(records: Sequence[Any]) -> Receipt | None:
         selection={**_mapping(opening.get("selection")), **_mapping((end or {}).get("selection"))},
         result=result,
     )
-    return None if flaw(receipt) else receipt
+    return None if header_flaw(receipt) else receipt
 
 
 def schema_of(records: Sequence[Any]) -> str | None:

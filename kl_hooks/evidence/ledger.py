@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Final
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
 from kl_hooks.model.canonical import canonical, digest
@@ -111,36 +113,51 @@ _ENTRY = "SELECT seq, chain, origin, id, header, test_list, outcomes FROM receip
 def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
     """The newest receipts, newest first; of one source where it is named."""
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
-    return [entry(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
+    return [_read(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
 
 
 def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     """All receipts whose `tree` or `tree_all` is one of these, newest first."""
     marks = ", ".join("?" * len(trees))
     sql = f"{_ENTRY} WHERE tree IN ({marks}) OR tree_all IN ({marks}) ORDER BY seq DESC"
-    return [entry(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
+    return [_read(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
 
 
 def by_run(db: Database, run: str) -> Entry | None:
-    """The receipt of a run."""
-    row = db.row(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC LIMIT 1", (run,))
-    return entry(db, row) if row else None
+    """The receipt of a run; one that was imported under the same name only where there is no other."""
+    rows = db.rows(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC", (run,))
+    own = [row for row in rows if not str(row[2]).startswith("imported")]
+    return _read(db, (own or rows)[0]) if rows else None
 
 
 def find(db: Database, prefix: str) -> Entry:
     """The receipt whose id or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
     wanted = prefix.lower().removeprefix("r-")
     if not is_hex(wanted):
-        raise UsageProblem("an id is at least 4 hexadecimal digits.", place=prefix, hint="See: kl evidence list")
+        reason = "nothing is known about it, and an id is at least 4 hexadecimal digits."
+        raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
     rows = db.rows(f"{_ENTRY} WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT 3", (f"{wanted}%", f"{wanted}%"))
     if len(rows) == 1:
-        return entry(db, rows[0])
+        return _read(db, rows[0])
     reason = "no receipt has this id." if not rows else "several receipts begin like this; give more digits."
     raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
 
 
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
+"""What reading a row that was edited may raise."""
+
+
+def _read(db: Database, row: Sequence[object]) -> Entry:
+    """A row as an Entry. StoreDamaged, naming the receipt, for one that was edited."""
+    try:
+        return entry(db, row)
+    except UNREADABLE as problem:
+        reason = f"receipt {row[0]} of the store can't be read ({type(problem).__name__}: {problem})."
+        raise StoreDamaged(reason, hint="See: kl evidence verify") from problem
+
+
 def entry(db: Database, row: Sequence[object]) -> Entry:
-    """A row of the table as an Entry, its evidence put together again. ValueError and its like for an edited row."""
+    """A row of the table as an Entry, its evidence put together again. One of `UNREADABLE` for an edited row."""
     seq, chain, origin, stored, header, test_list, outcomes = row
     assert isinstance(seq, int)
     special = {
@@ -153,6 +170,8 @@ def entry(db: Database, row: Sequence[object]) -> Entry:
         column = unpack_outcomes(outcomes, len(names))
         plain = [Evidence("TestResult", f"test:{n}", what, us) for n, (what, us) in zip(names, column, strict=True)]
     whole = dict(enumerate(plain)) | special
+    if whole.keys() != set(range(len(whole))):
+        raise ValueError("a piece of its evidence is missing")
     evidence = tuple(whole[at] for at in sorted(whole))
     return Entry(seq, str(chain), str(origin), str(stored), receipt_from(json.loads(str(header)), evidence))
 

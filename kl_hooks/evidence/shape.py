@@ -24,6 +24,12 @@ _MAPPINGS: Final = ("environment", "selection", "result")
 
 def flaw(receipt: Receipt) -> str:
     """What is wrong with it, in a few words; empty: nothing."""
+    found = (f"evidence {at}: {what}" for at, one in enumerate(receipt.evidence) if (what := evidence_flaw(one)))
+    return next(found, "") or header_flaw(receipt)
+
+
+def header_flaw(receipt: Receipt) -> str:
+    """The same where each piece of evidence has been looked at already."""
     try:
         found = next(_flaws(receipt), "")
         return found or ("" if receipt.id else "it has no id")
@@ -44,7 +50,6 @@ def _flaws(receipt: Receipt) -> Iterator[str]:
     yield from (f"its {k} is no time" for k in ("started", "ended") if not _time(getattr(receipt, k)))
     yield from (f"its {k} is no mapping" for k in _MAPPINGS if not _mapping(getattr(receipt, k)))
     yield from _result_flaws(receipt.result)
-    yield from (f"evidence {at}: {what}" for at, one in enumerate(receipt.evidence) if (what := evidence_flaw(one)))
 
 
 def _result_flaws(result: Mapping[str, Any]) -> Iterator[str]:

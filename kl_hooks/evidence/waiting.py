@@ -16,10 +16,10 @@ from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.intake import SPOOL_SCHEMA, receipt_of, schema_of
+from kl_hooks.evidence.spools import IN_CHECKOUT, spools
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.spool_read import pending, read
-from kl_hooks.store.state import spool_places
 from kl_hooks.workspace.open import Workspace
 
 ASIDE: Final = ".aside"
@@ -54,7 +54,7 @@ def waiting(ws: Workspace) -> tuple[list[Waiting], int]:
             continue
         receipt = receipt_of(spool.records)
         empty = not spool.records and not spool.bad
-        if receipt or origin != "spool:checkout":
+        if receipt or origin != IN_CHECKOUT:
             found.append(Waiting(path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)))
     return found, left
 
@@ -71,11 +71,10 @@ def done_with(one: Waiting) -> Path | None:
 
 
 def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
-    for directory, origin in spool_places(ws.state, ws.root, ws.environ):
-        if origin != "spool:checkout":
-            yield from ((path, origin) for path in pending(directory))
-        elif not any(folder.is_symlink() for folder in (directory, directory.parent)):
-            yield from ((path, origin) for path in pending(directory) if _ours(ws, path))
+    for directory, origin in spools(ws):
+        for path in pending(directory):
+            if origin != IN_CHECKOUT or _ours(ws, path):
+                yield path, origin
 
 
 def _ours(ws: Workspace, path: Path) -> bool:

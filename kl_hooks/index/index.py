@@ -13,6 +13,8 @@ from kl_hooks.model.ids import split as split_id
 
 _RAREST: Final = 16
 """Words that are really asked: a common word costs the most and says the least."""
+_MANY: Final = 1000
+"""Documents that cost nothing worth saving."""
 _TEXT: Final = "name, parts, title, place, body"
 
 
@@ -105,7 +107,9 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
         return []
     if _state(db) != "ready" or not _has_fts5(db):
         return [Hit(*row) for row in plain.search(db, wanted, limit, kinds)]
-    asked = " OR ".join(f'"{word}"' for word in _rarest(db, wanted))
+    asked = " OR ".join(f'"{word}"' for word in _telling(db, wanted))
+    if not asked:
+        return []
     only, params = plain.only_kinds(kinds)
     weights = ", ".join(str(weight) for weight in WEIGHTS)
     rows = db.rows(
@@ -126,13 +130,17 @@ def _row(document: Document) -> tuple[Any, ...]:
     return (document.id, document.kind, document.path, document.line, *texts)
 
 
-def _rarest(db: Rows, words: Sequence[str]) -> list[str]:
-    """The words in the order given, without the commonest if there are many."""
-    if len(words) <= _RAREST:
-        return list(words)
+def _telling(db: Rows, words: Sequence[str]) -> list[str]:
+    """The words worth asking for, in the order given: of many only the rarest, and none that stands in many documents
+    and half of all, if there are others: BM25 counts it as nothing, but must visit every document for it.
+    """
     marks = ", ".join("?" * len(words))
     seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks})", tuple(words)))
-    kept = set(sorted(words, key=lambda word: (seen.get(word, 0) == 0, seen.get(word, 0), word))[:_RAREST])
+    common = max(_MANY, int(db.rows("SELECT COUNT(*) FROM documents")[0][0]) / 2)
+    found = sorted((word for word in words if word in seen), key=lambda word: (seen[word], word))
+    rare = [word for word in found if seen[word] < common]
+    # A word that the full text folds in its own way (accents) is not among its terms as we spell it: ask for it.
+    kept = {*(rare or found)[:_RAREST], *[word for word in words if word not in seen and not word.isascii()]}
     return [word for word in words if word in kept]
 
 

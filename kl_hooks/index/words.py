@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 MOST: Final = 32
@@ -16,8 +17,12 @@ _SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 def split(identifier: str) -> list[str]:
     """`HTTPServer_error2` → `["http", "server", "error2"]`: at `_` and where small and capital letters meet."""
-    pieces = _SEAM.sub("_", identifier).lower().split("_")
-    return [piece for piece in pieces if piece]
+    return list(_parts(identifier))
+
+
+@lru_cache(maxsize=20_000)  # a repository says the same words over and over
+def _parts(word: str) -> tuple[str, ...]:
+    return tuple(piece for piece in _SEAM.sub("_", word).lower().split("_") if piece)
 
 
 def split_all(text: str) -> str:
@@ -27,13 +32,13 @@ def split_all(text: str) -> str:
 
 def parts_only(text: str) -> str:
     """The parts of every word of a text, separated by spaces."""
-    return " ".join(part for word in _WORD.findall(text) for part in split(word))
+    return " ".join(part for word in _WORD.findall(text) for part in _parts(word))
 
 
 def _with_parts(words: Iterable[str]) -> Iterator[str]:
     for word in words:
         yield word
-        pieces = split(word)
+        pieces = _parts(word)
         if len(pieces) > 1:
             yield from pieces
 

@@ -108,7 +108,11 @@ class Guarded(diskcache.Cache):  # type: ignore[misc]
         self._ours = {**_SETTINGS, "size_limit": size_limit}
         if "~" in str(directory) or "$" in str(directory):
             raise Refused(directory)  # diskcache would expand it to some other place
-        super().__init__(str(directory), timeout=1, disk=Disk, **self._ours)
+        try:
+            super().__init__(str(directory), timeout=1, disk=Disk, **self._ours)
+        except BaseException:
+            self.close()
+            raise
 
     def reset(self, key: Any, value: Any = ENOVAL, update: bool = True) -> Any:
         """As in diskcache. Refused for a setting that is not ours, or not as we set it."""

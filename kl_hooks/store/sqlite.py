@@ -94,7 +94,7 @@ def translated(error: sqlite3.Error, path: Path) -> Exception:
     says = f"{one_line(str(error))}, {name}"
     if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
         return StoreBusy(f"another process is using it ({says}).", place=str(path), hint="Try again, or: kl doctor")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in says:
         return damaged(path, f"can't be read ({says})")
     if name.startswith(_OUTSIDE):
         return EnvironmentProblem(f"can't be used ({says}).", place=str(path), hint="See: kl doctor")

@@ -27,6 +27,13 @@ def refuse_foreign(path: Path) -> None:
 
     EnvironmentProblem where it may not be read.
     """
+    try:
+        _refuse_foreign(path)
+    except PermissionError:
+        raise EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor") from None
+
+
+def _refuse_foreign(path: Path) -> None:
     for name in (path, *beside(path)):
         _refuse_links(name)
     if is_there(path):
@@ -39,10 +46,10 @@ def refuse_foreign(path: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """A file with something in it."""
+    """A file with something in it. PermissionError where that can't be told, which is not the same as no."""
     try:
         return path.lstat().st_size > 0
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 
@@ -75,7 +82,7 @@ def journal_mode(version: tuple[int, ...], folder: Path) -> str:
 def _refuse_links(path: Path) -> None:
     try:
         info = path.lstat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     if not stat.S_ISREG(info.st_mode):
         raise damaged(path, "is a link or no file at all")
@@ -84,11 +91,8 @@ def _refuse_links(path: Path) -> None:
 
 
 def _refuse_header(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            first = file.read(100)
-    except PermissionError:
-        raise EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor") from None
+    with path.open("rb") as file:
+        first = file.read(100)
     if first[: len(_HEADER)] != _HEADER:
         raise damaged(path, f'is not a database (first bytes "{one_line(first[:16].decode("utf-8", "replace"), 40)}")')
     if first[68:72] != APPLICATION.to_bytes(4, "big"):

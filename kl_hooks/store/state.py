@@ -63,7 +63,7 @@ def locate(
         directory, origin = common_dir / "kl", "git"
     else:
         directory, origin = _user(environ, "XDG_STATE_HOME", ".local/state") / key, "user"
-    worktree = "main" if not git_dir or git_dir == common_dir else f"{git_dir.name}-{_key(git_dir)[:8]}"
+    worktree = "main" if not git_dir or git_dir == common_dir else f"{_harmless(git_dir.name)}-{_key(git_dir)[:8]}"
     return State(
         directory=directory,
         spool=directory / "spool",
@@ -146,6 +146,13 @@ def _check(state: State) -> None:
 
 def _key(path: Path) -> str:
     return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:24]
+
+
+def _harmless(name: str) -> str:
+    """The name of a worktree, unless it must not be written."""
+    from kl_hooks.store.redact import redact
+
+    return name if redact(name) == name else "worktree"
 
 
 def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:

@@ -62,22 +62,20 @@ class Store:
 
     def problem(self) -> EnvironmentProblem | None:
         """What keeps us from writing evidence, found without writing: newer, damaged, no rights. None: nothing."""
-        from kl_hooks.store.migrate import refuse_newer, refuse_unexpected
-        from kl_hooks.store.sqlite import FORMAT, newer, open_sqlite
+        from kl_hooks.store.migrate import refuse_unexpected
+        from kl_hooks.store.sqlite import open_sqlite
 
         path = self._path("kl")
         if not path.exists():
             return None
         try:
             with _told(path), closing(open_sqlite(path, write=False, busy_ms=self._busy)) as db:
-                made = db.row("PRAGMA user_version")
-                if made and made[0] > FORMAT:
-                    return newer(path, f"format {made[0]}", f"format {FORMAT}")
-                refuse_newer(db, self._of("kl"), path)
-                refuse_unexpected(db, self._of("kl"), path)
+                newer = self._newer("kl", db)
+                if newer is None:
+                    refuse_unexpected(db, self._of("kl"), path)
+                return newer
         except EnvironmentProblem as problem:
             return problem
-        return None
 
     def _open(self, database: str) -> Database:
         """For writing, its tables up to date; what is derived is thrown away where it can't be used."""
@@ -110,11 +108,12 @@ class Store:
         path = self._path(database)
         try:
             db = self._as_it_is(path)
-            if db is None or self._fits(database, db):
+            if db is None or self._is_current(database, db):
                 return db
-            db.close()
-            self._bring_up_to_date(database)
-            db = self._as_it_is(path)
+            if database == "kl" or not self._newer(database, db):
+                db.close()
+                self._bring_up_to_date(database)
+                db = self._as_it_is(path)
         except StoreDamaged:
             if database == "kl":
                 raise
@@ -142,22 +141,32 @@ class Store:
         self._bring_up_to_date("kl" if path == self.state.database else "graph")
         return once()
 
-    def _fits(self, database: str, db: Database) -> bool:
-        """No step is missing; for what is derived: nor is one too many."""
-        from kl_hooks.store.migrate import is_current, refuse_newer
+    def _is_current(self, database: str, db: Database) -> bool:
+        """No step is missing; for what is derived: nor is anything newer than we know."""
+        from kl_hooks.store.migrate import is_current
 
+        return is_current(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
+
+    def _newer(self, database: str, db: Database) -> StoreNewer | None:
+        """The exception for one that a newer kl made; None for all others."""
+        from kl_hooks.store.migrate import refuse_newer
+        from kl_hooks.store.sqlite import FORMAT, newer
+
+        path = self._path(database)
+        made = db.row("PRAGMA user_version")
+        if made and made[0] > FORMAT:
+            return newer(path, f"format {made[0]}", f"format {FORMAT}")
         try:
-            if database == "graph":
-                refuse_newer(db, self._of(database), self._path(database))
-        except StoreNewer:
-            return False
-        return is_current(db, self._of(database))
+            refuse_newer(db, self._of(database), path)
+        except StoreNewer as problem:
+            return problem
+        return None
 
     def _is_of_use(self, database: str, db: Database) -> bool:
         """What could not be brought up to date: evidence is read as it is, what is derived is not."""
         from kl_hooks.store.migrate import taken
 
-        return bool(taken(db)) if database == "kl" else self._fits(database, db)
+        return bool(taken(db)) if database == "kl" else self._is_current(database, db)
 
     def _bring_up_to_date(self, database: str) -> None:
         try:
@@ -186,9 +195,10 @@ class Store:
 
 def _seconds(text: str) -> float:
     try:
-        return min(max(float(text), 0.0), 600.0)
+        seconds = float(text)
     except ValueError:
         return WAIT
+    return min(max(seconds, 0.0), 600.0) if seconds == seconds else WAIT  # `nan` is not even equal to itself
 
 
 def _twice(attempt: Callable[[], Database]) -> Database:

@@ -165,6 +165,18 @@ def test_the_verdict_needs_no_store(tmp_path: Path) -> None:
     ws = opened(folder)
     check(ws)
     ws.state.graph.write_bytes(b"version https://git-lfs" * 100)
+    found, _ = check(opened(folder))
+    assert found is not None and lines(found) == BROKEN
+    assert ws.state.graph.read_bytes().startswith(b"SQLite format 3"), "what is derived was built again"
+
+
+def test_a_graph_that_can_not_be_opened_is_a_remark(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT})
+    ws = opened(folder)
+    check(ws)
+    ws.state.graph.unlink()
+    ws.state.graph.mkdir()
     found, remarks = check(opened(folder))
     assert found is not None and lines(found) == BROKEN
     assert any("files were read anew" in remark for remark in remarks)

@@ -23,6 +23,7 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("KL_STATE", raising=False)
     repository(tmp_path / "repo")
+    (tmp_path / "repo" / ".kl").mkdir()
     monkeypatch.chdir(tmp_path / "repo")
 
     def call(*args: str) -> tuple[int, str, str]:
@@ -42,12 +43,12 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
     assert (code, out) == (0, "5 files (5 newly read, 0 gone), 10 symbols, 3 links, 1 problem\n")
-    assert err == "kl: bad.py:1:5: invalid syntax It is not in the graph.\n"
+    assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.build/1"
     counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links")]
     assert counts == [5, 0, 0, 10, 3]
-    assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax"}]
+    assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
 
 
 def test_search_gives_id_place_and_signature(kl: Kl) -> None:
@@ -92,4 +93,13 @@ def test_without_git_is_exit_3(kl: Kl, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     code, out, err = kl("graph", "build")
     assert (code, out) == (3, "")
-    assert "git init" in err
+    assert "not a git repository" in err
+
+
+def test_a_repository_that_does_not_use_kl_gets_no_state(kl: Kl, tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".kl").rmdir()
+    for words in (("build",), ("search", "basket")):
+        code, out, err = kl("graph", *words)
+        assert (code, out) == (3, "")
+        assert "kl init" in err
+    assert not (tmp_path / "repo" / ".git" / "kl").exists()

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kl_hooks.evidence.intake import receipt_of
+from kl_hooks.evidence.shape import flaw
+from kl_hooks.model.receipt import receipt_from
+
+from .making import DETAIL, PLAIN, TEXT
 
 OPEN: dict[str, Any] = {
     "t": "open", "schema": "kl.spool/1", "run": "ab" * 16, "source": "pytest", "observer": "pytest",
@@ -79,3 +85,47 @@ def test_the_same_records_give_the_same_id() -> None:
     other = receipt_of([{**OPEN, "run": "cd" * 16}, *records[1:]])
     assert other is not None
     assert other.id != first.id
+
+
+RECORD = st.one_of(
+    PLAIN,
+    st.tuples(st.sampled_from("st"), PLAIN, PLAIN, PLAIN, PLAIN, PLAIN).map(list),
+    st.tuples(st.just("t"), TEXT, st.sampled_from(["passed", "fine"]), st.integers(), st.none() | DETAIL, TEXT).map(
+        list
+    ),
+    st.fixed_dictionaries(
+        {"t": st.just("evidence")}, optional=dict.fromkeys(("class", "subject", "outcome", "x"), PLAIN)
+    ),
+    st.fixed_dictionaries(
+        {"t": st.just("end")}, optional=dict.fromkeys(("ended", "result", "tests", "selection"), PLAIN)
+    ),
+)
+
+
+@settings(max_examples=200)
+@given(st.dictionaries(st.sampled_from(sorted(OPEN)), PLAIN, max_size=2), st.lists(RECORD, max_size=6), st.booleans())
+def test_whatever_the_records_are_a_receipt_is_well_made(
+    changes: dict[str, Any], records: list[Any], ended: bool
+) -> None:
+    receipt = receipt_of([{**OPEN, **changes}, *records, *([end(1)] if ended else [])])
+    if receipt is None:
+        assert changes or not ended or any(isinstance(r, dict) and r.get("t") == "end" for r in records)
+    else:
+        assert flaw(receipt) == ""
+        assert receipt_from(receipt.header(), receipt.evidence) == receipt
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["t", "a", "passed", "5", None, None], ["t", "a", "passed", -5, None, None], ["t", 5, "passed", 5, None, None],
+        ["t", ["a"], "passed", 5, None, None], ["t", "a", ["passed"], 5, None, None],
+        ["t", "a", "passed", True, None, None],
+        ["t", "a", "passed", 5, "x", None], ["t", "a", "passed", 5, None, 7], ["t", "a", "passed", 1 << 63, None, None],
+    ],
+)  # fmt: skip
+def test_a_line_of_wrong_kinds_counts_as_lost(row: list[Any]) -> None:
+    receipt = receipt_of([OPEN, row, end(1)])
+    assert receipt is not None
+    assert receipt.evidence == ()
+    assert receipt.result["complete"] is False

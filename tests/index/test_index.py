@@ -115,6 +115,13 @@ def test_many_words_ask_only_for_the_rarest(sqlite: SqliteDatabase) -> None:
     assert len(found(sqlite, *words, limit=100)) < 50
 
 
+def test_a_word_that_stands_nearly_everywhere_is_asked_for_only_when_alone(sqlite: SqliteDatabase) -> None:
+    replace(sqlite, "m.py", [function(f"f{n}", body="common") for n in range(1100)])
+    replace(sqlite, "n.py", [function("needle", body="common", path="n.py")])
+    assert found(sqlite, "common", "needle", limit=2000) == ["needle"]
+    assert len(found(sqlite, "common", limit=2000)) == 1101
+
+
 NAUGHTY = [
     "", " ", "\0", "a\0b", '"', '""', "'", "';--", '"x" OR "y"', "AND", "OR", "NOT", "NEAR(a b)", "NEAR/2", "a*", "*",
     "^a",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,8 +14,8 @@ from typing import Any
 from kl_hooks.store.spool import Spool, read
 
 PLUGIN = ("-p", "pytest_kl.plugin")
-NEIGHBOURS = ("-p", "xdist.plugin", "-p", "pytest_rerunfailures")
-"""Loaded by name: what else is installed beside us is slow to load, and none of these tests' business."""
+NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")
+"""Loaded by name: whatever else is installed beside us is slow to load, and none of these tests' business."""
 HERE = Path(__file__).resolve().parent.parent.parent
 
 
@@ -64,6 +65,15 @@ def run_pytest(
     )
 
 
+def shown(folder: Path, run: str) -> dict[str, Any]:
+    """The receipt of a run as `kl evidence show` prints it: taken in, chained, and read again."""
+    command = [sys.executable, "-m", "kl_hooks", "evidence", "show", run, "--format", "json"]
+    done = subprocess.run(command, cwd=folder, env=environment({}), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 @dataclass(frozen=True)
 class Recorded:
     """One spool file, read."""
@@ -94,6 +104,11 @@ class Recorded:
     def why(self) -> str:
         """Its reasons in one text."""
         return "; ".join(self.result["reasons"])
+
+    @property
+    def id(self) -> str:
+        """What a person types to see it."""
+        return str(self.opening["run"][:8])
 
     @property
     def rows(self) -> list[list[Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .recorded import only, repository, run_pytest
+from .recorded import only, repository, run_pytest, shown
 
 FAILS = "def test_good(): pass\ndef test_bad(): assert 0\n"
 
@@ -85,9 +85,10 @@ def test_deselecting_the_failing_test_by_configuration_is_on_record(tmp_path: Pa
     env = {"PYTEST_ADDOPTS": option} if how == "environment" else {}
     assert run_pytest(tmp_path, env=env).returncode == 0
     run = only(tmp_path)
-    assert run.opening["selection"]["addopts"] == [option]
-    assert run.opening["selection"]["deselect"] == ["test_f.py::test_bad"]
-    assert run.end["selection"] == {"collected": 2, "deselected": 1, "selected": 1, "ran": 1}
+    selection = shown(tmp_path, run.id)["selection"]
+    assert selection["addopts"] == [option]
+    assert selection["deselect"] == ["test_f.py::test_bad"]
+    assert (selection["collected"], selection["deselected"], selection["ran"]) == (2, 1, 1)
 
 
 def test_dropping_tests_from_the_session_after_the_collection_loses_the_pass(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .recorded import PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest
+from .recorded import PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest, shown
 
 TWO = {"test_two.py": "def test_a(): pass\ndef test_b(): pass\n"}
 ONE_FAILS = {"test_two.py": "def test_a(): pass\ndef test_b(): assert 0, 'no good'\n"}
@@ -179,6 +179,12 @@ def test_a_run_that_is_stopped_from_outside_is_never_a_pass(tmp_path: Path, sent
     assert run.rows[-1][-1] == "test_slow.py::test_b"  # what was running can be named
     if sent == signal.SIGKILL:
         assert not run.spool.ended
+        receipt = shown(tmp_path, run.id)
+        assert (receipt["result"]["how"], receipt["result"]["verdict"]) == ("killed", "inconclusive")
+        assert {one["subject"]: one["outcome"] for one in receipt["evidence"]} == {
+            "test:test_slow.py::test_a": "passed",
+            "test:test_slow.py::test_b": "error",
+        }
     else:
         assert (run.result["how"], run.result["verdict"], run.result["exit"]) == ("interrupted", "inconclusive", 2)
         assert "KeyboardInterrupt" in run.why
@@ -213,11 +219,12 @@ def test_tests_that_a_crashed_worker_never_came_to_are_named(tmp_path: Path) -> 
 
 def test_a_crash_that_is_repeated_and_then_passes_is_flaky(tmp_path: Path) -> None:
     body = """
-import os, pathlib
+import os, pathlib, time
 def test_x():
     seen = pathlib.Path("seen")
     if not seen.exists():
         seen.touch()
+        time.sleep(1)  # rerunfailures learns over a socket that this test may be repeated
         os._exit(3)
 """
     run = run_in(tmp_path, {"test_c.py": body, "test_d.py": "def test_y(): pass\n"}, "-n", "2", "--reruns", "1")
@@ -274,3 +281,4 @@ def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_says(tmp_path:
 def test_the_run_that_started_this_one_is_named(tmp_path: Path) -> None:
     run = run_in(tmp_path, TWO, env={"KL_PARENT": "f" * 32})
     assert run.opening["parent"] == "f" * 32
+    assert shown(tmp_path, run.id)["parent"] == "f" * 32

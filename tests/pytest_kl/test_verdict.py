@@ -13,7 +13,7 @@ from kl_hooks.model.outcome import TEST_OUTCOMES, worst
 from pytest_kl.verdict import Test, word_of
 
 from .adversarial import SUITE, VERDICTS
-from .recorded import only, repository, run_pytest
+from .recorded import only, repository, run_pytest, shown
 
 JUNIT = {"xpassed": "passed", "flaky": "passed"}
 """What JUnit's format has no word for."""
@@ -86,6 +86,10 @@ def test_every_verdict_of_the_adversarial_suite_is_the_one_worked_out_by_hand(tm
     assert run.result["verdict"] == "failed"
     assert run.result["how"] == "finished"
     assert run.result["counts"] == {word: list(VERDICTS.values()).count(word) for word in TEST_OUTCOMES}
+    receipt = shown(tmp_path, run.id)
+    assert {one["subject"]: one["outcome"] for one in receipt["evidence"]} == {
+        f"test:{nodeid}": verdict for nodeid, verdict in VERDICTS.items()
+    }
     said = junit(tmp_path / "out.xml")
     ours = {
         junit_name(nodeid): OTHERWISE.get(nodeid, JUNIT.get(verdict, verdict))

@@ -1,0 +1,58 @@
+"""Is there a store that can be written, is it intact in its outline, and what waits to be taken in?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from kl_hooks.errors import StoreBusy, StoreDamaged, StoreNewer
+from kl_hooks.evidence.spools import spools
+from kl_hooks.evidence.waiting import ASIDE
+from kl_hooks.store.lock import store_lock
+from kl_hooks.store.spool_read import pending
+from kl_hooks.workspace.open import Workspace
+
+Said = tuple[str, str, str]
+"""State (`ok`, `remark`, `wrong`), what it says, the fix."""
+
+
+def look(ws: Workspace) -> Iterator[Said]:
+    """About the store. Creates nothing where there is none."""
+    database = ws.state.database
+    problem = ws.store.problem()
+    if isinstance(problem, StoreNewer):
+        yield "wrong", problem.reason, "pip install --upgrade kl-hooks (captures wait in the spool)"
+    elif isinstance(problem, StoreDamaged):
+        fix = f"keep the file for a look, then move it away: mv {database} {database}.damaged"
+        yield "wrong", f"{problem.place}: {problem.reason}", fix
+    elif problem is not None:
+        yield "wrong", f"{problem.place}: {problem.reason}", problem.hint
+    elif not database.exists():
+        yield "remark", "no evidence yet; the store is made by the first command that needs it.", ""
+    else:
+        yield _can_be_written(ws)
+
+
+def _can_be_written(ws: Workspace) -> Said:
+    folder, database = ws.state.directory, ws.state.database
+    try:
+        with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
+            writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)
+    except StoreBusy as problem:
+        return "wrong", problem.reason, "wait for it, or end that process; captures wait in the spool"
+    except OSError:
+        writable = False
+    if writable:
+        return "ok", str(database), ""
+    fix = f"chown -R $(id -un) {folder}; chmod -R u+rwX {folder}"
+    return "wrong", f"{database} can't be written by you; captures go to another spool.", fix
+
+
+def waiting(ws: Workspace) -> Iterator[Said]:
+    """About captures that are not in the store yet, and files in the spool that are none."""
+    for folder, origin in spools(ws):
+        if count := len(pending(folder)):
+            yield "remark", f"captures waiting in {folder} ({origin}): {count}.", "kl evidence list   (takes them in)"
+        if aside := sorted(folder.glob(f"*{ASIDE}")):
+            says = f"{len(aside)} files could not be understood and were set aside, such as {aside[0]}."
+            yield "remark", says, "look at them, then delete them"

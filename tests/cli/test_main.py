@@ -1,0 +1,125 @@
+"""The entry: help, typing errors, colours, broken pipes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.cli.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def kl(*argv: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_"))} | {"PYTHONPATH": str(ROOT)}
+    argv = (sys.executable, "-m", "kl_hooks", *argv)
+    return subprocess.run(argv, cwd=cwd, env=environ | more, capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:
+    code = (
+        "import sys; from kl_hooks.cli.main import run; run(['--help']); "
+        "print([m for m in sys.modules if m.startswith('kl_hooks.cli.')])"
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
+    )
+    *text, modules = done.stdout.strip().splitlines()
+    assert [name for name in COMMANDS if not any(line.strip().startswith(name) for line in text)] == []
+    assert modules == "['kl_hooks.cli.failure', 'kl_hooks.cli.main']"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("contex", "x"), "Did you mean 'context'?"),
+        (("evidence", "shw"), "Did you mean 'show'?"),
+        (("status", "--formt", "json"), "No such option"),
+        (("status", "--format", "yaml"), "is not one of"),
+        (("--root", "no-such-folder", "status"), "does not exist"),
+        (("claim", "add"), "Missing argument"),
+        (("context", "x", "--budjet", "3"), "Usage: kl context [OPTIONS] TASK\nTry 'kl context --help'"),
+    ],
+)
+def test_wrong_use_is_exit_2_with_a_hint(argv: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = kl(*argv, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_option_may_come_from_the_environment(tmp_path: Path) -> None:
+    assert "is not one of" in kl("status", cwd=tmp_path, KL_STATUS_FORMAT="yaml").stderr
+    assert "is not one of" in kl("context", "x", cwd=tmp_path, KL_CONTEXT_FORMAT="yaml").stderr
+
+
+def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
+    code = (
+        "import sys, click; from kl_hooks.cli import failure\n"
+        "@click.command()\n"
+        "def broken(): raise ZeroDivisionError('by design')\n"
+        "sys.exit(failure.run_safely(broken, [], {}))"
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    argv = [sys.executable, "-c", code]
+    done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "internal error (a bug of kl): ZeroDivisionError: by design" in done.stderr
+    (report,) = tmp_path.glob("kl-crash-*.txt")
+    assert str(report) in done.stderr
+    assert "Traceback" in report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("argv", "expected"), [(["arch", "check", "--staged"], 0), (["arch", "check"], 4)])
+def test_our_own_fault_costs_nobody_a_commit(argv: list[str], expected: int, tmp_path: Path) -> None:
+    code = (
+        "import sys, click; from kl_hooks.cli import failure\n"
+        "@click.command(context_settings={'ignore_unknown_options': True})\n"
+        "@click.argument('words', nargs=-1)\n"
+        "def broken(words): raise ZeroDivisionError\n"
+        f"sys.exit(failure.run_safely(broken, {argv!r}, {{}}))"
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    argv = [sys.executable, "-c", code]
+    done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == expected
+    assert "internal error" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    shell = f"'{sys.executable}' -m kl_hooks --help | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.startswith("Usage: kl")
+
+
+def test_a_broken_pipe_is_not_the_code_of_a_finding(tmp_path: Path) -> None:
+    code = (
+        "import sys, click; from kl_hooks.cli import failure\n"
+        "@click.command()\n"
+        "def talks():\n"
+        "    for _ in range(5_000): click.echo('word ' * 10)\n"
+        "sys.exit(failure.run_safely(talks, [], {}))"
+    )
+    shell = f"'{sys.executable}' -c \"{code}\" | head -n 1; exit ${{PIPESTATUS[0]}}"
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_folder_full_of_look_alikes_is_not_imported(tmp_path: Path) -> None:
+    for name in ("click", "yaml", "pluggy", "json", "sqlite3"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the checkout ran')\n", encoding="utf-8")
+    script = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append(''); "
+              "from kl_hooks.__main__ import main; sys.argv = ['kl', '--version']; main()"]  # fmt: skip
+    clean = [sys.executable, "-P", "-m", "kl_hooks", "--version"]
+    for argv in (clean, [script[0], "-P", *script[1:]]):
+        environ = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+        assert "of the checkout ran" not in done.stderr + done.stdout

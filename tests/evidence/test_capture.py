@@ -1,0 +1,127 @@
+"""A capture is written before it is believed, in the first place that takes it; its own trouble is one line."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.evidence.capture import (
+    PARENT,
+    begin,
+    environment,
+    finish,
+    new_run,
+    open_spool,
+    opening,
+    record,
+    record_check,
+)
+from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.place import Place, place_of
+from kl_hooks.model.receipt import Evidence
+from kl_hooks.store.spool_read import read
+from kl_hooks.store.state import spool_places
+from tests.support import NOW, Checkout, checkout
+
+RESULT = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"clean": 1}}
+FACT = Evidence("Validator", "check:arch", "clean", 7, None, {"path": "a.py"})
+
+
+def test_a_capture_is_on_disk_before_and_after(repo: Checkout) -> None:
+    ws = repo.workspace()
+    place = place_of(ws.repo)
+    writer = begin(ws, "arch", "arch", place, selection={"args": ["x"]})
+    (first,) = read(writer.path).records
+    assert (first["t"], first["selection"], first["tree"]) == ("open", {"args": ["x"]}, place.tree)
+    finish(ws, writer, [FACT], RESULT, place, replace(place, tree="9" * 40))
+    found = read(writer.path)
+    assert (found.ended, found.busy, found.bad) == (True, False, 0)
+    assert catch_up(ws).receipts == 2
+    receipt = repo.entries()[1].receipt
+    assert receipt.evidence == (FACT,)
+    assert (receipt.moved, receipt.tree_end, receipt.result) == (True, "9" * 40, RESULT)
+    assert receipt.started == receipt.ended == "2027-01-15T08:00:00.000000Z"
+
+
+def test_what_is_over_is_recorded_in_one_go(repo: Checkout) -> None:
+    ws = repo.workspace()
+    assert record(ws, "arch", "arch", place_of(ws.repo), [FACT, FACT], RESULT) is None
+    catch_up(ws)
+    assert repo.entries()[1].receipt.evidence == (FACT, FACT)
+
+
+@pytest.mark.parametrize(("outcome", "verdict"), [("clean", "passed"), ("failed", "failed")])
+def test_a_check_of_ours_is_a_receipt(repo: Checkout, outcome: str, verdict: str) -> None:
+    assert record_check(repo.workspace(), "arch", outcome, {"violations": 2}, "1" * 40) is None
+    catch_up(repo.workspace())
+    receipt = repo.entries()[1].receipt
+    assert (receipt.source, receipt.tree, receipt.result["verdict"]) == ("arch", "1" * 40, verdict)
+    assert [(e.kind, e.subject, e.outcome) for e in receipt.evidence] == [("Validator", "check:arch", outcome)]
+
+
+def test_a_check_where_kl_is_not_used_leaves_nothing(tmp_path: Path, home: Path) -> None:
+    made = checkout(tmp_path / "other", kl=False)
+    assert record_check(made.workspace(), "arch", "clean", {}, None) is None
+    assert not made.state.exists()
+
+
+def test_the_opening_says_who_and_where(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PARENT, "ab" * 16)
+    ws = repo.workspace()
+    repo.write("new.py", "")
+    place = place_of(ws.repo)
+    found = opening("cd" * 16, "pytest", "pytest", place, NOW, ws.environ, more={"plugins": "x"})
+    assert found["parent"] == "ab" * 16
+    assert (found["head"], found["branch"]) == (repo.git("rev-parse", "HEAD"), "main")
+    assert found["tree"] == repo.git("rev-parse", "HEAD^{tree}") != found["tree_all"]
+    assert {"python", "implementation", "platform", "plugins"} == set(found["environment"])
+    assert "changed" not in found
+
+
+def test_the_environment_names_job_and_agent_and_no_more() -> None:
+    found = environment({"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7", "KL_AGENT": "me", "TOKEN": "x"})
+    assert (found["ci"], found["agent"]) == ("github:7", "me")
+    assert set(found) == {"python", "implementation", "platform", "ci", "agent"}
+
+
+def places(repo: Checkout) -> list[Path]:
+    ws = repo.workspace()
+    return [folder for folder, _ in spool_places(ws.state, ws.root, ws.environ)]
+
+
+def test_where_the_state_can_not_be_made_the_next_place_takes_it(repo: Checkout) -> None:
+    repo.state.write_text("in the way")
+    own, user, inside = places(repo)
+    with open_spool(repo.workspace(), new_run()) as writer:
+        assert writer.path.parent == user
+    user.parent.chmod(0o700)
+    for path in user.iterdir():
+        path.unlink()
+    user.rmdir()
+    user.write_text("in the way")
+    with open_spool(repo.workspace(), new_run()) as writer:
+        assert writer.path.parent == inside
+    inside.joinpath(writer.path.name).unlink()
+    inside.rmdir()
+    inside.write_text("in the way")
+    said = record(repo.workspace(), "arch", "arch", Place(), [FACT], RESULT)
+    assert said is not None
+    assert said.startswith("not recorded: ")
+    assert "\n" not in said
+    assert own.parent.read_text() == "in the way"
+
+
+def test_nothing_is_written_through_a_link_in_the_checkout(repo: Checkout, tmp_path: Path) -> None:
+    repo.state.write_text("in the way")
+    user, inside = places(repo)[1:]
+    user.parent.mkdir(parents=True)
+    user.write_text("in the way")
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    inside.symlink_to(target)
+    with pytest.raises(OSError, match=r"."):
+        open_spool(repo.workspace(), new_run())
+    assert os.listdir(target) == []  # noqa: PTH208

@@ -1,0 +1,160 @@
+"""Receipts in a real database: they come back as they went in, and cost little."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.chain import START, link
+from kl_hooks.evidence.ledger import append, by_run, chain_at, find, head, list_digest, of_tree, recent
+from kl_hooks.evidence.shape import flaw
+from kl_hooks.model.outcome import TEST_OUTCOMES
+from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.store.sqlite import SqliteDatabase
+from tests.support import Checkout
+
+from .making import RECEIPTS, leave_run, ledger, tried
+from .test_claims import run
+
+SAME = settings(
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
+"""The database is shared by all examples, each of which leaves it as it was."""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    with ledger(tmp_path / "kl.db") as made:
+        yield made
+
+
+def seen(name: str, outcome: str = "passed", **detail: object) -> Evidence:
+    return Evidence("TestResult", f"test:{name}", outcome, 5, None, detail)
+
+
+@SAME
+@given(st.lists(RECEIPTS, max_size=3, unique_by=lambda r: r.run))
+def test_receipts_come_back_as_they_went_in(db: SqliteDatabase, receipts: list[Receipt]) -> None:
+    assert [flaw(r) for r in receipts] == [""] * len(receipts)
+    with tried(db):
+        assert append(db, receipts) == len(receipts)
+        found = recent(db, 10)[::-1]
+        assert [e.receipt for e in found] == receipts
+        assert [e.id for e in found] == [r.id for r in receipts] == [e.receipt.id for e in found]
+        assert [e.receipt.evidence_digest for e in found] == [r.evidence_digest for r in receipts]
+
+
+@SAME
+@given(RECEIPTS)
+def test_the_same_receipt_is_kept_once(db: SqliteDatabase, receipt: Receipt) -> None:
+    with tried(db):
+        assert [append(db, [receipt, receipt]), append(db, [receipt])] == [1, 0]
+        assert head(db) == (1, link(START, receipt.id))
+
+
+def test_details_can_not_pretend_to_be_the_facts(db: SqliteDatabase) -> None:
+    lies = {"outcome": "passed", "subject": "test:other", "duration_us": 0, "class": "ADR", "executed": "x"}
+    receipt = run(evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, lies),)).receipt
+    append(db, [receipt])
+    (back,) = recent(db, 1)[0].receipt.evidence
+    assert (back.subject, back.outcome, back.duration_us) == ("test:a.py::one", "failed", 5)
+    assert recent(db, 1)[0].receipt.id == receipt.id
+
+
+def test_a_newline_in_a_name_makes_no_other_list_of_it(db: SqliteDatabase) -> None:
+    names = [
+        ["a.py::x\nb.py::y"],
+        ["a.py::x", "b.py::y"],
+        ["a.py::x\nb.py::y", "c.py::z"],
+        ["a.py::x", "b.py::y\nc.py::z"],
+    ]
+    assert len({list_digest(one) for one in names}) == 4
+    receipts = [run(f"{n}f", evidence=tuple(map(seen, one))).receipt for n, one in enumerate(names)]
+    append(db, receipts)
+    assert [e.receipt for e in recent(db, 9)[::-1]] == receipts
+
+
+def test_what_is_no_test_stands_beside_the_column(db: SqliteDatabase) -> None:
+    other = Evidence("Validator", "check:arch", "clean")
+    receipt = run(evidence=(*(seen(f"a.py::t{n}") for n in range(100)), other)).receipt
+    append(db, [receipt])
+    assert recent(db, 1)[0].receipt == receipt
+    assert db.row("SELECT COUNT(*) FROM evidence") == (1,)
+
+
+def test_an_outcome_that_no_column_knows_is_kept_all_the_same(db: SqliteDatabase) -> None:
+    receipt = run(evidence=(seen("a.py::one"), seen("b.py::two", "dreamt"))).receipt
+    append(db, [receipt])
+    assert recent(db, 1)[0].receipt == receipt
+
+
+def test_the_chain_covers_order_and_origin(db: SqliteDatabase) -> None:
+    one, two = run("a1").receipt, run("a2").receipt
+    append(db, [one])
+    append(db, [two], "imported:receipts")
+    first = link(START, one.id)
+    assert head(db) == (2, link(first, two.id, "imported:receipts"))
+    assert link(first, two.id) != link(first, two.id, "imported:receipts")
+    assert [chain_at(db, n) for n in (0, 1, 3)] == [START, first, None]
+
+
+def test_found_by_the_beginning_of_its_id_or_its_run(db: SqliteDatabase) -> None:
+    one, two = run("ab").receipt, run("cd").receipt
+    append(db, [one, two])
+    for given_ in (one.id, one.id[:8], one.run[:6], f"r-{one.run[:6]}", one.id[:8].upper()):
+        assert find(db, given_).receipt == one
+    for given_, reason in (("ffff" * 16, "no receipt"), ("ab", "4 hexadecimal"), ("zzzz", "4 hexadecimal"), ("", "4")):
+        with pytest.raises(UsageProblem, match=reason):
+            find(db, given_)
+    append(db, [replace(one, started="2026-01-01T00:00:00.5Z")])
+    with pytest.raises(UsageProblem, match="several"):
+        find(db, one.run[:6])
+
+
+def test_of_tree_finds_either_tree(db: SqliteDatabase) -> None:
+    here, there = run("a1", tree="1" * 40), run("a2", tree="2" * 40, tree_all="1" * 40)
+    append(db, [here.receipt, there.receipt, run("a3", tree="3" * 40).receipt])
+    assert [e.receipt.run[:2] for e in of_tree(db, ("1" * 40,))] == ["a2", "a1"]
+    assert of_tree(db, ()) == []
+
+
+def test_an_import_does_not_hide_the_run_of_the_same_name(db: SqliteDatabase) -> None:
+    own, forged = run("c1").receipt, run("c1", observer="kl run").receipt
+    append(db, [own])
+    append(db, [forged], "imported:receipts")
+    found = by_run(db, own.run)
+    assert found is not None
+    assert found.receipt == own
+    assert by_run(db, "ee" * 16) is None
+
+
+def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Checkout) -> None:
+    dice = random.Random(5)
+    names = [f"tests/area_{n % 40}/test_module_{n % 400}.py::TestThing::test_case_{n}[{n % 7}]" for n in range(20_000)]
+    usual = [dice.lognormvariate(6.5, 1.2) for _ in names]
+    words = dice.choices(TEST_OUTCOMES[:3], (97, 2, 1), k=len(names))
+
+    def one_more_run() -> int:
+        times = (int(micros * dice.lognormvariate(0, 0.15)) for micros in usual)
+        leave_run(repo.workspace(), list(zip(names, words, times, strict=True)))
+        assert catch_up(repo.workspace()).receipts >= 1
+        return (repo.state / "kl.db").stat().st_size
+
+    first = one_more_run()
+    runs = 3
+    for _ in range(runs):
+        last = one_more_run()
+    assert (last - first) / runs / len(names) <= 4
+    assert last > first
+    newest = repo.entries()[0].receipt
+    assert [(e.subject, e.outcome) for e in newest.evidence] == sorted(
+        zip((f"test:{n}" for n in names), words, strict=True)
+    )

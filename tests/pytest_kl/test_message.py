@@ -1,0 +1,59 @@
+"""What a failure says: one line, with its place, without secrets, whatever the tests throw at it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_kl.message import LIMIT, detail_of
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def crash(message: str, path: str = "/r/a/test_b.py", lineno: object = 7) -> SimpleNamespace:
+    """What pytest calls a longrepr, as far as it is looked at."""
+    return SimpleNamespace(reprcrash=SimpleNamespace(message=message, path=path, lineno=lineno))
+
+
+def test_message_path_and_line() -> None:
+    assert detail_of(crash("ValueError: no\n  + more"), "/r/") == {
+        "message": "ValueError: no + more",
+        "path": "a/test_b.py",
+        "line": 7,
+    }
+    assert detail_of(crash("x", "/elsewhere/c.py"), "/r/")["path"] == "/elsewhere/c.py"
+
+
+@pytest.mark.parametrize(
+    ("longrepr", "message"),
+    [
+        ("worker 'gw0' crashed", "worker 'gw0' crashed"),
+        (None, ""),
+        (
+            SimpleNamespace(longrepr="x.py:1: in <module>\n    import y\nE   ModuleNotFoundError: y"),
+            "ModuleNotFoundError: y",
+        ),
+        (SimpleNamespace(errorstring="fixture 'db' not found"), "fixture 'db' not found"),
+    ],
+)
+def test_what_has_no_place_has_a_message(longrepr: object, message: str) -> None:
+    assert detail_of(longrepr, "/r/") == {"message": message}
+
+
+def test_a_secret_across_the_cut_is_redacted_before_it_is_cut() -> None:
+    text = detail_of(crash("x" * (LIMIT - 10) + " " + SECRET), "/r/")["message"]
+    assert len(text) <= LIMIT
+    assert "ghp_" not in text
+
+
+def test_control_characters_are_shown_not_sent() -> None:
+    assert detail_of(crash("\x1b]0;title\x07 \u202e"), "/r/")["message"] == r"\x1b]0;title\x07 \u202e"
+
+
+def test_a_failure_whose_text_fails_is_said_to_have_none() -> None:
+    class Bad:
+        def __str__(self) -> str:
+            raise KeyError("no text")
+
+    assert detail_of(Bad(), "/r/") == {"message": "the failure has no readable text (KeyError)"}

@@ -1,0 +1,332 @@
+"""The store as the rooms use it: what looking and writing do where all is well, and where it is not."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
+from kl_hooks.hookspecs import Schema
+from kl_hooks.store.lock import store_lock
+from kl_hooks.store.sqlite import FORMAT, open_sqlite
+from kl_hooks.store.state import State, locate
+from kl_hooks.store.store import WAIT, Store
+
+from .contract import ONE, TWO, schema
+
+REPO = Path(__file__).parents[2]
+DERIVED = "CREATE TABLE link (source TEXT, target TEXT);"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    common = tmp_path / "repo" / ".git"
+    common.mkdir(parents=True)
+    return locate(tmp_path / "repo", common, common, None, {"HOME": str(tmp_path / "home")})
+
+
+def _store(state: State, *steps: str, graph: tuple[str, ...] = (DERIVED,), wait: str = "0.3") -> Store:
+    schemas: list[Schema] = [schema(*(steps or (ONE,))), schema(*graph, room="code", database="graph")]
+    return Store(state, lambda: schemas, {"KL_LOCK_WAIT": wait})
+
+
+@pytest.fixture
+def store(state: State) -> Store:
+    """With a row in each database."""
+    made = _store(state)
+    with made.writing() as db:
+        db.execute("INSERT INTO thing (id, n) VALUES ('a', 1)")
+    with made.writing("graph") as db:
+        db.execute("INSERT INTO link VALUES ('x', 'y')")
+    return made
+
+
+def _ids(store: Store) -> list[str] | None:
+    with store.reading() as db:
+        return None if db is None else [i for (i,) in db.rows("SELECT id FROM thing ORDER BY id")]
+
+
+def _links(store: Store) -> int | None:
+    with store.reading("graph") as db:
+        return None if db is None else len(db.rows("SELECT * FROM link"))
+
+
+def test_looking_creates_nothing(state: State) -> None:
+    store = _store(state)
+    assert _ids(store) is None
+    assert _links(store) is None
+    assert store.problem() is None
+    assert not state.directory.exists()
+
+
+def test_writing_makes_what_is_needed(store: Store, state: State) -> None:
+    assert _ids(store) == ["a"]
+    assert _links(store) == 1
+    names = {path.name for path in state.directory.iterdir()}
+    assert names == {"README", ".gitignore", "spool", "graph", "kl.db", "store.lock"}
+
+
+def test_importing_it_imports_no_database(tmp_path: Path) -> None:
+    code = "import sys, kl_hooks.store.store; print('sqlite3' in sys.modules, 'diskcache' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+
+
+def test_an_empty_file_is_as_none(store: Store, state: State) -> None:
+    state.database.write_bytes(b"")
+    assert _ids(store) is None
+    with store.writing() as db:
+        assert db.rows("SELECT * FROM thing") == []
+
+
+def test_a_held_lock_is_told_and_does_not_stop_readers(store: Store, state: State) -> None:
+    with store_lock(state.lock, wait=0, what="kl sync"):
+        started = time.monotonic()
+        with pytest.raises(StoreBusy, match="kl sync"), store.writing():
+            pass
+        assert time.monotonic() - started < 10
+        assert _ids(store) == ["a"]
+        with store.writing("graph") as db:
+            assert len(db.rows("SELECT * FROM link")) == 1, "what is derived has a lock of its own"
+    with store.writing() as db, store.writing("graph"):
+        db.execute("INSERT INTO thing (id) VALUES ('b')")
+
+
+def test_a_fault_inside_lets_go_and_is_passed_on_as_it_is(store: Store) -> None:
+    for fault in (OSError(5, "mine"), KeyError("mine"), StoreDamaged("mine")):
+        with pytest.raises(type(fault), match="mine"), store.writing() as db, db.transaction():
+            db.execute("INSERT INTO thing (id) VALUES ('lost')")
+            raise fault
+    assert _ids(store) == ["a"]
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 300)
+
+
+def _torn(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\x77" * 3000)
+
+
+def _link(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    path.symlink_to(path.with_name("moved"))
+
+
+@pytest.mark.parametrize("harm", [_garbage, _torn, _link])
+def test_damaged_evidence_is_told_and_kept(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+    harm(state.database)
+    before = state.database.read_bytes()
+    for use in (store.writing, store.reading):
+        with pytest.raises(StoreDamaged, match=r"Captures wait in the spool.*mv kl.db kl.db.damaged"), use():
+            pass
+    assert isinstance(store.problem(), StoreDamaged)
+    assert state.database.read_bytes() == before
+    assert not list(state.directory.glob("kl.db.*"))
+    assert _links(store) == 1
+
+
+@pytest.mark.parametrize("harm", [_garbage, _torn, _link])
+def test_damaged_derived_data_is_built_anew(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+    harm(state.graph)
+    assert _links(store) is None
+    with store.writing("graph") as db:
+        assert db.rows("SELECT * FROM link") == []
+    assert _links(store) == 0
+    assert _ids(store) == ["a"]
+
+
+def _newer_format(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+
+
+def _newer_step(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO schema_step SELECT room, 7 FROM schema_step")
+
+
+@pytest.mark.parametrize("harm", [_newer_format, _newer_step])
+def test_newer_evidence_is_read_and_not_written(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+    harm(state.database)
+    before = state.database.read_bytes()
+    with pytest.raises(StoreNewer, match=r"made by a newer kl .*Upgrade.*spool"), store.writing():
+        pass
+    assert _ids(store) == ["a"]
+    assert isinstance(store.problem(), StoreNewer)
+    assert state.database.read_bytes() == before
+
+
+@pytest.mark.parametrize("harm", [_newer_format, _newer_step])
+def test_newer_derived_data_is_built_anew_by_who_writes(
+    store: Store, state: State, harm: Callable[[Path], None]
+) -> None:
+    harm(state.graph)
+    assert _links(store) is None
+    with store.writing("graph") as db:
+        assert db.rows("SELECT * FROM link") == []
+
+
+def test_an_older_one_is_brought_up_to_date_by_looking(store: Store, state: State) -> None:
+    newer = _store(state, ONE, TWO)
+    assert _ids(newer) == ["a", "of step 2"]
+    assert [path.name for path in (state.directory / "backup").iterdir()] == ["kl-0001.db"]
+    with closing(open_sqlite(state.directory / "backup" / "kl-0001.db", write=False)) as db:
+        assert db.rows("SELECT id FROM thing") == [("a",)]
+
+
+def test_an_older_one_that_can_not_be_brought_up_to_date_is_read_as_it_is(store: Store, state: State) -> None:
+    newer = _store(state, ONE, TWO, graph=(DERIVED, "CREATE TABLE more (x TEXT);"))
+    with store_lock(state.lock, wait=0, what="x"), store_lock(state.graph.with_suffix(".lock"), wait=0, what="x"):
+        assert _ids(newer) == ["a"]
+        assert _links(newer) is None
+    assert _links(newer) == 1
+
+
+def test_a_foreign_table_is_refused(store: Store, state: State) -> None:
+    with closing(sqlite3.connect(state.database)) as connection:
+        connection.execute("CREATE TABLE planted (x)")
+    with pytest.raises(StoreDamaged, match="planted"), store.writing():
+        pass
+    assert isinstance(store.problem(), StoreDamaged)
+
+
+def test_a_write_that_was_stopped_in_the_middle_is_undone_by_looking(store: Store, state: State) -> None:
+    code = f"""
+import os, sqlite3
+connection = sqlite3.connect({str(state.database)!r}, isolation_level=None)
+connection.execute("PRAGMA cache_size = 5")
+connection.execute("BEGIN IMMEDIATE")
+connection.executemany("INSERT INTO thing (id) VALUES (?)", [(f"{{n:0200}}",) for n in range(3000)])
+os.kill(os.getpid(), 9)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert state.database.with_name("kl.db-journal").stat().st_size > 512
+    assert _ids(store) == ["a"]
+    assert not state.database.with_name("kl.db-journal").exists()
+
+
+def test_a_place_that_can_not_be_made_is_an_environment_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    state = locate(tmp_path, None, None, str(tmp_path / "file" / "kl"), {"HOME": str(tmp_path)})
+    with pytest.raises(EnvironmentProblem, match="KL_STATE"), _store(state).writing():
+        pass
+    assert _ids(_store(state)) is None
+
+
+def test_there_are_two_databases(store: Store) -> None:
+    with pytest.raises(EnvironmentProblem, match="'other'"), store.writing("other"):
+        pass
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", WAIT), ("soon", WAIT), ("2.5", 2.5), ("-1", 0.0), ("1e9", 600.0)])
+def test_how_long_to_wait(state: State, text: str, seconds: float) -> None:
+    assert _store(state, wait=text).wait == seconds
+
+
+WRITER = """
+import os, sys
+sys.path.insert(0, {repo!r})
+from pathlib import Path
+from kl_hooks.hookspecs import Schema
+from kl_hooks.store.state import locate
+from kl_hooks.store.store import Store
+common = Path({common!r})
+schemas = [Schema("room", "kl", ("CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);",))]
+state = locate(common.parent, common, common, None, {{"HOME": "/nowhere"}})
+store = Store(state, lambda: schemas, {{"KL_LOCK_WAIT": "60"}})
+def write(start, count):
+    rows = [(f"{{start}}-{{n}}", n) for n in range(count)] + [(f"shared-{{n}}", n) for n in range(count)]
+    with store.writing() as db, db.transaction():
+        db.many("INSERT INTO thing (id, n) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", rows)
+"""
+
+
+@pytest.fixture
+def writer(state: State) -> Iterator[str]:
+    yield WRITER.format(repo=str(REPO), common=str(state.directory.parent))
+
+
+def test_eight_processes_at_once_lose_and_double_nothing(state: State, writer: str) -> None:
+    code = writer + "for turn in range(6):\n    write(f'{sys.argv[1]}-{turn}', 5)\n"
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(n)]) for n in range(8)]
+    assert [process.wait(timeout=120) for process in processes] == [0] * 8
+    own = [f"{p}-{turn}-{n}" for p in range(8) for turn in range(6) for n in range(5)]
+    assert _ids(_store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);")) == sorted(
+        own + [f"shared-{n}" for n in range(5)]
+    )
+
+
+def test_killed_at_60_moments_it_loses_nothing_acknowledged(state: State, writer: str) -> None:
+    """Each writer is killed at a random moment after a random number of acknowledged writes."""
+    code = writer + (
+        """
+import random, signal, time
+r = random.Random(3)
+for kill in range(60):
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        turn = 0
+        while True:
+            write(f"{kill}-{turn}", 4)
+            os.write(into, f"{kill}-{turn}\\n".encode())
+            turn += 1
+    os.close(into)
+    with os.fdopen(out) as pipe:
+        told = [pipe.readline() for _ in range(r.randrange(4))]
+        time.sleep(r.uniform(0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        print("".join(told + pipe.readlines()), end="")
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    acknowledged = done.stdout.split()
+    ids = _ids(_store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);"))
+    assert ids is not None
+    assert len(acknowledged) >= 60
+    assert {f"{turn}-{n}" for turn in acknowledged for n in range(4)} <= set(ids)
+    turns: dict[str, int] = {}
+    for one in ids:
+        turns[one.rpartition("-")[0]] = turns.get(one.rpartition("-")[0], 0) + 1
+    assert set(turns.values()) == {4}, "a transaction is there whole or not at all"
+    with closing(open_sqlite(state.database, write=True)) as db:
+        assert db.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) -> None:
+    """Writers, killed ones among them, while others read without a pause: only `busy` may be said."""
+    write = writer + "turn = 0\nwhile True:\n    write(f'{os.getpid()}-{turn}', 30)\n    turn += 1\n"
+    processes = [subprocess.Popen([sys.executable, "-c", write]) for _ in range(3)]
+    store = _store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);", wait="20")
+    r, seen = random.Random(1), [0]
+    try:
+        for _ in range(6):
+            end = time.monotonic() + r.uniform(0.4, 0.9)
+            while time.monotonic() < end:
+                ids = _ids(store)
+                if ids:
+                    seen.append(len(ids))
+            victim = processes.pop(0)
+            victim.kill()
+            victim.wait()
+            processes.append(subprocess.Popen([sys.executable, "-c", write]))
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert len(set(seen)) > 10, "readers and writers hardly met"
+    assert seen == sorted(seen), "what was committed once is always there"
+    assert store.problem() is None
+    assert not list(state.directory.glob("kl.db.*"))
