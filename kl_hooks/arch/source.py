@@ -8,14 +8,15 @@ from pathlib import Path
 
 from kl_hooks.arch.manifest import MANIFEST
 from kl_hooks.config.files import read_small
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import files, trees
 from kl_hooks.git.files import Entry
 from kl_hooks.git.repository import Repository
 from kl_hooks.workspace.open import Workspace
 
 _MARKERS = ("pyproject.toml", "setup.cfg")
-_SUFFIXES = (".py", *_MARKERS, MANIFEST)
+_SUFFIXES = (".py", *_MARKERS)
+_WAY = (MANIFEST, MANIFEST.partition("/")[0])
 WORKTREE, STAGED = "worktree", "staged"
 
 
@@ -51,17 +52,26 @@ def repository(ws: Workspace) -> Repository:
 
 
 def content(ws: Workspace, source: str = WORKTREE) -> Content:
-    """The content called `worktree`, `staged`, or by a revision. UsageProblem if there is no such revision."""
+    """The content called `worktree`, `staged`, or by a revision.
+
+    UsageProblem if there is no such revision, or if its manifest stands behind a symbolic link: git has no more of it
+    than where the link leads, and a gate that finds nothing there must not open.
+    """
     repo = repository(ws)
     if source == WORKTREE:
         found = files.worktree(repo, _SUFFIXES)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
     else:
-        found = files.staged(repo, _SUFFIXES) if source == STAGED else files.at(repo, source, _SUFFIXES)
+        wanted = (*_SUFFIXES, MANIFEST)
+        found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
         rules = [entry for entry in found if entry.path == MANIFEST]
         manifest = next((text for _, text in files.read(repo, rules, "objects")), None)
         if rules and manifest is None:
             raise EnvironmentProblem("git can't give its content.", place=MANIFEST, hint="See: git fsck")
+        linked = [] if rules else files.links(repo, "" if source == STAGED else source, _WAY)
+        if linked:
+            said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
+            raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
     code = [entry for entry in found if entry.path.endswith(".py") or _name(entry.path) in _MARKERS]
     return Content(repo, source, tuple(code), manifest)
 

@@ -60,18 +60,19 @@ def _set_up(ws: Workspace) -> Iterator[Finding]:
 
 
 def _manifest(ws: Workspace) -> Iterator[Finding]:
-    from kl_hooks.arch.manifest import ManifestProblems, read_manifest
+    from kl_hooks.arch.manifest import MANIFEST, ManifestProblems, read_manifest
+    from kl_hooks.config.files import read_small
 
-    path = ws.root / ".kl" / "architecture.yaml"
-    if not path.is_file():
+    text = read_small(ws.root / MANIFEST, within=ws.root)
+    if text is None:
         return
     try:
-        manifest = read_manifest(".kl/architecture.yaml", path.read_bytes())
+        manifest = read_manifest(MANIFEST, text)
     except ManifestProblems as found:
         for problem in found.problems:
             yield Finding("layers", "wrong", str(problem), "kl arch check")
         return
-    yield Finding("layers", "ok", f"{counted(len(manifest.layers), 'layer')} in .kl/architecture.yaml")
+    yield Finding("layers", "ok", f"{counted(len(manifest.layers), 'layer')} in {MANIFEST}")
 
 
 def _pytest(ws: Workspace) -> Iterator[Finding]:

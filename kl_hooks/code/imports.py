@@ -32,11 +32,14 @@ class Known:
             self._by_name.setdefault(plain_name(module), []).append((path, module))
 
     def find(self, name: str, importer: str) -> str | None:
-        """The module called `name`; of several the one whose path is nearest to the file `importer`'s."""
+        """The module called `name`; of several the one whose path is nearest to the file `importer`'s.
+
+        Of a package and a module beside it, which are equally near, the package: so does Python.
+        """
         found = self._by_name.get(name)
         if not found:
             return None
-        return min(found, key=lambda one: (-_shared(one[0], importer), one[0]))[1]
+        return min(found, key=lambda one: (-_shared(one[0], importer), one[1] != name, one[0]))[1]
 
 
 def file_links(path: str, rows: Iterable[Sequence[Any]], known: Known) -> list[Link]:

@@ -33,7 +33,8 @@ def dynamic_import(node: ast.Call) -> list[list[Any]]:
 
     A relative name counts only with `__package__` or a literal package beside it: otherwise nobody can say what it is.
     """
-    first = node.args[0]
+    named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
+    first = named[0] if named else None
     if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
         return []
     found = _LITERAL.fullmatch(first.value)

@@ -22,7 +22,7 @@ from kl_hooks.code.signature import statement
 from kl_hooks.code.symbols import symbol_rows
 from kl_hooks.code.walk import walk
 
-VERSION: Final = "python-ast/1"
+VERSION: Final = "python-ast/2"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""

@@ -89,7 +89,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
         elif cls is Call:
             args, keywords, func = node.args, node.keywords, node.func
             append(f"({len(args)},{len(keywords)}")
-            if args:
+            if args or keywords:
                 stack += args
                 called = func.__class__
                 if (func.id if called is Name else func.attr if called is Attribute else "") in DYNAMIC:

@@ -19,6 +19,7 @@ from kl_hooks.git.treehash import object_id
 
 _FILES: Final = ("100644", "100755")
 UNREADABLE: Final = "0" * 40
+_LINK: Final = "120000"
 
 
 class Entry(NamedTuple):
@@ -59,8 +60,8 @@ def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
 def worktree(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
     """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
 
-    Three git processes, four if something was edited. A file that can't be read has the blob id `UNREADABLE`, which
-    no content has.
+    Three git processes, four if something was edited. A file that can't be read, or is edited and larger than
+    `LARGEST`, has the blob id `UNREADABLE`, which no content has.
     """
     known, patterns = content_settings(repo), index.patterns(suffixes)
     rows = index.rows(repo, suffixes, committing=False)
@@ -69,14 +70,32 @@ def worktree(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
     changes = disk.uncovered(disk.changed(repo, None, known, patterns), seen)
     wanted = {path: change.mode for path, change in changes.items() if change.mode != disk.GONE}
     wanted.update(dict.fromkeys(path for path in seen.untracked if not path.endswith(b"/")))
-    content = disk.contents(repo, wanted, known)
-    found = content.files | dict.fromkeys(content.unreadable, (b"100644", UNREADABLE))
+    large = {path for path in wanted if _size(repo, path) > LARGEST}
+    content = disk.contents(repo, {path: mode for path, mode in wanted.items() if path not in large}, known)
+    found = content.files | dict.fromkeys(content.unreadable | large, (b"100644", UNREADABLE))
     for name in changes:
         files.pop(os.fsdecode(name), None)
     for name, (mode, blob) in found.items():
         if mode.decode() in _FILES:
             files[os.fsdecode(name)] = Entry(os.fsdecode(name), blob, mode.decode())
     return [files[path] for path in sorted(files)]
+
+
+def _size(repo: Repository, path: bytes) -> int:
+    try:
+        state = os.lstat(os.path.join(os.fsencode(repo.top), path))  # noqa: PTH118
+    except OSError:
+        return 0
+    return state.st_size if stat.S_ISREG(state.st_mode) else 0
+
+
+def links(repo: Repository, source: str, paths: Sequence[str]) -> list[str]:
+    """Those of these paths that are symbolic links in what is staged (`source` empty) or in a revision."""
+    if not source:
+        return [path for path, mode, _, _ in index.rows(repo, paths) if path in paths and mode == _LINK]
+    out = ask(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", source, "--", *paths)
+    rows = [line.partition("\t") for line in out.decode("utf-8", "surrogateescape").split("\0")]
+    return [path for about, _, path in rows if about.startswith(_LINK)]
 
 
 def names(repo: Repository, suffixes: Sequence[str]) -> list[str]:

@@ -256,3 +256,30 @@ def test_a_revision_is_judged_with_its_commit_s_tree(tmp_path: Path) -> None:
     check(ws, sha)
     (path,) = pending(ws.state.spool)
     assert read(path).records[0]["tree"] == sh(folder, "rev-parse", f"{sha}^{{tree}}")
+
+
+@pytest.mark.parametrize("name", [MANIFEST, ".kl"])
+@pytest.mark.parametrize("source", [STAGED, "HEAD"])
+def test_a_manifest_behind_a_link_opens_no_gate(tmp_path: Path, name: str, source: str) -> None:
+    folder = shop(tmp_path / "shop")
+    (folder / name).rename(folder / "real")
+    (folder / name).symlink_to("../real" if "/" in name else "real")
+    write(folder, {ORDER: DRIFT})
+    commit(folder, "drift")
+    assert lines(verdict(folder)) == BROKEN
+    with pytest.raises(UsageProblem, match="a link in") as refused:
+        check(opened(folder), source)
+    assert refused.value.place == name
+
+
+def test_a_file_too_large_to_read_is_a_problem_and_costs_nothing(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    with (folder / "src/shop/core/large.py").open("wb") as file:
+        file.truncate(1 << 40)
+    found = verdict(folder)
+    assert [(p.path, "could not be read" in p.message) for p in found.problems] == [("src/shop/core/large.py", True)]
+    (folder / "src/shop/core/large.py").unlink()
+    with (folder / MANIFEST).open("ab") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ManifestProblems, match="too many"):
+        check(opened(folder))

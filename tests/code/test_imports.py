@@ -67,3 +67,11 @@ def test_links_come_by_path_and_line_whatever_the_order_of_the_facts() -> None:
     facts = {path: scan_python(b"import z\nimport a\n", path, MODULES[path]) for path in reversed(MODULES)}
     found = [(link.path, link.line) for link in import_links(facts, MODULES)]
     assert found == sorted(found) and len(found) == 2 * len(MODULES)
+
+
+def test_of_a_package_and_a_module_beside_it_the_package_is_imported() -> None:
+    both = {"shop/web.py": "shop.web@shop/web.py", "shop/web/__init__.py": "shop.web", "shop/core/a.py": "shop.core.a"}
+    facts = scan_python(b"import shop.web", "shop/core/a.py", "shop.core.a")
+    for modules in (both, dict(reversed(both.items()))):
+        (link,) = import_links({"shop/core/a.py": facts}, modules)
+        assert link.target == "namespace:shop.web"

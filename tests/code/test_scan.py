@@ -150,6 +150,10 @@ def test_an_overload_is_placed_at_its_implementation_and_a_property_at_its_gette
         ("def f(): return __import__('a')", [["a", "", 0, 1, "dynamic import"]]),
         ("import_module('.a', __package__)", [["a", "", 1, 1, "dynamic import"]]),
         ("import_module('..a', package='p.q')", [["p.a", "", 0, 1, "dynamic import"]]),
+        ("import_module(name='a.b')\n__import__(name='c', level=0)", [
+            ["a.b", "", 0, 1, "dynamic import"], ["c", "", 0, 2, "dynamic import"]]),
+        ("import_module(package='p', name='.a')", [["p.a", "", 0, 1, "dynamic import"]]),
+        ("import_module(package='p')\nimport_module(**names)\n__import__(name=n)", []),
         ("import_module('.a', where)\nimport_module('.a')\nimport_module(name)\nimport_module(f'a{b}')", []),
         ("import_module('not a name')\nimport_module('')\nimport_module()\nimport_module('a/b')", []),
     ],
