@@ -1,28 +1,64 @@
-"""The entry: makes sure that no file of the repository being looked at is imported, then runs the command line."""
+"""The entry: makes sure that no file of the repository being looked at is imported, then runs the command line.
+
+Until that is made sure nothing is imported that Python has not loaded by itself: `pathlib.py` may be theirs too.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 
 def _forget_the_checkout() -> None:
-    """Takes the current folder off `sys.path`: a `click.py` in somebody's repository must not become ours."""
-    ours = Path(__file__).resolve().parent.parent
+    """Takes the current folder off `sys.path`, and what PYTHONPATH adds from the repository around it.
+
+    A `click.py` in somebody's repository must not become ours. Where kl itself stands in such a folder, it stays.
+    """
     try:
-        here = Path.cwd().resolve()
+        here = os.path.realpath(os.getcwd())  # noqa: PTH109
     except OSError:  # the folder is gone
-        return
-    if here != ours:
-        sys.path[:] = [entry for entry in sys.path if entry and Path(entry).resolve() != here]
+        here = ""
+    top = _top(here) if here else ""
+    added = {_real(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    ours = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
+    sys.path[:] = [
+        entry for entry in sys.path
+        if _real(entry) == ours or (entry and _real(entry) != here and not (_real(entry) in added and _in(entry, top)))
+    ]  # fmt: skip
+
+
+def _top(folder: str) -> str:
+    """The nearest folder at or above that is a repository's or holds `.kl`; the folder itself where there is none."""
+    above = folder
+    while not any(os.path.lexists(os.path.join(above, name)) for name in (".git", ".kl")):  # noqa: PTH118
+        if os.path.dirname(above) == above:  # noqa: PTH120
+            return folder
+        above = os.path.dirname(above)  # noqa: PTH120
+    return above
+
+
+def _real(entry: str) -> str:
+    try:
+        return os.path.realpath(entry or ".")
+    except OSError:
+        return entry
+
+
+def _in(entry: str, top: str) -> bool:
+    return bool(top) and (_real(entry) + os.sep).startswith(top.rstrip(os.sep) + os.sep)
 
 
 def main() -> None:
     """Runs `kl`; the process ends with the exit codes of `errors`."""
-    _forget_the_checkout()
-    from kl_hooks.cli.main import run
+    try:
+        _forget_the_checkout()
+        from kl_hooks.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules were still being imported
+        sys.stderr.write("kl: interrupted.\n")
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

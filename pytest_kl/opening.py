@@ -46,7 +46,7 @@ def begin(config: pytest.Config, folder: Path) -> Recording:
     writer = open_spool(ws, run)
     more = environment_of(config, ws.root)
     writer.record(
-        opening(run, "pytest", "pytest", place, started, ws.environ, selection=selection_of(config), more=more)
+        opening(run, "pytest", "pytest", place, started, ws.environ, selection=selection_of(config, ws.repo), more=more)
     )
     writer.sync()
     usual = writer.path.is_relative_to(ws.state.spool)

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.git.repository import Repository
+from pytest_kl.left_out import left_out
+
 NARROWING = {
     "keyword": "keyword",
     "markexpr": "markers",
@@ -23,11 +26,17 @@ NARROWING = {
 """pytest's name of an option, and ours."""
 
 
-def selection_of(config: pytest.Config) -> dict[str, Any]:
+OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
+"""Settings that say what a test is: `-o` on the command line makes another project of it."""
+
+
+def selection_of(config: pytest.Config, repo: Repository | None = None) -> dict[str, Any]:
     """`{"args", …}`: what was typed, what configuration and environment added, and the options that narrow the run.
 
     Options show their value in force, so it makes no difference whether `-k` came from the command line, a file or
-    PYTEST_ADDOPTS. Plain values; secrets in them are redacted by whoever writes them down.
+    PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments leave out; `overridden`: `-o` for what a
+    test is; `config_file`: `-c` with a file from outside the repository. Plain values; secrets in them are redacted by
+    whoever writes them down.
     """
     found: dict[str, Any] = {"args": [str(arg) for arg in config.invocation_params.args]}
     added = [str(arg) for arg in config.getini("addopts")]
@@ -39,4 +48,15 @@ def selection_of(config: pytest.Config) -> dict[str, Any]:
         value = config.getoption(option, None)
         if value:
             found[ours] = value if isinstance(value, bool | int | str) else [str(one) for one in value]
+    overridden = [one for one in config.getoption("override_ini", None) or () if one.partition("=")[0] in OVERRIDES]
+    if overridden:
+        found["overridden"] = overridden
+    if config.getoption("inifilename", None) and repo and not _inside(config, repo):
+        found["config_file"] = str(config.inipath)
+    if missing := left_out(config, repo):
+        found["left_out"] = missing
     return found
+
+
+def _inside(config: pytest.Config, repo: Repository) -> bool:
+    return config.inipath is not None and config.inipath.resolve().is_relative_to(repo.top.resolve())

@@ -18,7 +18,8 @@ WIDTH = 100
 
 def pages() -> Iterator[tuple[Path, str]]:
     """Every printed page: its path and its text."""
-    root = click.Context(kl, info_name="kl", terminal_width=WIDTH, max_content_width=WIDTH)
+    names = kl.context_settings["help_option_names"]
+    root = click.Context(kl, info_name="kl", terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=names)
     yield DOCS / "commands" / "README.md", _index()
     for name in COMMANDS:
         command = kl.get_command(root, name)

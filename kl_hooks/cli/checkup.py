@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kl_hooks.cli import checkup_git, checkup_pytest, checkup_store
+from kl_hooks.cli.common import counted
+from kl_hooks.config.problems import Problems
 from kl_hooks.errors import KlError
 from kl_hooks.workspace.open import Workspace, open_workspace
 
@@ -32,8 +34,11 @@ def examine(root: str | None) -> list[Finding]:
         return findings
     try:
         ws = open_workspace(Path(root or os.getcwd()))  # noqa: PTH109
+    except Problems as found:
+        return [*findings, *(Finding("settings", "wrong", str(one), f"edit {one.path}") for one in found.problems)]
     except KlError as problem:
-        return [*findings, Finding("settings", "wrong", f"{problem.place}: {problem.reason}", problem.hint)]
+        says = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
+        return [*findings, Finding("settings", "wrong", says, problem.hint)]
     questions: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
         _repository, _set_up, _hooks, _store, _spool, _manifest, _pytest,
     )  # fmt: skip
@@ -66,7 +71,7 @@ def _manifest(ws: Workspace) -> Iterator[Finding]:
         for problem in found.problems:
             yield Finding("layers", "wrong", str(problem), "kl arch check")
         return
-    yield Finding("layers", "ok", f"{len(manifest.layers)} layers in .kl/architecture.yaml")
+    yield Finding("layers", "ok", f"{counted(len(manifest.layers), 'layer')} in .kl/architecture.yaml")
 
 
 def _pytest(ws: Workspace) -> Iterator[Finding]:

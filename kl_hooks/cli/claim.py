@@ -6,10 +6,13 @@ import re
 
 import click
 
+from kl_hooks.cli.about import identifier
 from kl_hooks.cli.common import format_option, note, say, say_json, short, workspace
 from kl_hooks.clock import micros
+from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.book import add_claim, all_claims, plain_claim
 from kl_hooks.model.claim import Claim
+from kl_hooks.model.ids import is_hex
 from kl_hooks.model.tier import Tier
 
 
@@ -26,6 +29,7 @@ def claim() -> None:
 @click.option("--expires", help="When it stops to hold: 30d, 12h, or a date such as 2027-01-31.")
 def add(text: str, about: str, expires: str | None) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it."""
+    identifier(about)
     ws = workspace()
     until = moment(expires, ws.clock.now()) if expires else None
     made = add_claim(ws, text, about, until)
@@ -40,6 +44,7 @@ def add(text: str, about: str, expires: str | None) -> None:
 @format_option()
 def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
     """What is claimed here: made from evidence by itself, or asserted."""
+    about = identifier(about) if about else None
     found = [
         c
         for c in all_claims(workspace(), note, about)
@@ -53,7 +58,8 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
     if len(found) > limit:
         say(f"… and {len(found) - limit} more: --limit {len(found)}")
     if not found:
-        say("no claims yet. A passing test makes one by itself: run pytest.")
+        limited = about or tier
+        say("no such claim. See: kl claim list" if limited else "no claims yet. A passing test makes one: run pytest.")
 
 
 @claim.command(epilog="Example: kl claim show 3f9a1c2b")
@@ -61,10 +67,12 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
 @format_option()
 def show(id: str, shape: str) -> None:
     """One claim with every reason for its tier."""
-    found = [c for c in all_claims(workspace(), note) if c.id.startswith(id.lower())]
-    if len(found) != 1 or len(id) < 4:
-        reason = "no claim has this id" if not found else "several claims begin like this; give more digits"
-        raise click.UsageError(f"{id}: {reason}. See: kl claim list")
+    digits = is_hex(id.lower())
+    found = [c for c in all_claims(workspace(), note) if c.id.startswith(id.lower())] if digits else []
+    if len(found) != 1:
+        several = "several claims begin like this; give more digits." if found else "no claim has this id."
+        reason = several if digits else "an id is at least 4 hexadecimal digits."
+        raise UsageProblem(reason, place=id or "''", hint="See: kl claim list")
     if shape == "json":
         say_json(plain_claim(found[0]))
         return

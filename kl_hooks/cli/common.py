@@ -62,6 +62,11 @@ def note(text: str) -> None:
     click.echo(f"kl: {safe_text(text)}", err=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 layer`, `2 layers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def short(identifier: str | None, digits: int = 12) -> str:
     """The first digits of a hash, as people read it; `unknown` for None."""
     return identifier[:digits] if identifier else "unknown"

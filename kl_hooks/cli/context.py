@@ -11,7 +11,7 @@ import click
 
 from kl_hooks.cli.common import format_option, note, say, workspace
 from kl_hooks.cli.exact import say_exactly
-from kl_hooks.cli.task_first import TASK, TaskFirst
+from kl_hooks.cli.task_first import TASK, TaskCommand, TaskFirst
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.deliver import Delivered, Request, deliver, find
 from kl_hooks.context.document import as_json, trace_id
@@ -31,7 +31,7 @@ def context() -> None:
     """
 
 
-@context.command(TASK, hidden=True)
+@context.command(TASK, cls=TaskCommand, hidden=True)
 @click.argument("words", nargs=-1, metavar="TASK")
 @click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Characters (6000, the default) or tokens (1500tok).")
 @format_option("markdown")

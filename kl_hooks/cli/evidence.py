@@ -19,7 +19,7 @@ def evidence() -> None:
 
 @evidence.command("list", epilog="Example: kl evidence list --source pytest --limit 5")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Most receipts shown.")
-@click.option("--source", help="Only of this source: pytest, command, commits, junit, arch.")
+@click.option("--source", help="Only of this source: pytest, command, commits, junit, arch, claim.")
 @format_option()
 def list_(limit: int, source: str | None, shape: str) -> None:
     """The newest receipts, newest first."""
@@ -30,7 +30,8 @@ def list_(limit: int, source: str | None, shape: str) -> None:
     if shape == "json":
         say_json({"schema": "kl.evidence.list/1", "receipts": [e.receipt.plain() for e in entries]})
     elif not entries:
-        say("no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND")
+        nothing = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
+        say(f"no evidence of source {source!r}. See: kl evidence list" if source else nothing)
     for entry in entries if shape == "text" else ():
         say(line(entry))
 
@@ -59,7 +60,7 @@ def show(id: str, shape: str) -> None:
         say(text)
 
 
-@evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse HEAD^{tree})")
+@evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')")
 @click.argument("reader")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tree", help="Git tree id it ran on; without it the results never count as hard evidence.")

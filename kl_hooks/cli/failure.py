@@ -60,7 +60,7 @@ def _call(command: click.Command, argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted.")
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click ends the process where a pipe breaks, with the code of a finding
         # the reader has seen enough; give the interpreter something it can flush into at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 128 + 13

@@ -9,7 +9,7 @@ import click
 
 from kl_hooks.arch.manifest import MANIFEST
 from kl_hooks.arch.source import repository
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.cli.init_files import apply, refuse_odd_home, undo
 from kl_hooks.cli.init_plan import Found, look
 from kl_hooks.cli.init_precommit import CONFIG, STAGES, snippet
@@ -79,11 +79,13 @@ def _say(ws: Workspace, found: Found) -> None:
         say("  found   no python package: no layers to propose")
     say()
     for path in found.plan.create:
-        about = f"{found.layers} layers, proposed from your imports   [review this]" if path == MANIFEST else ""
+        about = (
+            f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]" if path == MANIFEST else ""
+        )
         say(f"  wrote   {path:<24} {about}".rstrip())
     for path, text in found.plan.append.items():
         lines = text.count(b"\n")
-        say(f"  added   {path:<24} +{lines} lines")
+        say(f"  added   {path:<24} +{counted(lines, 'line')}")
     for path in found.kept:
         say(f"  kept    {path}")
     say(f"  store   {ws.state.directory}   private to this clone\n")
@@ -103,7 +105,7 @@ def _steps(found: Found) -> list[str]:
         *review,
         f"install the git hooks    {hooks}",
         "leave a record of tests  pytest",
-        "see what is known       kl status",
+        "see what is known        kl status",
     ]
 
 

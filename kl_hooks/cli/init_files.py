@@ -45,10 +45,10 @@ def apply(root: Path, state: State, plan: Plan) -> None:
         if target.exists() or target.is_symlink():
             raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, content)
+        write_atomic(target, content, within=root)
     for path, text in plan.append.items():
         target = root / path
-        write_atomic(target, target.read_bytes() + text, mode=target.stat().st_mode & 0o777)
+        write_atomic(target, target.read_bytes() + text, mode=target.stat().st_mode & 0o777, within=root)
 
 
 def undo(root: Path, state: State) -> list[tuple[str, str]]:

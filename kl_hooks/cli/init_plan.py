@@ -10,6 +10,7 @@ from kl_hooks.arch.manifest import MANIFEST
 from kl_hooks.arch.propose import propose
 from kl_hooks.arch.source import content
 from kl_hooks.arch.survey import Survey, survey
+from kl_hooks.cli.common import counted
 from kl_hooks.cli.init_files import Plan
 from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.config.files import read_small
@@ -57,7 +58,7 @@ def _packages(read: Survey) -> list[tuple[str, ...]]:
         inside = set(files)
         imports = sum(link.path in inside for link in read.links)
         folder = files[0].rpartition("/")[0] or "."
-        rows.append(("python", top, folder, f"{len(files)} modules, {imports} imports"))
+        rows.append(("python", top, folder, f"{counted(len(files), 'module')}, {counted(imports, 'import')}"))
     return rows
 
 

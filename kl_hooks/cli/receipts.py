@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kl_hooks.cli.common import short
+from kl_hooks.cli.common import counted, short
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation
 from kl_hooks.model.receipt import Receipt
@@ -12,12 +12,12 @@ from kl_hooks.model.text import one_line
 
 
 def line(entry: Entry) -> str:
-    """`3f9a1c2b4d5e  2026-11-21 22:58  pytest    passed        211 passed, 2 skipped      tree 3f9a1c2`."""
+    """`3f9a1c2b4d5e  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
     return (
-        f"{short(entry.id)}  {when}  {receipt.source:<8} {verdict(receipt):<13} {counts(receipt):<32} {tree(receipt)}"
-    )
+        f"{short(entry.id)}  {when}  {receipt.source:<8} {verdict(receipt):<16} {tree(receipt):<18} {counts(receipt)}"
+    ).rstrip()
 
 
 def verdict(receipt: Receipt) -> str:
@@ -50,14 +50,15 @@ def describe(entry: Entry) -> Iterator[str]:
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
     limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
-    yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
+    if limits:
+        yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
     yield from _evidence(entry)
 
 
 def _evidence(entry: Entry) -> Iterator[str]:
     order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
     shown = sorted(entry.receipt.evidence, key=lambda e: (order.get(e.outcome, 9), e.subject))
-    yield f"evidence  {len(shown)} observations"
+    yield f"evidence  {counted(len(shown), 'observation')}"
     for one in shown[:40]:
         weak = observation(entry.receipt, one, entry.origin).why_not
         yield f"  {one.outcome:<9} {one_line(one.subject, 120)}" + (f"   not hard: {weak}" if weak else "")

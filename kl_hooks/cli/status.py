@@ -7,15 +7,17 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import format_option, say, say_json, short, workspace
+from kl_hooks.cli.common import counted, format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import line
 from kl_hooks.evidence.claims import parents_of
-from kl_hooks.evidence.gate import proof
+from kl_hooks.evidence.gate import proof, with_untracked
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.model.tier import Tier
 from kl_hooks.store.database import Database
+
+_THINGS = ("commits", "tests", "asserted claims")
 
 
 @click.command(epilog="Example: kl status --format json")
@@ -26,7 +28,7 @@ def status(shape: str) -> None:
     place = place_of(ws.repo)
     with ledger_open(ws, place.head) as db:
         here = of_tree(db, place.trees) if db else []
-        proven = proof(here, parents_of(db, here) if db else {}, ws.settings.verified_requires)
+        proven = proof(here, parents_of(db, here) if db else {}, ws.settings.verified_requires, place.trees)
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),
@@ -37,8 +39,11 @@ def status(shape: str) -> None:
             "changed": place.changed,
             "manifest": (ws.root / ".kl" / "architecture.yaml").is_file(),
             "counts": _counts(db) if db else {},
-            "proof": {"tier": proven.tier.word, "run": proven.run, "reasons": list(proven.reasons)},
-        }
+            "proof": {
+                "tier": proven.tier.word, "run": proven.run, "reasons": list(proven.reasons),
+                "untracked": with_untracked(here, proven.run, place.tree),
+            },
+        }  # fmt: skip
         newest = recent(db, 5) if db else []
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
@@ -53,31 +58,37 @@ def _counts(db: Database) -> dict[str, int]:
     by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
     row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM test), (SELECT COUNT(*) FROM claim)")
     assert row is not None
-    return {f"receipts {source}": n for source, n in by_source} | dict(
-        zip(("commits", "tests", "asserted claims"), row, strict=True)
-    )
+    return {f"receipts {source}": n for source, n in by_source} | dict(zip(_THINGS, row, strict=True))
 
 
 def _lines(facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier: Tier) -> Iterator[str]:
     changed = f" + {facts['changed']} uncommitted" if facts["changed"] else ""
-    yield f"{facts['root']}   {facts['branch'] or 'no branch'} {short(facts['head'], 7)}{changed}"
+    at = short(facts["head"], 7) if facts["head"] else "no commit yet" if facts["tree"] else "no repository"
+    yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
     yield f"  tree      {short(facts['tree'])}"
     yield f"  tests     {_proof(facts, tier)}"
     for reason in facts["proof"]["reasons"][:3]:
         yield f"            {reason}"
     yield f"  layers    {_drift(facts, drift)}"
-    known = ", ".join(f"{n} {what}" for what, n in facts["counts"].items() if n)
-    yield f"  known     {known or 'nothing yet'}"
+    yield f"  known     {_known(facts['counts']) or 'nothing yet'}"
     yield f"  store     {facts['state']}"
     if newest:
         yield "  newest receipts"
         yield from (f"    {line(entry)}" for entry in newest)
 
 
+def _known(counts: dict[str, int]) -> str:
+    sources = {key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")}
+    total = counted(sum(sources.values()), "receipt")
+    words = [f"{total} ({', '.join(f'{n} {source}' for source, n in sources.items())})"] if sources else []
+    return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _THINGS])
+
+
 def _proof(facts: dict[str, Any], tier: Tier) -> str:
     if tier is Tier.GUESSED:
         return "nothing proves this tree yet. Run: pytest"
-    return f"{tier.word}: run {short(facts['proof']['run'], 8)} passed on exactly this content"
+    what = "this content, with untracked files beside it" if facts["proof"]["untracked"] else "exactly this content"
+    return f"{tier.word}: run {short(facts['proof']['run'], 8)} passed on {what}"
 
 
 def _drift(facts: dict[str, Any], drift: Entry | None) -> str:

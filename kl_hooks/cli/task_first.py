@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 TASK = "TASK"
+
+
+class _TaskContext(click.Context):
+    """Of a command that nobody types: usage, hints and variables name its group."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        if self.parent:
+            self.auto_envvar_prefix = self.parent.auto_envvar_prefix
+
+    @property
+    def command_path(self) -> str:
+        return self.parent.command_path if self.parent else super().command_path
+
+
+class TaskCommand(click.Command):
+    """What a group does with a task."""
+
+    context_class = _TaskContext
 
 
 class TaskFirst(click.Group):

@@ -9,7 +9,7 @@ import click
 from kl_hooks.cli.common import format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.gate import Proof, proof
+from kl_hooks.evidence.gate import Proof, proof, with_untracked
 from kl_hooks.model.tier import Tier
 from kl_hooks.workspace.open import Workspace
 
@@ -30,23 +30,28 @@ def verify(rev: str | None, require: str, shape: str) -> int:
     from kl_hooks.evidence.ledger import of_tree
 
     ws = workspace()
+    if ws.repo is None:
+        hint = "Evidence is held against a git tree: run it inside one, or give --root."
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     if not ws.initialised:
         say("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
         return 0
     trees = trees_at(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"))
     with ledger_open(ws) as db:
         entries = of_tree(db, trees) if db else []
-        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires)
+        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires, trees)
+    beside = with_untracked(entries, found.run, trees[0])
     enough = found.tier >= Tier[require.upper()]
     if shape == "json":
         say_json(
             {
                 "schema": "kl.verify/1", "tree": trees[0], "tier": found.tier.word, "required": require,
                 "proven": enough, "run": found.run, "reasons": list(found.reasons),
+                "untracked": beside,
             }
         )  # fmt: skip
     else:
-        _say(found, trees[0], require, enough)
+        _say(found, trees[0], require, enough, beside)
     return 0 if enough else 1
 
 
@@ -65,12 +70,15 @@ def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     return trees
 
 
-def _say(found: Proof, tree: str, require: str, enough: bool) -> None:
+def _say(found: Proof, tree: str, require: str, enough: bool, beside: bool) -> None:
     say(f"tree {short(tree)}: {'proven' if enough else 'not proven'} ({found.tier.word}, {require} is required)")
     for reason in found.reasons:
         say(f"  {reason}")
     if enough:
-        say(f"  run {short(found.run, 8)} passed on exactly this content: kl evidence show {short(found.run, 8)}")
+        what = "this content, with untracked files beside it" if beside else "exactly this content"
+        say(f"  run {short(found.run, 8)} passed on {what}: kl evidence show {short(found.run, 8)}")
+        if beside:
+            say("  No commit holds those. If the tests need them: git add, then pytest")
     elif found.tier >= Tier.INFERRED:
         say("  One observer saw it pass. A second, independent one would be: kl run -- pytest, or a CI run.")
     elif any("tests failed" in reason for reason in found.reasons):

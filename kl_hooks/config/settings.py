@@ -21,7 +21,7 @@ CHECKOUT_FILE: Final = ".kl/config.yaml"
 KEYS: Final = ("version", "plugins", "verified_requires", "budget")
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
-LEAST_BUDGET, MOST_BUDGET = 200, 1_000_000
+LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
 _KIND: Final = "settings-1"
 
 

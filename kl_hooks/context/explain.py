@@ -24,7 +24,7 @@ def why(shown: Mapping[str, Any], wanted: str) -> list[str]:
         if left["id"] == wanted:
             return [f"left out of {package}: {left['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
-    return [f"not in {package}: no retriever named {one_line(wanted)}. Asked: {asked}"]
+    return [f"not in {package}: no retriever brought {one_line(wanted)}. Asked: {asked}"]
 
 
 def _why_in(item: Mapping[str, Any]) -> list[str]:

@@ -55,10 +55,12 @@ def opening(
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The first record of a spool file. `started` in microseconds; `more` adds to the environment."""
+    beside = {"untracked": place.beside} if place.beside else {}
     return {
         "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
         "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
-        **place.plain(), "environment": {**environment(environ), **(more or {})}, "selection": dict(selection or {}),
+        **place.plain(), "environment": {**environment(environ), **beside, **(more or {})},
+        "selection": dict(selection or {}),
     }  # fmt: skip
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation
+from kl_hooks.model.ids import split
+from kl_hooks.model.outcome import REFUTES
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.tier import Tier, tier
 
@@ -22,35 +25,102 @@ class Proof:
     reasons: tuple[str, ...]
 
 
+_LIMITS: Final = {
+    "keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only", "setup_only": "--setup-only",
+    "setup_plan": "--setup-plan", "overridden": "-o", "config_file": "-c",
+}  # fmt: skip
+_NAMED: Final = 3
+"""How many tests or files a reason names."""
+
+
 def selected(receipt: Receipt) -> str:
     """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be seen."""
     selection = receipt.selection
-    words = [f"{option} {selection[key]!r}" for key, option in _LIMITS.items() if selection.get(key)]
+    words = [f"{option} {_shown(selection[key])}" for key, option in _LIMITS.items() if selection.get(key)]
     if selection.get("deselected"):
         words.append(f"{selection['deselected']} tests deselected")
+    if selection.get("dropped"):
+        words.append(f"{selection['dropped']} tests taken out by a plugin or a conftest.py")
+    left_out = selection.get("left_out")
+    if isinstance(left_out, Mapping) and left_out.get("files"):
+        words.append(f"{left_out['files']} test files left out: {_some(left_out.get('first'), left_out['files'])}")
     return ", ".join(words)
 
 
-_LIMITS = {"keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only"}
+def with_untracked(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
+    """True if this run, on the tracked files of `tree`, had untracked files beside them: no commit holds those."""
+    return any(
+        e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
+    )
 
 
-def proof(entries: Sequence[Entry], parents: Mapping[str, Entry], rule: str = "independent") -> Proof:
-    """What the receipts of one tree (newest first) prove about its tests."""
+def _shown(value: object) -> str:
+    return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
+
+
+def _some(names: object, number: object) -> str:
+    listed = [str(name) for name in names[:_NAMED]] if isinstance(names, list | tuple) else []
+    more = number - len(listed) if isinstance(number, int) else 0
+    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+
+
+def proof(
+    entries: Sequence[Entry], parents: Mapping[str, Entry], rule: str = "independent", trees: Sequence[str] = ()
+) -> Proof:
+    """What the receipts of one tree (newest first) prove about its tests.
+
+    `trees`: the ids that the content has, where a run with untracked files beside it must not count for it alone.
+    """
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
-    good, reasons = [], []
-    for entry in runs:
-        problem = _problem(entry)
-        if problem:
-            reasons.append(f"run {entry.receipt.run[:8]}: {problem}")
-        else:
-            good.append(entry)
-    if runs and _problem(runs[0]).startswith("tests failed"):
+    problems = [_problem(entry) or _more_than(entry.receipt, trees) for entry in runs]
+    good = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
+    failing = _failing(runs, good)
+    reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
+    reasons += [f"{split(test)[1]} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
+    if len(failing) > _NAMED:
+        reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
+    if failing or (runs and problems[0].startswith("tests failed")):
         return Proof(Tier.GUESSED, None, tuple(reasons))
     seen = [observation(e.receipt, e.receipt.evidence[0], e.origin) for e in good]
     for entry in good:
         parent = parents.get(entry.receipt.parent or "")
         seen += [observation(parent.receipt, e, parent.origin) for e in parent.receipt.evidence] if parent else []
     return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons))
+
+
+def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, str]]:
+    """The tests whose last word in these runs (newest first) is a failure, each with the run that said so.
+
+    The content is the same, so a failed test that a later run does not even mention was left out of that run. A skip
+    says nothing but in a good run; what was imported, or ran while files changed, takes no failure back. A file that
+    could not be collected is settled by a word of any test in it.
+    """
+    last: dict[str, tuple[str, str]] = {}
+    whole = {entry.id for entry in good}
+    for entry in runs:
+        weak = entry.origin.startswith("imported") or entry.receipt.moved
+        words: dict[str, tuple[str, str]] = {}
+        for one in entry.receipt.evidence:
+            bad = one.outcome in REFUTES
+            if one.subject in last or (not bad and (weak or (one.outcome == "skipped" and entry.id not in whole))):
+                continue
+            if not (bad and any(known.startswith(f"{one.subject}::") for known in last)):
+                words[one.subject] = (one.outcome, entry.receipt.run)
+        last.update(words)
+    return [(subject, run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
+
+
+def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:
+    """Why a run of more than this content says nothing about it alone: tests may have needed the untracked files."""
+    if not trees or receipt.tree_all in (None, receipt.tree, *trees):
+        return ""
+    told = receipt.environment.get("untracked")
+    if not isinstance(told, Mapping):
+        return "untracked files were there when it ran"
+    names = [str(name) for name in told.get("first") or ()]
+    if not names:
+        return ""
+    return f"untracked files were there when it ran: {_some(names, told.get('files'))}"
 
 
 def _problem(entry: Entry) -> str:

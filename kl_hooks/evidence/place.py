@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.trees import snapshot
+
+_HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
+"""Endings of untracked files that no test is expected to need."""
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +27,20 @@ class Place:
     dirty: bool = False
     changed: int = 0
     """Tracked files that differ from the commit."""
+    untracked: tuple[str, ...] = ()
+    """Files that git neither tracks nor ignores."""
 
     def plain(self) -> dict[str, Any]:
         """The keys of an opening record."""
         known = asdict(self)
-        del known["changed"]
+        del known["changed"], known["untracked"]
         return known
+
+    @property
+    def beside(self) -> dict[str, Any] | None:
+        """What is untracked and could be needed by a test (not notes, nor what editors leave): how many, the first."""
+        names = [name for name in self.untracked if not name.endswith(_HARMLESS)]
+        return {"files": len(names), "first": names[:_NAMED]} if self.untracked else None
 
     @property
     def trees(self) -> tuple[str, ...]:
@@ -44,4 +56,4 @@ def place_of(repo: Repository | None, *, untracked: bool = True) -> Place:
         trees = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return Place()
-    return Place(trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed)
+    return Place(trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed, trees.untracked)

@@ -75,10 +75,45 @@ def changed(repo: Repository, base: str | None, known: GitSettings, paths: Itera
     return found
 
 
-def untracked(repo: Repository, paths: Iterable[str] = ()) -> list[bytes]:
+@dataclass(frozen=True, slots=True)
+class Overlooked:
+    """What a comparison by git passes over."""
+
+    untracked: list[bytes] = field(default_factory=list)
     """Files that git neither tracks nor ignores; a repository inside this one ends in `/`."""
-    out = ask(repo, "ls-files", "-z", "--others", "--exclude-standard", "--", *paths)
-    return [path for path in out.split(b"\0") if path]
+    tracked: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
+    """As staged: files that git was told not to look at (`update-index --assume-unchanged`, `--skip-worktree`), and
+    submodules, of which it compares no more than the commit."""
+
+
+def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool = True) -> Overlooked:
+    """What `changed` does not see; what is untracked only if that is asked for. One git process.
+
+    A file that is left out of the work tree (sparse checkout), or a submodule that is not there, is none of it.
+    """
+    more = ("--others", "--exclude-standard") if untracked else ()
+    out = ask(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
+    found, top = Overlooked(), os.fsencode(repo.top)
+    for line in out.split(b"\0"):
+        tag = line[:1]
+        if tag == b"?":
+            found.untracked.append(line[2:])
+        elif tag and (tag != b"H" or line[2:8] == GITLINK):
+            about, _, path = line[2:].partition(b"\t")
+            mode, blob, stage = about.split(b" ")
+            needed = path + b"/.git" if mode == GITLINK else path if tag in b"Ss" else b""
+            if stage == b"0" and os.path.lexists(os.path.join(top, needed)):  # noqa: PTH118
+                found.tracked[path] = mode, blob.decode("ascii")
+    return found
+
+
+def uncovered(changes: Mapping[bytes, Change], seen: Overlooked) -> dict[bytes, Change]:
+    """The changes with what git does not look at among them: only the disk knows."""
+    also = {
+        path: Change(changes[path].before if path in changes else before, None, None)
+        for path, before in seen.tracked.items()
+    }
+    return {**changes, **also}
 
 
 def contents(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings) -> Content:

@@ -18,6 +18,7 @@ from kl_hooks.git.run import GitFailed
 from kl_hooks.git.treehash import object_id
 
 _FILES: Final = ("100644", "100755")
+UNREADABLE: Final = "0" * 40
 
 
 class Entry(NamedTuple):
@@ -58,21 +59,30 @@ def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
 def worktree(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
     """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
 
-    Three git processes, four if something was edited. Files that can't be read are left out.
+    Three git processes, four if something was edited. A file that can't be read has the blob id `UNREADABLE`, which
+    no content has.
     """
     known, patterns = content_settings(repo), index.patterns(suffixes)
     rows = index.rows(repo, suffixes, committing=False)
     files = {path: Entry(path, blob, mode) for path, mode, blob, stage in rows if stage == "0" and mode in _FILES}
-    changes = disk.changed(repo, None, known, patterns)
+    seen = disk.overlooked(repo, patterns)
+    changes = disk.uncovered(disk.changed(repo, None, known, patterns), seen)
     wanted = {path: change.mode for path, change in changes.items() if change.mode != disk.GONE}
-    wanted.update(dict.fromkeys(path for path in disk.untracked(repo, patterns) if not path.endswith(b"/")))
-    found = disk.contents(repo, wanted, known).files
+    wanted.update(dict.fromkeys(path for path in seen.untracked if not path.endswith(b"/")))
+    content = disk.contents(repo, wanted, known)
+    found = content.files | dict.fromkeys(content.unreadable, (b"100644", UNREADABLE))
     for name in changes:
         files.pop(os.fsdecode(name), None)
     for name, (mode, blob) in found.items():
         if mode.decode() in _FILES:
             files[os.fsdecode(name)] = Entry(os.fsdecode(name), blob, mode.decode())
     return [files[path] for path in sorted(files)]
+
+
+def names(repo: Repository, suffixes: Sequence[str]) -> list[str]:
+    """The paths with these endings that git tracks, or neither tracks nor ignores. One git process."""
+    out = ask(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *index.patterns(suffixes))
+    return sorted({os.fsdecode(path) for path in out.split(b"\0") if path})
 
 
 def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -> Iterator[tuple[Entry, bytes]]:

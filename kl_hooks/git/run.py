@@ -22,6 +22,7 @@ PREFIX: Final = (
     "--no-pager", "--no-optional-locks", "--no-replace-objects",
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
     "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
+    "-c", "core.trustctime=true", "-c", "core.checkStat=default",
 )  # fmt: skip
 """Before every command: what each of these switches off starts a program, writes, or tells another story."""
 

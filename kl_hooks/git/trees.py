@@ -12,7 +12,7 @@ from typing import Final
 
 from kl_hooks.git import disk, index
 from kl_hooks.git.objects import tree_reader
-from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, head
+from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, find, head
 from kl_hooks.git.treehash import TreeBuilder, object_id
 
 MOST_UNTRACKED: Final = 256 * 1024 * 1024
@@ -35,20 +35,25 @@ class Trees:
     """False: a filter driver of the repository was not run, so a commit may get another id."""
     head: str | None = None
     branch: str | None = None
+    untracked: tuple[str, ...] = ()
+    """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
 
 
 def snapshot(repo: Repository, untracked: bool = True) -> Trees:
-    """The trees of what is on disk now. Three git processes if it is clean, five if not.
+    """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule.
+
+    A submodule whose files are not those of its commit gives the superproject an id that no commit of it can have.
 
     GitFailed where the repository itself is broken; what can't be read makes an id None, no exception.
     """
     commit, base, branch = _head(repo)
     known = content_settings(repo)
-    changes = disk.changed(repo, base, known)
-    others = disk.untracked(repo) if untracked else []
+    seen = disk.overlooked(repo, untracked=untracked)
+    changes, others = disk.uncovered(disk.changed(repo, base, known), seen), seen.untracked
     whole = untracked and _size(repo, others) <= MOST_UNTRACKED
     unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != disk.GONE}
     found = disk.contents(repo, unknown | (dict.fromkeys(others) if whole else {}), known)
+    _look_inside(repo, found)
     tracked = _settled(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
     if tracked or any(extra.values()):
@@ -58,8 +63,9 @@ def snapshot(repo: Repository, untracked: bool = True) -> Trees:
     else:
         ids = base, base
     tree = None if found.unreadable & unknown.keys() else ids[0]
+    names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
-    return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch)
+    return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch, names)
 
 
 def staged_tree(repo: Repository) -> str | None:
@@ -87,6 +93,20 @@ def _head(repo: Repository) -> tuple[str | None, str, str | None]:
     if len(lines) == 3:
         return lines[0], lines[1], branch_of(lines[2])
     return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
+
+
+def _look_inside(repo: Repository, found: disk.Content) -> None:
+    """A repository inside this one whose tracked files were edited counts as the tree of what they are now."""
+    for path, (mode, _) in list(found.files.items()):
+        if mode != disk.GITLINK:
+            continue
+        inner = find(repo.top / os.fsdecode(path))
+        now = snapshot(inner, untracked=False) if inner and inner.top != repo.top else None
+        if now and now.tree is None:
+            found.unreadable.add(path)
+            del found.files[path]
+        elif now and now.tree and now.dirty:
+            found.files[path] = (mode, now.tree)
 
 
 def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[bytes, tuple[bytes, str] | None]:

@@ -47,7 +47,6 @@ def _take(handle: int, path: Path, wait: float) -> None:
             if time.monotonic() - started >= wait:
                 pid, _, what = os.pread(handle, 200, 0).decode("utf-8", "replace").strip().partition(" ")
                 who = f"pid {one_line(pid, 20)} ({one_line(what, 60)})" if pid else "another process"
-                who = f"this process itself ({one_line(what, 60)})" if pid == str(os.getpid()) else who
                 raise StoreBusy(
                     f"the store is busy: {who} holds it. Waited {wait:g} s.",
                     place=str(path),

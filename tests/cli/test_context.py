@@ -104,7 +104,7 @@ def test_a_package_is_shown_and_questioned_by_its_id(repo: Path) -> None:
     assert json.loads(kl(repo, "show", package, "--format", "json").stdout)["package_id"] == package
     said = kl(repo, "why", "function:shop.price.round_total", package).stdout.decode()
     assert said.startswith(f"in {package}, 1 of ") and "symbols 0.01" in said
-    assert f"not in {package}: no retriever named x." in kl(repo, "why", "x", package).stdout.decode()
+    assert f"not in {package}: no retriever brought x." in kl(repo, "why", "x", package).stdout.decode()
 
 
 def test_show_and_why_can_be_tasks_too(repo: Path) -> None:

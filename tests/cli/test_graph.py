@@ -48,7 +48,7 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     assert answer["schema"] == "kl.graph.build/1"
     counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links")]
     assert counts == [5, 0, 0, 10, 3]
-    assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax"}]
+    assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
 
 
 def test_search_gives_id_place_and_signature(kl: Kl) -> None:
@@ -93,7 +93,7 @@ def test_without_git_is_exit_3(kl: Kl, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     code, out, err = kl("graph", "build")
     assert (code, out) == (3, "")
-    assert "git init" in err
+    assert "not a git repository" in err
 
 
 def test_a_repository_that_does_not_use_kl_gets_no_state(kl: Kl, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_init_writes_layers_that_are_green_and_says_what_to_do_next(kl: Kl) -> N
     assert (code, err) == (0, "")
     assert sorted(set(ours()) - set(FILES)) == [".kl/.gitignore", MANIFEST, ".kl/config.yaml"]
     for part in (
-        "found   python", "5 modules, 1 imports", f"wrote   {MANIFEST}", "3 layers, proposed from your imports",
+        "found   python", "5 modules, 1 import", f"wrote   {MANIFEST}", "3 layers, proposed from your imports",
         "private to this clone", "1. look at the proposal", "kl hooks install", "Undo with: kl init --undo",
     ):  # fmt: skip
         assert part in out, part

@@ -43,6 +43,7 @@ def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:
         (("status", "--format", "yaml"), "is not one of"),
         (("--root", "no-such-folder", "status"), "does not exist"),
         (("claim", "add"), "Missing argument"),
+        (("context", "x", "--budjet", "3"), "Usage: kl context [OPTIONS] TASK\nTry 'kl context --help'"),
     ],
 )
 def test_wrong_use_is_exit_2_with_a_hint(argv: tuple[str, ...], said: str, tmp_path: Path) -> None:
@@ -54,6 +55,7 @@ def test_wrong_use_is_exit_2_with_a_hint(argv: tuple[str, ...], said: str, tmp_p
 
 def test_an_option_may_come_from_the_environment(tmp_path: Path) -> None:
     assert "is not one of" in kl("status", cwd=tmp_path, KL_STATUS_FORMAT="yaml").stderr
+    assert "is not one of" in kl("context", "x", cwd=tmp_path, KL_CONTEXT_FORMAT="yaml").stderr
 
 
 def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
@@ -95,6 +97,20 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.startswith("Usage: kl")
+
+
+def test_a_broken_pipe_is_not_the_code_of_a_finding(tmp_path: Path) -> None:
+    code = (
+        "import sys, click; from kl_hooks.cli import failure\n"
+        "@click.command()\n"
+        "def talks():\n"
+        "    for _ in range(5_000): click.echo('word ' * 10)\n"
+        "sys.exit(failure.run_safely(talks, [], {}))"
+    )
+    shell = f"'{sys.executable}' -c \"{code}\" | head -n 1; exit ${{PIPESTATUS[0]}}"
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_a_folder_full_of_look_alikes_is_not_imported(tmp_path: Path) -> None:

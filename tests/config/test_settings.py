@@ -121,7 +121,7 @@ _one = st.fixed_dictionaries(
     {},
     optional={
         "verified_requires": st.sampled_from(STRENGTHS),
-        "budget": st.integers(200, 20_000),
+        "budget": st.integers(256, 20_000),
         "plugins": st.lists(st.sampled_from(["a", "b", "c"]), unique=True),
     },
 )

@@ -41,5 +41,5 @@ def test_why_something_was_left_out() -> None:
 
 def test_what_nobody_named_is_not_called_absent() -> None:
     assert why(SHOWN, "function:d") == [
-        "not in cp-3f9a1c20b7de: no retriever named function:d. Asked: commits (failed: locked), symbols (ok)"
+        "not in cp-3f9a1c20b7de: no retriever brought function:d. Asked: commits (failed: locked), symbols (ok)"
     ]

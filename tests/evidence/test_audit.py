@@ -344,3 +344,14 @@ def test_what_it_proves_is_said(full: Checkout) -> None:
     assert "It does not prove that" in done.stdout
     for anchor in ("high-water mark", "commit trailers: none", "CI attestation: none"):
         assert anchor in done.stdout
+
+
+def test_commits_of_another_clone_are_no_edit(full: Checkout, repo: Checkout) -> None:
+    lines = "\n".join(to_lines(e.receipt for e in full.entries()[::-1])).encode()
+    done = import_file(repo.workspace(), "receipts", "receipts.jsonl", lines, None)
+    assert (len(full.entries()), done.problems) == (done.new, ())
+    assert problems(repo) == ()
+    catch_up(repo.workspace())
+    foreign = next(e for e in repo.entries() if e.receipt.source == "commits" and e.origin.startswith("imported"))
+    sql(repo.state / "kl.db", f"UPDATE commit_log SET receipt = '{foreign.id}'")
+    assert "what the log says of its commits was edited" in the_problems(repo)

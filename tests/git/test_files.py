@@ -9,7 +9,7 @@ import pytest
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import files, objects
-from kl_hooks.git.files import Entry, at, read, staged, worktree
+from kl_hooks.git.files import UNREADABLE, Entry, at, names, read, staged, worktree
 from kl_hooks.git.repository import Repository
 from tests.git.repos import commit, fingerprint, make, sh, write
 from tests.git.test_trees import STATES, conflict, inner_repositories, odd_names
@@ -148,3 +148,26 @@ def test_no_commit_yet(tmp_path: Path) -> None:
     write(repo.top, {"a.py": "1\n"})
     assert staged(repo) == []
     assert paths(worktree(repo)) == ["a.py"]
+
+
+def test_a_file_that_cannot_be_read_is_there_all_the_same(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repo.top, {"a.py": "a = 3\n", "new.py": "n = 1\n"})
+    readable = os.access
+    monkeypatch.setattr(os, "access", lambda path, *how: b".py" not in os.fsencode(path) and readable(path, *how))
+    found = {entry.path: entry.blob for entry in worktree(repo, (".py",))}
+    assert (found["a.py"], found["new.py"]) == (UNREADABLE, UNREADABLE)
+    monkeypatch.undo()
+    assert list(read(repo, [Entry("a.py", UNREADABLE, "100644")])) == []
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_files_that_git_was_told_not_to_look_at(repo: Repository, flag: str) -> None:
+    sh(repo.top, "update-index", flag, "a.py")
+    write(repo.top, {"a.py": "a = 3\n"})
+    (entry,) = [entry for entry in worktree(repo) if entry.path == "a.py"]
+    assert list(read(repo, [entry])) == [(entry, b"a = 3\n")]
+
+
+def test_names(repo: Repository) -> None:
+    write(repo.top, {"new.py": "", "x.md": "", ".gitignore": "*.tmp.py\n", "no.tmp.py": ""})
+    assert names(repo, (".py",)) == ["a.py", "d/b.py", "new.py"]

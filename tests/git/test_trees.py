@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,11 +155,9 @@ def pipe_instead(top: Path) -> None:
     os.mkfifo(top / "untracked-pipe")
 
 
-def hidden(top: Path) -> None:
-    sh(top, "update-index", "--assume-unchanged", "a.py")
+def sparse(top: Path) -> None:
     sh(top, "update-index", "--skip-worktree", "d/b.py")
     (top / "d/b.py").unlink()
-    write(top, {"a.py": "not seen\n"})
 
 
 def split_index(top: Path) -> None:
@@ -174,7 +173,7 @@ def nothing(top: Path) -> None:
 STATES = [
     nothing, edit, touch_only, delete, make_executable, file_to_link, folder_to_link, folder_to_file, file_to_folder,
     stage_then_edit, stage_then_delete, stage_then_undo, forget, announce, odd_names, odd_names_tracked, conflict,
-    conflict_then_delete, endings, no_executable_bit, inner_repositories, hidden, split_index,
+    conflict_then_delete, endings, no_executable_bit, inner_repositories, sparse, split_index,
 ]  # fmt: skip
 
 
@@ -285,6 +284,61 @@ def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkey
     sh(repo.top, "add", "-A", GIT_CONFIG_GLOBAL=str(mine))
     assert seen.exact
     assert seen.tree_all == sh(repo.top, "write-tree")
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_what_git_was_told_not_to_look_at_is_looked_at(repo: Repository, tmp_path: Path, flag: str) -> None:
+    sh(repo.top, "update-index", flag, "a.py", "run.sh")
+    clean = snapshot(repo)
+    assert (clean.tree, clean.dirty) == (tree_of(repo, "HEAD"), False)
+    write(repo.top, {"a.py": "not seen by git\n", "n.py": "staged\n"})
+    (repo.top / "run.sh").chmod(0o755)
+    sh(repo.top, "add", "n.py")
+    seen = snapshot(repo)
+    sh(repo.top, "update-index", flag.replace("--", "--no-"), "a.py", "run.sh")
+    assert seen.tree == oracle(repo, tmp_path, "-u")
+    assert (seen.dirty, seen.changed) == (True, 3)
+
+
+def test_a_file_that_git_assumes_to_be_there_and_is_not(repo: Repository, tmp_path: Path) -> None:
+    sh(repo.top, "update-index", "--assume-unchanged", "a.py")
+    (repo.top / "a.py").unlink()
+    seen = snapshot(repo)
+    sh(repo.top, "update-index", "--no-assume-unchanged", "a.py")
+    assert seen.tree == oracle(repo, tmp_path, "-u")
+
+
+def test_settings_that_let_git_overlook_an_edit_are_not_followed(repo: Repository) -> None:
+    sh(repo.top, "config", "core.trustctime", "false")
+    sh(repo.top, "config", "core.checkStat", "minimal")
+    os.utime(repo.top / "a.py", (1, 1))
+    sh(repo.top, "update-index", "--refresh")
+    time.sleep(1.1)  # git compares whole seconds
+    write(repo.top, {"a.py": "a = 9\n"})
+    os.utime(repo.top / "a.py", (1, 1))
+    assert snapshot(repo).tree != tree_of(repo, "HEAD")
+
+
+def test_an_edited_submodule_is_not_its_commit(repo: Repository, tmp_path: Path) -> None:
+    make(tmp_path / "sub", {"s.py": "s = 1\n"})
+    sh(repo.top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "sub"), "sub")
+    commit(repo.top, "sub")
+    clean = snapshot(repo)
+    assert (clean.tree, clean.dirty) == (tree_of(repo, "HEAD"), False)
+    write(repo.top, {"sub/s.py": "s = 2\n"})
+    edited = snapshot(repo)
+    assert (edited.dirty, edited.tree == clean.tree) == (True, False)
+    assert snapshot(repo).tree == edited.tree
+    write(repo.top, {"sub/s.py": "s = 1\n"})
+    assert snapshot(repo).tree == clean.tree
+    sh(repo.top, "submodule", "--quiet", "deinit", "-f", "sub")
+    assert snapshot(repo).tree == clean.tree
+
+
+def test_what_is_untracked_is_named(repo: Repository) -> None:
+    write(repo.top, {"u.py": "u\n", "x.log": "ignored\n"})
+    assert snapshot(repo).untracked == ("u.py",)
+    assert snapshot(repo, untracked=False).untracked == ()
 
 
 def count(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -31,6 +31,8 @@ TABLE = {
     "two runs by one producer": ([seen(), seen(run="2")], "inferred"),
     "two runs by two producers": ([seen(), seen(run="2", producer="ci")], "verified"),
     "the parent process": ([seen(), seen("ExitCode", "kl run", run="0")], "verified"),
+    "its own report file": ([seen(), seen(observer="junit", run="2")], "inferred"),
+    "a report file of somebody else": ([seen(), seen(observer="junit", run="2", producer="ci")], "verified"),
     "a validator": ([seen(), seen("Validator", "arch", run="3")], "verified"),
     "flaky twice": ([seen(hard=False), seen(run="2", producer="ci", hard=False)], "guessed"),
     "one good, one flaky": ([seen(), seen(run="2", producer="ci", hard=False)], "inferred"),

@@ -219,11 +219,12 @@ def test_tests_that_a_crashed_worker_never_came_to_are_named(tmp_path: Path) -> 
 
 def test_a_crash_that_is_repeated_and_then_passes_is_flaky(tmp_path: Path) -> None:
     body = """
-import os, pathlib
+import os, pathlib, time
 def test_x():
     seen = pathlib.Path("seen")
     if not seen.exists():
         seen.touch()
+        time.sleep(1)  # rerunfailures learns over a socket that this test may be repeated
         os._exit(3)
 """
     run = run_in(tmp_path, {"test_c.py": body, "test_d.py": "def test_y(): pass\n"}, "-n", "2", "--reruns", "1")

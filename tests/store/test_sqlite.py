@@ -253,7 +253,7 @@ def test_in_a_folder_that_can_not_be_written_it_is_read(public: Path) -> None:
     )
     assert out == "[('a',)]\n"
     out = _as_nobody(
-        path, "with closing(open_sqlite(path, write=True)) as db, db.transaction(): db.execute('DELETE FROM thing')"
+        public, "with closing(open_sqlite(path, write=True)) as db, db.transaction(): db.execute('DELETE FROM thing')"
     )
     public.parent.chmod(0o755)
     assert out.startswith(("EnvironmentProblem", "StoreBusy"))

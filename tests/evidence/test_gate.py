@@ -1,0 +1,91 @@
+"""The gate: what the receipts of one tree prove together, and what they must not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kl_hooks.evidence.gate import proof
+from kl_hooks.evidence.place import Place
+from kl_hooks.model.receipt import Evidence
+from tests.evidence.test_claims import DONE, HERE, THERE, run
+
+FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}
+PART = {"left_out": {"files": 1, "first": ["b.py"]}}
+
+
+def word(*entries: Any, trees: tuple[str, ...] = ()) -> str:
+    return proof(entries, {}, trees=trees).tier.word
+
+
+def seen(**outcomes: str) -> tuple[Evidence, ...]:
+    return tuple(Evidence("TestResult", f"test:{name}.py::one", outcome, 5) for name, outcome in outcomes.items())
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (PART, "1 test files left out: b.py"),
+        ({"left_out": {"files": 9, "first": ["a", "b", "c"]}}, "9 test files left out: a, b, c and 6 more"),
+        ({"dropped": 2}, "2 tests taken out"),
+        ({"overridden": ["python_files=a.py"]}, "-o 'python_files=a.py'"),
+        ({"config_file": "/elsewhere.ini"}, "-c '/elsewhere.ini'"),
+        ({"setup_plan": True}, "--setup-plan"),
+    ],
+)
+def test_a_part_of_the_tests_is_not_the_tests(selection: dict[str, Any], said: str) -> None:
+    found = proof([run(selection=selection)], {})
+    assert found.tier.word == "guessed"
+    assert said in found.reasons[0]
+
+
+def test_a_part_that_passed_does_not_take_back_what_failed() -> None:
+    whole = run("a1", evidence=seen(a="passed", b="failed"), result=FAILED)
+    green = run("a0", evidence=seen(a="passed", b="passed"))
+    unsaid = run("a2", seq=2, evidence=seen(a="passed"))  # nothing says that b was left out
+    assert word(unsaid, whole, green) == "guessed"
+    assert word(run("a2", seq=2, evidence=seen(a="passed", b="skipped")), whole) == "inferred"
+    limited = run("a2", seq=2, evidence=seen(a="passed"), selection=PART)
+    assert word(limited, whole, green) == "guessed"
+    assert "b.py::one failed in run a1a1a1a1, and did not pass since" in proof([limited, whole, green], {}).reasons
+    mended = run("a3", seq=3, evidence=seen(b="passed"), selection=PART)
+    assert word(mended, limited, whole, green) == "inferred"
+    assert word(run("a4", seq=4, evidence=seen(a="passed", b="passed")), whole) == "inferred"
+    assert word(mended, limited, whole) == "guessed"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"evidence": seen(b="skipped")}, {"moved": True}, {"origin": "imported:junit"}], ids=str
+)
+def test_what_does_not_take_a_failure_back(changes: dict[str, Any]) -> None:
+    whole = run("a1", evidence=seen(b="failed"), result=FAILED)
+    later = run("a2", seq=2, **({"evidence": seen(b="passed"), "selection": PART} | changes))
+    assert word(later, whole, run("a0", evidence=seen(b="passed"))) == "guessed"
+
+
+def test_a_file_that_could_not_be_collected_is_settled_by_its_tests() -> None:
+    broken = Evidence("TestResult", "test:b.py", "error", 0)
+    whole = run("a1", evidence=(broken,), result=FAILED)
+    green = run("a0", evidence=seen(b="passed"))
+    assert word(whole, green) == "guessed"
+    assert word(run("a2", seq=2, evidence=seen(b="passed"), selection=PART), whole, green) == "inferred"
+
+
+def test_a_run_with_untracked_files_beside_it_says_nothing_about_the_commit_alone() -> None:
+    beside = {"untracked": {"files": 2, "first": ["helper.py", "data.json"]}}
+    more = run(tree_all=THERE, environment=beside)
+    assert word(more, trees=(HERE, THERE)) == "inferred"
+    found = proof([more], {}, trees=(HERE,))
+    assert found.tier.word == "guessed"
+    assert "untracked files were there when it ran: helper.py, data.json" in found.reasons[0]
+    assert word(run(tree_all=THERE), trees=(HERE,)) == "guessed"
+    assert word(run(tree_all=THERE, environment={"untracked": {"files": 0, "first": []}}), trees=(HERE,)) == "inferred"
+    assert word(run(tree_all=HERE), trees=(HERE,)) == "inferred"
+
+
+def test_notes_and_what_editors_leave_are_no_files_that_a_test_needs() -> None:
+    assert Place().beside is None
+    assert Place(untracked=("notes.md", "a.py~")).beside == {"files": 0, "first": []}
+    names = ("a.py", "b.md", "data/", "c.txt", "d.json")
+    assert Place(untracked=names).beside == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
