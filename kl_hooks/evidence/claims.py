@@ -63,7 +63,6 @@ def _claim(
     counted = here or [one for one in found if one[0].receipt.tree == newest]
     if not any(support.speaks == "for" for _, support, _ in counted):
         return None
-    counted = [(entry, _steady(entry, own, counted), text) for entry, own, text in counted]
     support = [s for _, s, _ in counted]
     for entry, own, _ in counted:
         if own.speaks == "for" and own.observation.hard:
@@ -77,22 +76,6 @@ def _claim(
     return Claim(
         text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, tuple(reasons), rule
     )
-
-
-def _steady(entry: Entry, own: Support, all_: Sequence[tuple[Entry, Support, str]]) -> Support:
-    """A test that also failed, on the same content in the same environment, is flaky: its pass is not hard."""
-    if own.speaks != "for" or own.observation.kind != "TestResult" or not own.observation.hard:
-        return own
-    for other, seen, _ in all_:
-        if seen.speaks == "against" and other.receipt.result.get("complete") and _inputs(other) == _inputs(entry):
-            why = f"flaky: {seen.outcome} on the same content in receipt {other.id[:12]}"
-            return replace(own, observation=replace(own.observation, hard=False, why_not=why))
-    return own
-
-
-def _inputs(entry: Entry) -> tuple[object, ...]:
-    receipt = entry.receipt
-    return receipt.tree, receipt.tree_all, dict(receipt.environment)
 
 
 def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support]:

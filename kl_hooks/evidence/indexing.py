@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from kl_hooks.evidence.ledger import Entry, recent
+from kl_hooks.evidence.ledger import Entry, recent, widest
 from kl_hooks.index.index import Document, owners, replace_many
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.outcome import REFUTES
@@ -17,14 +17,17 @@ from kl_hooks.workspace.open import Workspace
 COMMIT, TEST, FAILURE = "commit", "test", "failure"
 """Kinds of documents. A failure is a test again, with the words of its message."""
 SOURCES: Final = ("pytest", "junit")
+LOOK_BACK: Final = 10
+"""Runs among which the one with most tests is taken for the whole suite: the newest may be a selection (`-k`)."""
 
 
 def catch_up_index(ws: Workspace, db: Database) -> None:
     """Brings the index up to the evidence in `db`; opens it for writing only where something is missing."""
     newest = next((e for source in SOURCES for e in recent(db, 1, source)), None)
+    widest_ = widest(db, newest.receipt.source, LOOK_BACK) if newest else None
     with ws.store.reading("graph") as index:
         have = owners(index, (COMMIT, TEST, FAILURE)) if index else set()
-    batch = dict(_commits(db, have)) | (_tests(newest, have) if newest else {})
+    batch = dict(_commits(db, have)) | (_tests(newest, widest_ or newest, have) if newest else {})
     if batch:
         with ws.store.writing("graph") as index, index.transaction():
             replace_many(index, batch)
@@ -40,16 +43,16 @@ def _commits(db: Database, have: set[str]) -> Iterable[tuple[str, list[Document]
             yield f"commit:{sha}", [Document(f"commit:{sha}", COMMIT, "", 0, subject, words)]
 
 
-def _tests(newest: Entry, have: set[str]) -> dict[str, list[Document]]:
-    """The documents of the newest run, and nothing for the owners it takes the place of."""
-    evidence = newest.receipt.evidence
-    names = f"tests:{digest('tests', [e.subject for e in evidence])[:16]}"
+def _tests(newest: Entry, whole: Entry, have: set[str]) -> dict[str, list[Document]]:
+    """The tests of the `whole` run, the failures of the newest, and nothing for the owners they take the place of."""
+    tests = whole.receipt.evidence
+    names = f"tests:{digest('tests', [e.subject for e in tests])[:16]}"
     failures = f"failures:{newest.id[:16]}"
     batch: dict[str, list[Document]] = {}
     if names not in have:
-        batch[names] = [_document(e, TEST) for e in evidence]
+        batch[names] = [_document(e, TEST) for e in tests]
     if failures not in have:
-        bad = [_document(e, FAILURE) for e in evidence if e.outcome in REFUTES]
+        bad = [_document(e, FAILURE) for e in newest.receipt.evidence if e.outcome in REFUTES]
         batch[failures] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
     gone = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
     return batch | {owner: [] for owner in gone}

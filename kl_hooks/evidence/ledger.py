@@ -116,6 +116,16 @@ def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
     return [_read(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
 
 
+def widest(db: Database, source: str, among: int) -> Entry | None:
+    """Of the newest `among` receipts of a source the one with the largest column of tests; of equal ones the newest."""
+    rows = db.rows(
+        "SELECT seq, LENGTH(outcomes) FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?", (source, among)
+    )
+    best = max(((size or 0, seq) for seq, size in rows), default=None)
+    row = db.row(f"{_ENTRY} WHERE seq = ?", (best[1],)) if best else None
+    return _read(db, row) if row else None
+
+
 def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     """All receipts whose `tree` or `tree_all` is one of these, newest first."""
     marks = ", ".join("?" * len(trees))

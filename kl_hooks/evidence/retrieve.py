@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.claims import mechanical, parents_of
 from kl_hooks.evidence.commits import Logged, logged
-from kl_hooks.evidence.indexing import COMMIT, FAILURE, TEST, catch_up_index
+from kl_hooks.evidence.indexing import COMMIT, FAILURE, LOOK_BACK, TEST, catch_up_index
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.evidence.weight import observation
@@ -23,9 +23,6 @@ from kl_hooks.model.tier import Tier, tier
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
     from kl_hooks.workspace.open import Workspace
-
-LOOK_BACK = 5
-"""Runs that are looked at for tests that were not run on today's tree."""
 
 
 def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:

@@ -1,10 +1,160 @@
-"""`kl claim`: what is no Id, and what is not there, is said as such."""
+"""`kl claim`: what is asserted is assumed, what is observed says how well, and every reason is shown."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import click
 import pytest
 
-from tests.support import Checkout
+from kl_hooks.cli.claim import moment
+from kl_hooks.clock import iso
+from kl_hooks.evidence.book import add_claim, all_claims
+from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.place import place_of
+from tests.evidence.making import leave_run
+from tests.evidence.test_audit import problems
+from tests.support import NOW, Checkout
+
+DAY = 86_400_000_000
+ONE = ("tests/test_a.py::test_one", "passed", 5)
+
+
+def claims(repo: Checkout, *args: str) -> list[dict[str, Any]]:
+    done = repo.kl("claim", "list", "--format", "json", *args)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["claims"]
+    return found
+
+
+def test_an_assertion_alone_is_assumed_whoever_makes_it(repo: Checkout) -> None:
+    for agent in ("", "bot"):
+        done = repo.kl(
+            "claim", "add", "is quick", "--about", f"file:a{agent}.py", env={"KL_AGENT": agent} if agent else {}
+        )
+        assert (done.returncode, "assumed" in done.stdout) == (0, True)
+    found = claims(repo)
+    assert {(c["tier"], c["freshness"], c["text"]) for c in found} == {("assumed", "not assessed", "is quick")}
+    assert {c["author"].partition(":")[0] for c in found} == {"local", "agent"}
+    shown = repo.kl("claim", "show", found[0]["id"]).stdout
+    for words in (
+        "says       is quick",
+        "tier       assumed",
+        "nobody has observed it",
+        "an assertion is not an observation",
+    ):
+        assert words in shown
+    assert problems(repo) == ()
+
+
+def test_saying_it_again_is_one_claim(repo: Checkout) -> None:
+    for expires in ("1d", "2d"):
+        assert repo.kl("claim", "add", "is quick", "--about", "file:a.py", "--expires", expires).returncode == 0
+    (claim,) = claims(repo)
+    assert claim["expires"] > claim["made_at"]
+    assert [e.receipt.source for e in repo.entries()].count("claim") == 2
+    assert problems(repo) == ()
+
+
+def test_an_expired_claim_is_shown_only_when_asked_for_and_says_so(repo: Checkout) -> None:
+    add_claim(repo.workspace(), "is quick", "file:a.py", NOW + DAY)
+    (before,) = all_claims(repo.workspace(NOW + DAY - 1), print)
+    (after,) = all_claims(repo.workspace(NOW + DAY), print)
+    assert (before.freshness, after.freshness) == ("not assessed", "expired")
+    assert after.reasons == (f"expired on {iso(NOW + DAY)}",)
+    add_claim(repo.workspace(NOW - 3 * DAY), "was quick", "file:b.py", NOW - 2 * DAY)
+    shown = {c["text"] for c in claims(repo)}
+    everything = {c["text"]: c["freshness"] for c in claims(repo, "--all")}
+    assert shown <= everything.keys()
+    assert set(everything) == {"is quick", "was quick"}
+
+
+SPANS = {"30d": NOW + 30 * DAY, "12h": NOW + DAY // 2, "90m": NOW + 5_400_000_000, "2027-01-31": 1_801_353_600_000_000}
+
+
+@pytest.mark.parametrize("text", SPANS)
+def test_a_time_is_a_span_or_a_date(text: str) -> None:
+    assert moment(text, NOW) == SPANS[text]
+
+
+@pytest.mark.parametrize("text", ["soon", "-3d", "0d", "2020-01-01", "99999999d", "", "30 d"])
+def test_a_time_that_is_none_or_is_over_is_wrong_use(text: str) -> None:
+    with pytest.raises(click.UsageError, match="--expires"):
+        moment(text, NOW)
+
+
+@pytest.mark.parametrize("args", [("", "--about", "file:a"), ("x", "--about", " "), ("x",)])
+def test_a_claim_needs_a_sentence_and_a_subject(repo: Checkout, args: tuple[str, ...]) -> None:
+    done = repo.kl("claim", "add", *args)
+    assert (done.returncode, done.stdout, repo.entries()) == (2, "", [])
+
+
+def test_every_reason_of_an_observed_claim_is_shown(repo: Checkout) -> None:
+    done = repo.kl("run", "--", "true")
+    catch_up(repo.workspace())
+    parent = repo.entries()[1].receipt.run if done.returncode == 0 else ""
+    ws = repo.workspace()
+    leave_run(ws, [ONE])
+    repo.write("other.py", "")
+    repo.git("add", "-A")
+    leave_run(ws, [ONE], place=place_of(ws.repo))
+    assert parent
+    (claim,) = [c for c in claims(repo) if c["about"] == "test:tests/test_a.py::test_one"]
+    assert (claim["tier"], claim["freshness"]) == ("inferred", "current")
+    assert repo.kl("claim", "add", claim["text"], "--about", claim["about"]).returncode == 0
+    (joined,) = [c for c in claims(repo) if c["about"] == claim["about"]]
+    assert (joined["id"], joined["tier"]) == (claim["id"], "inferred")
+    shown = repo.kl("claim", "show", claim["id"][:8]).stdout
+    for words in (
+        "TestResult passed, seen by pytest", "   hard", "receipt ", "AgentAssertion asserted",
+        "not hard: an assertion is not an observation", "verified needs two independent hard observations",
+    ):  # fmt: skip
+        assert words in shown
+
+
+def test_a_test_that_also_failed_on_the_same_content_is_not_hard(repo: Checkout) -> None:
+    ws = repo.workspace()
+    leave_run(ws, [(ONE[0], "failed", 5)])
+    leave_run(ws, [ONE])
+    (claim,) = claims(repo)
+    assert claim["tier"] == "guessed"
+    assert {s["outcome"]: (s["hard"], s["why_not"][:5]) for s in claim["support"]} == dict.fromkeys(
+        ("passed", "failed"), (False, "flaky")
+    )
+    assert "it also failed on this very content" in claim["reasons"][0]
+    repo.write("a.py", "A = 2\n")
+    repo.git("add", "-A")
+    leave_run(repo.workspace(), [ONE])
+    (claim,) = claims(repo)
+    assert claim["tier"] == "inferred", "other content, another matter"
+
+
+def test_verified_by_the_parent_process(repo: Checkout) -> None:
+    repo.write("tests/test_a.py", "def test_one(): pass\n")
+    repo.commit("a test")
+    import sys
+
+    done = repo.kl(
+        "run", "--", sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    by_subject = {c["about"]: c for c in claims(repo)}
+    claim = by_subject["test:tests/test_a.py::test_one"]
+    assert claim["tier"] == "verified"
+    assert {s["observer"] for s in claim["support"]} == {"pytest", "kl run"}
+    assert repo.kl("verify", "--require", "verified").returncode == 0
+
+
+def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
+    assert claims(repo) == []
+    for words in ("x", "y"):
+        repo.kl("claim", "add", words, "--about", "file:a.py")
+    for wanted in ("ffff", "", "zzzz"):
+        done = repo.kl("claim", "show", wanted)
+        assert (done.returncode, done.stdout, "kl claim list" in done.stderr) == (2, "", True)
+    assert [c["text"] for c in claims(repo, "--about", "file:a.py")] == ["x", "y"]
+    assert claims(repo, "--about", "file:b.py") == claims(repo, "--tier", "verified") == []
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def record_all(repo: Checkout, secret: dict[str, str], base: Path) -> None:
     )
     long = f"yes {secret['run output cut']} | head -c 20000; exit 1"
     assert repo.kl("run", "--", "sh", "-c", long).returncode == 1
-    failure = f"<failure message={quoteattr(secret['junit message'])}/>"
-    case = f'<testcase classname="a" name={quoteattr(secret["junit name"])}>{failure}'
+    name, message = quoteattr(secret["junit name"]), quoteattr(secret["junit message"])
+    case = f'<testcase classname="a" name={name}><failure message={message}/>'
     (base / "r.xml").write_text(f"<testsuite>{case}</testcase></testsuite>")
     assert repo.kl("evidence", "import", "junit", str(base / "r.xml")).returncode == 0
     added = repo.kl("claim", "add", f"uses {secret['claim']}", "--about", f"file:{secret['about']}", env=env)

@@ -232,3 +232,15 @@ def test_a_repository_that_kl_is_not_used_in_stays_unread(tmp_path: Path, home: 
     done = made.kl("commits", "record")
     assert (done.returncode, done.stderr) == (0, "")
     assert not made.state.exists()
+
+
+def test_a_git_hook_s_environment_does_not_lead_us_to_another_repository(repo: Checkout, tmp_path: Path) -> None:
+    other = checkout(tmp_path / "other")
+    stray = {"GIT_DIR": str(repo.root / ".git"), "GIT_WORK_TREE": str(repo.root), "GIT_INDEX_FILE": ".git/index"}
+    for command in (["run", "--", "true"], ["commits", "record"], ["evidence", "list"]):
+        assert other.kl(*command, env=stray).returncode == 0
+    found = {e.receipt.source: e.receipt for e in other.entries()}
+    head = other.git("rev-parse", "HEAD")
+    assert found["command"].head == found["commits"].head == head
+    assert found["command"].tree == other.git("rev-parse", "HEAD^{tree}")
+    assert not repo.state.exists()

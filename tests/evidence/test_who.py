@@ -6,18 +6,16 @@ import pytest
 
 from kl_hooks.evidence.who import AGENTS, agent, ci, producer
 
+GITHUB = {"GITHUB_ACTIONS": "1", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "test"}
 JOBS = {
-    "github": (
-        {"GITHUB_ACTIONS": "1", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "t"},
-        "github:5:2:t",
-    ),
+    "github": (GITHUB, "github:5:2:test"),
     "gitlab": ({"GITLAB_CI": "true", "CI_JOB_ID": "9"}, "gitlab:9"),
     "a part missing": ({"GITHUB_ACTIONS": "true", "GITHUB_JOB": "test"}, "github:test"),
     "jenkins": ({"JENKINS_URL": "http://x", "BUILD_TAG": "b-1"}, "jenkins:b-1"),
     "unknown": ({"CI": "1"}, "ci"),
     "older": ({"BUILD_NUMBER": "7"}, "ci"),
     "none": ({"CI": ""}, None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", JOBS)

@@ -1,0 +1,81 @@
+"""What runs at every commit, and at every look, starts with little: nothing heavy is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import Checkout, checkout, isolate
+
+HEAVY = {"libcst", "grimp", "yaml", "rich", "pytest", "_pytest", "mcp", "importlinter", "diskcache", "asyncio", "xml"}
+MANIFEST = """version: 1
+layers:
+  - name: core
+    paths: [src/shop/core/]
+    may_depend_on: []
+  - name: cli
+    paths: [src/shop/cli/]
+    may_depend_on: [core]
+"""
+FILES = {
+    ".kl/architecture.yaml": MANIFEST,
+    ".kl/config.yaml": "version: 1\n",
+    "src/shop/__init__.py": "",
+    "src/shop/core/__init__.py": "A = 1\n",
+    "src/shop/cli/__init__.py": "from shop.core import A\n",
+}
+CALL = (
+    "import sys; from kl_hooks.__main__ import main; sys.argv[0] = 'kl'\n"
+    "try: main()\n"
+    "except SystemExit as end: code = end.code\n"
+    "sys.stdout.flush(); sys.stderr.write('\\nMODULES ' + ' '.join(sorted(sys.modules)) + '\\n'); sys.exit(code)"
+)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    patch = pytest.MonkeyPatch()
+    base = tmp_path_factory.mktemp("imports")
+    isolate(patch, base / "home")
+    made = checkout(base / "shop", FILES)
+    assert made.kl("arch", "check").returncode == 0, "from here on the manifest is known in its compiled form"
+    assert made.kl("status").returncode == 0
+    yield made
+    patch.undo()
+
+
+def modules_of(repo: Checkout, *args: str) -> set[str]:
+    command = [sys.executable, "-P", "-c", CALL, *args]
+    done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = done.stderr.rpartition("MODULES ")[2].split()
+    assert "kl_hooks.cli.main" in found
+    return set(found)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("commits", "record"), ("arch", "check", "--staged"), ("status",), ("status", "--format", "json"),
+        ("evidence", "list"), ("run", "--", "true"), ("verify", "--help"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_nothing_heavy_is_imported(shop: Checkout, command: tuple[str, ...]) -> None:
+    shop.write("src/shop/core/__init__.py", "A = 2\n")
+    shop.git("add", "-A")
+    found = modules_of(shop, *command)
+    assert sorted({name.partition(".")[0] for name in found} & HEAVY) == []
+    assert not {name for name in found if name.startswith("kl_hooks.context")}
+
+
+def test_noting_a_commit_opens_no_database(shop: Checkout) -> None:
+    assert sorted(modules_of(shop, "commits", "record") & {"sqlite3", "_sqlite3", "kl_hooks.plugins"}) == []
+
+
+def test_the_look_finds_what_is_heavy(shop: Checkout) -> None:
+    shop.write(".kl/architecture.yaml", MANIFEST + "exhaustive: false\n")
+    assert "yaml" in modules_of(shop, "arch", "check"), "a manifest that was never read has to be read"
