@@ -19,7 +19,7 @@ from kl_hooks.evidence.intake import SPOOL_SCHEMA, receipt_of, schema_of
 from kl_hooks.evidence.spools import IN_CHECKOUT, spools
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.store.spool_read import pending, read
+from kl_hooks.store.spool_read import pending, read, tidy
 from kl_hooks.workspace.open import Workspace
 
 ASIDE: Final = ".aside"
@@ -72,6 +72,8 @@ def done_with(one: Waiting) -> Path | None:
 
 def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
     for directory, origin in spools(ws):
+        if origin != IN_CHECKOUT:
+            tidy(directory, ws.clock.now() / 1_000_000)
         for path in pending(directory):
             if origin != IN_CHECKOUT or _ours(ws, path):
                 yield path, origin
