@@ -22,6 +22,8 @@ LINK: Final = b"120000"
 GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE = b"100644", b"100755"
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
+_ODD: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
+"""A line of `ls-files` that is no ordinary file or link: git looks at those by itself."""
 _DIFF: Final = (
     "--raw",
     "-z",
@@ -94,11 +96,11 @@ def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool =
     more = ("--others", "--exclude-standard") if untracked else ()
     out = ask(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
     found, top = Overlooked(), os.fsencode(repo.top)
-    for line in out.split(b"\0"):
+    for line in _ODD.findall(b"\0" + out):
         tag = line[:1]
         if tag == b"?":
             found.untracked.append(line[2:])
-        elif tag and (tag != b"H" or line[2:8] == GITLINK):
+        else:
             about, _, path = line[2:].partition(b"\t")
             mode, blob, stage = about.split(b" ")
             needed = path + b"/.git" if mode == GITLINK else path if tag in b"Ss" else b""
