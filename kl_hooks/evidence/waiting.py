@@ -26,6 +26,9 @@ ASIDE: Final = ".aside"
 """Added to the name of a file that holds something, and no capture."""
 
 
+DAY_NS: Final = 86_400 * 1_000_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """One spool file whose writer is gone."""
@@ -68,6 +71,15 @@ def done_with(one: Waiting) -> Path | None:
     with suppress(FileNotFoundError):  # somebody was faster
         one.path.replace(aside)
     return aside
+
+
+def tidy(ws: Workspace, now: int) -> None:
+    """Removes what a capture that was killed before it had a name left behind, a day later. `now` in microseconds."""
+    for directory, origin in spools(ws):
+        for path in directory.glob(".*.jsonl.new") if origin != IN_CHECKOUT else ():
+            with suppress(OSError):
+                if path.lstat().st_mtime_ns < now * 1000 - DAY_NS:
+                    path.unlink()
 
 
 def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
