@@ -48,9 +48,27 @@ def _in(entry: str, top: str) -> bool:
     return bool(top) and (_real(entry) + os.sep).startswith(top.rstrip(os.sep) + os.sep)
 
 
+def _occupy_standard_streams() -> None:
+    """Opens what is closed of stdin, stdout and stderr on nothing.
+
+    Else the next file that is opened takes that number, and what is meant for a terminal is written into a database.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.set_inheritable(number, True)
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream if stream is not None else open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+        for number, mode, stream in ((0, "r", sys.stdin), (1, "w", sys.stdout), (2, "w", sys.stderr))
+    )
+
+
 def main() -> None:
     """Runs `kl`; the process ends with the exit codes of `errors`."""
     try:
+        _occupy_standard_streams()
         _forget_the_checkout()
         from kl_hooks.cli.main import run
 

@@ -78,8 +78,8 @@ def reasons(ending: Ending) -> list[str]:
         found.append("no test was selected")
     elif ending.lost:
         found.append(_lost(ending.selected, ending.lost))
-    if not numbers["passed"] and ending.ran and not broken:
-        found.append(f"no test passed cleanly ({phrase(numbers)})")
+    if not numbers["passed"] and not broken and (ending.ran or not found):
+        found.append(f"no test passed cleanly ({phrase(numbers) or 'nothing was reported'})")
     found.extend(_exit(ending.exit, broken))
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kl_hooks.model.text import safe_text
+from kl_hooks.model.text import brief, safe_text
 from kl_hooks.workspace.open import Workspace, open_workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,7 +59,7 @@ def say_json(value: Any) -> None:
 
 def note(text: str) -> None:
     """A remark, on stderr."""
-    click.echo(f"kl: {safe_text(text)}", err=True)
+    click.echo(f"kl: {brief(text)}", err=True)
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import describe, line
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import one_line
 
 
 @click.group()
@@ -31,7 +32,7 @@ def list_(limit: int, source: str | None, shape: str) -> None:
         say_json({"schema": "kl.evidence.list/1", "receipts": [e.receipt.plain() for e in entries]})
     elif not entries:
         nothing = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
-        say(f"no evidence of source {source!r}. See: kl evidence list" if source else nothing)
+        say(f"no evidence of source {one_line(repr(source))}. See: kl evidence list" if source else nothing)
     for entry in entries if shape == "text" else ():
         say(line(entry))
 

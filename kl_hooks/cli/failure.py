@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
+from kl_hooks.cli.complaint import complain, complain_of_use
 from kl_hooks.errors import CLEAN, ENVIRONMENT, INTERRUPTED, OUR_FAULT, WRONG_USE, KlError
-from kl_hooks.model.text import safe_text
+from kl_hooks.model.text import one_line
 
 OBSERVERS = (("commits", "record"),)
 """Commands that git runs after the fact: they warn, and always end with 0."""
@@ -24,12 +25,12 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
     try:
         code = _call(command, argv)
     except KlError as problem:
-        _complain(str(problem))
+        complain(str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1))
         code = problem.exit_code
     except Exception as fault:  # the one place where our own faults end
         code = _our_fault(fault, argv, environ)
         if words in COMMIT_GATES and "--staged" in argv and not environ.get("CI"):
-            _complain("your commit was not blocked by this.")
+            complain("your commit was not blocked by this.")
             return CLEAN
     if words in OBSERVERS and code != INTERRUPTED:
         return CLEAN
@@ -51,14 +52,17 @@ def _call(command: click.Command, argv: list[str]) -> int:
         return answer if isinstance(answer, int) else CLEAN
     except click.exceptions.Exit as end:
         return end.exit_code
-    except click.UsageError as problem:
-        problem.show()
-        return WRONG_USE
     except click.ClickException as problem:
-        problem.show()
+        complain_of_use(problem)
+        return WRONG_USE
+    except UnicodeEncodeError:
+        odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
+        if not odd:
+            raise
+        complain(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here is called so.")
         return WRONG_USE
     except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted.")
+        complain("interrupted.")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):  # click ends the process where a pipe breaks, with the code of a finding
         # the reader has seen enough; give the interpreter something it can flush into at exit
@@ -67,18 +71,13 @@ def _call(command: click.Command, argv: list[str]) -> int:
     except OSError as problem:
         if problem.filename is None and problem.errno is None:
             raise
-        _complain(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
+        if problem.filename is None and isinstance(problem, FileNotFoundError):
+            complain("the current folder is gone. Change into one that is there, or give --root.")
+        else:
+            complain(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
         if os.environ.get("KL_DEBUG"):
             _print_traceback()
         return ENVIRONMENT
-
-
-def _complain(text: str) -> None:
-    try:
-        sys.stderr.write(f"kl: {safe_text(text)}\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return  # nobody is listening
 
 
 def _print_traceback() -> None:
@@ -91,7 +90,7 @@ def _our_fault(fault: Exception, argv: list[str], environ: Mapping[str, str]) ->
     if environ.get("KL_DEBUG"):
         _print_traceback()
     report = _write_report(fault, argv)
-    _complain(f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it.")
+    complain(f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it.")
     return OUR_FAULT
 
 

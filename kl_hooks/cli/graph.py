@@ -8,6 +8,7 @@ import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.evidence.catch_up import require_home
+from kl_hooks.model.text import one_line
 
 KINDS = ("namespace", "type", "interface", "function", "method", "property", "field")
 
@@ -65,7 +66,7 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
     for hit in hits:
         say(f"{hit.id}\n    {hit.path}:{hit.line} {hit.title}")
     if not hits:
-        note(f"no symbol bears any of: {' '.join(words)}")
+        note(f"no symbol bears any of: {one_line(' '.join(words))}")
 
 
 def _plain(problem: Any) -> dict[str, Any]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.cli.init_record import keep, record_of
+from kl_hooks.config.files import read_small
+from kl_hooks.errors import UsageProblem
 from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.lock import store_lock
 from kl_hooks.store.state import State, prepare
 
-RECORD: Final = "init.json"
-_SCHEMA: Final = "kl.init.record/1"
+PATIENCE: Final = 10.0
+"""Seconds to wait for another command that writes in the state directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +36,44 @@ def refuse_odd_home(root: Path) -> None:
 
 
 def apply(root: Path, state: State, plan: Plan) -> None:
-    """Notes what will be written in the state directory, then writes it. Nothing that is there is overwritten."""
+    """Notes what will be written in the state directory, then writes it. Nothing that is there is overwritten.
+
+    Of two that run at once one waits for the other, and then finds what it wanted done. StoreBusy, as `store_lock`.
+    """
     prepare(state)
-    record = _read(state) or {"schema": _SCHEMA, "created": {}, "appended": {}}
+    with store_lock(state.lock, wait=PATIENCE, what="kl init"):
+        _apply(root, state, plan)
+
+
+def _apply(root: Path, state: State, plan: Plan) -> None:
+    record = record_of(state) or {"created": {}, "appended": {}}
     record["created"].update({path: _hash(content) for path, content in plan.create.items()})
     record["appended"].update({path: text.decode() for path, text in plan.append.items()})
-    write_atomic(state.directory / RECORD, json.dumps(record, indent=2).encode(), mode=0o600)
+    keep(state, record)
     for path, content in plan.create.items():
         target = root / path
         if target.exists() or target.is_symlink():
+            if read_small(target, within=root) == content:
+                continue
             raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(target, content, within=root)
     for path, text in plan.append.items():
         target = root / path
-        write_atomic(target, target.read_bytes() + text, mode=target.stat().st_mode & 0o777, within=root)
+        there = target.read_bytes()
+        if text.strip() in there:
+            continue
+        write_atomic(target, there + text, mode=target.stat().st_mode & 0o777, within=root)
 
 
 def undo(root: Path, state: State) -> list[tuple[str, str]]:
     """Takes back what `apply` wrote; (path, what was done) for each. EnvironmentProblem where nothing is on record."""
-    record = _read(state)
-    if record is None:
-        hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
-        raise EnvironmentProblem("there is no record of a kl init to undo.", place=str(state.directory), hint=hint)
+    record_of(state, needed=True)
+    with store_lock(state.lock, wait=PATIENCE, what="kl init --undo"):
+        return _undo(root, state, record_of(state, needed=True))
+
+
+def _undo(root: Path, state: State, record: dict[str, Any]) -> list[tuple[str, str]]:
     done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
     done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
     for folder in sorted({(root / path).parent for path in record["created"]}, reverse=True):
@@ -64,10 +81,7 @@ def undo(root: Path, state: State) -> list[tuple[str, str]]:
             folder.rmdir()
     kept = {path for path, what in done if what.startswith("kept")}
     left: dict[str, Any] = {key: {p: v for p, v in record[key].items() if p in kept} for key in ("created", "appended")}
-    if kept:
-        write_atomic(state.directory / RECORD, json.dumps({"schema": _SCHEMA, **left}, indent=2).encode(), mode=0o600)
-    else:
-        (state.directory / RECORD).unlink()
+    keep(state, left if kept else None)
     return done
 
 
@@ -88,19 +102,6 @@ def _cut(path: Path, text: bytes) -> str:
     before, _, after = content.rpartition(text)
     write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
     return "restored" if not after else "taken out"
-
-
-def _read(state: State) -> dict[str, Any] | None:
-    """The record of earlier runs; None where there is none. EnvironmentProblem for one that is not ours."""
-    try:
-        record = json.loads((state.directory / RECORD).read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise EnvironmentProblem(f"can't be read: {error}.", place=str(state.directory / RECORD)) from error
-    if not isinstance(record, dict) or record.get("schema") != _SCHEMA:
-        raise EnvironmentProblem("is not a record of this version.", place=str(state.directory / RECORD))
-    return record
 
 
 def _hash(content: bytes) -> str:

@@ -49,13 +49,15 @@ class Delivered:
 
 def deliver(ws: Workspace, request: Request) -> Delivered:
     """Builds, keeps and records the package of a request. Raises what `build` and `read_budget` raise."""
+    from kl_hooks.store.redact import redact
+
     began, now = time.perf_counter(), ws.clock.now()
     package = build(ws, request.task, read_budget(request.budget), style=request.style)
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
     remark = events.append(ws.state, _event(request, made, took))
-    kept = {"document": made.document, "text": made.text}
+    kept = {"document": {**made.document, "task": redact(request.task)}, "text": made.text}
     ws.cache.set(_key(package.id), json.dumps(kept).encode(), ttl=TTL_SECONDS)
     return Delivered(made.document, made.text, remark)
 

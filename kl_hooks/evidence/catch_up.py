@@ -12,7 +12,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.commits import Unread, keep, not_logged, receipt_for, unread
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.mark import ledger_for_adding
-from kl_hooks.evidence.waiting import Waiting, done_with, tidy, waiting
+from kl_hooks.evidence.waiting import Waiting, done_with, waiting
 from kl_hooks.git.run import GitFailed
 from kl_hooks.workspace.open import Workspace
 
@@ -70,7 +70,6 @@ def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:
     try:
         aside = tuple(str(path) for one in found if (path := done_with(one)))
         (ws.state.spool / "commits").unlink(missing_ok=True)
-        tidy(ws, ws.clock.now())
     except OSError as problem:
         return Taken(receipts, waiting=left, trouble=f"taken in, but it can't be removed from the spool: {problem}")
     gone = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")

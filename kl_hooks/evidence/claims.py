@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, by_run
-from kl_hooks.evidence.weight import observation, speaks
+from kl_hooks.evidence.weight import observation, speaks, vouching
 from kl_hooks.model.claim import Claim, Support
 from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
@@ -81,10 +81,9 @@ def _claim(
 def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support]:
     """The parent process saw the same run end well: a second, independent observer of it."""
     parent = parents.get(entry.receipt.parent or "")
-    if parent and entry.receipt.result.get("verdict") == "passed":
-        for evidence in parent.receipt.evidence:
-            if evidence.kind == "ExitCode" and speaks(evidence) == "for":
-                yield _support(parent, evidence)
+    for evidence in vouching(parent.receipt, entry.receipt) if parent else ():
+        assert parent is not None
+        yield _support(parent, evidence)
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.weight import observation
+from kl_hooks.evidence.weight import observation, vouching
 from kl_hooks.model.ids import split
 from kl_hooks.model.outcome import REFUTES
 from kl_hooks.model.receipt import Receipt
@@ -84,7 +84,9 @@ def proof(
     seen = [observation(e.receipt, e.receipt.evidence[0], e.origin) for e in good]
     for entry in good:
         parent = parents.get(entry.receipt.parent or "")
-        seen += [observation(parent.receipt, e, parent.origin) for e in parent.receipt.evidence] if parent else []
+        if parent:
+            saw = vouching(parent.receipt, entry.receipt)
+            seen += [observation(parent.receipt, one, parent.origin) for one in saw]
     return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons))
 
 

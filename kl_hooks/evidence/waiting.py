@@ -19,14 +19,11 @@ from kl_hooks.evidence.intake import SPOOL_SCHEMA, receipt_of, schema_of
 from kl_hooks.evidence.spools import IN_CHECKOUT, spools
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.store.spool_read import pending, read
+from kl_hooks.store.spool_read import pending, read, tidy
 from kl_hooks.workspace.open import Workspace
 
 ASIDE: Final = ".aside"
 """Added to the name of a file that holds something, and no capture."""
-
-
-DAY_NS: Final = 86_400 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +70,10 @@ def done_with(one: Waiting) -> Path | None:
     return aside
 
 
-def tidy(ws: Workspace, now: int) -> None:
-    """Removes what a capture that was killed before it had a name left behind, a day later. `now` in microseconds."""
-    for directory, origin in spools(ws):
-        for path in directory.glob(".*.jsonl.new") if origin != IN_CHECKOUT else ():
-            with suppress(OSError):
-                if path.lstat().st_mtime_ns < now * 1000 - DAY_NS:
-                    path.unlink()
-
-
 def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
     for directory, origin in spools(ws):
+        if origin != IN_CHECKOUT:
+            tidy(directory, ws.clock.now() / 1_000_000)
         for path in pending(directory):
             if origin != IN_CHECKOUT or _ours(ws, path):
                 yield path, origin

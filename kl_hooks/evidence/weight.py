@@ -34,3 +34,14 @@ def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") ->
 def speaks(evidence: Evidence) -> str:
     """`for`, `against` or `nothing`: what an outcome says of its subject."""
     return "for" if evidence.outcome in SUPPORTS else "against" if evidence.outcome in REFUTES else "nothing"
+
+
+def vouching(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:
+    """What the process that started a run saw of it: that it ended well.
+
+    Nothing where it did not end well, or can't have been the one that started it: `KL_PARENT` is only a word.
+    """
+    around = parent.started <= child.started and child.ended <= parent.ended and parent.tree == child.tree
+    if not around or parent.source != "command" or child.result.get("verdict") != "passed":
+        return ()
+    return tuple(one for one in parent.evidence if one.kind == "ExitCode" and speaks(one) == "for")

@@ -25,6 +25,12 @@ def safe_text(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
+def brief(text: str, limit: int = 1000) -> str:
+    """The safe text, no line of it longer than `limit` characters, `…` where one was cut."""
+    lines = safe_text(text).split("\n")
+    return "\n".join(line if len(line) <= limit else line[: limit - 1] + "…" for line in lines)
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """The safe text on one line, at most `limit` characters, `…` where it was cut."""
     line = " ".join(safe_text(text).split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EPERM
 from fcntl import LOCK_NB, LOCK_SH, flock
@@ -19,6 +20,8 @@ from kl_hooks.model.canonical import replace_surrogates
 MOST_BYTES: Final = 256 * 1024 * 1024
 MOST_LINE: Final = 16 * 1024 * 1024
 MOST_RECORDS: Final = 4_000_000
+NAMELESS: Final = 3600.0
+"""Seconds after which a file that its writer never gave a name is nobody's any more."""
 _SUM: Final = 64
 
 
@@ -91,6 +94,21 @@ def pending(directory: Path) -> list[Path]:
     except OSError:
         return [directory / name for _, name in sorted(found)]
     return [directory / name for _, name in sorted(found)]
+
+
+def tidy(directory: Path, now: float) -> int:
+    """Removes what a writer killed while its file had no name yet left behind an hour ago or more; how many.
+
+    `now`: seconds since 1970, as file systems tell it. Never raises.
+    """
+    removed = 0
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            nameless = entry.name.startswith(".") and entry.name.endswith(".jsonl.new")
+            if nameless and entry.is_file(follow_symlinks=False) and now - entry.stat().st_mtime > NAMELESS:
+                Path(entry.path).unlink(missing_ok=True)
+                removed += 1
+    return removed
 
 
 def _is_held(fd: int) -> bool:

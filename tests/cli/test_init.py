@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.cli import init as init_command
 from kl_hooks.cli.init_precommit import CONFIG, addition, snippet
 from kl_hooks.cli.main import run
 from kl_hooks.config.yaml import load
@@ -197,3 +198,36 @@ def test_init_touches_nothing_in_git_but_its_state(kl: Kl) -> None:
     kl("init")
     after = {path: facts for path, facts in fingerprint(Path(".git")).items() if not path.startswith(".git/kl")}
     assert after == before
+
+
+def test_two_at_once_write_once_and_one_undo_takes_it_back(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    sh(Path.cwd(), "add", "-A")
+    real = init_command.look
+
+    def late(*args: object, **options: object) -> object:
+        found = real(*args, **options)  # type: ignore[arg-type]
+        monkeypatch.setattr(init_command, "look", real)
+        assert kl("init", "--yes")[0] == 0  # the other one, between our look and our writing
+        return found
+
+    monkeypatch.setattr(init_command, "look", late)
+    assert kl("init", "--yes")[0] == 0
+    assert Path(CONFIG).read_text().count("id: kl-check\n") == 1
+    assert kl("init", "--undo")[0] == 0
+    assert Path(CONFIG).read_text() == PRE_COMMIT
+    assert not Path(".kl").exists()
+
+
+def test_another_file_that_appeared_meanwhile_is_left(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = init_command.look
+
+    def late(*args: object, **options: object) -> object:
+        found = real(*args, **options)  # type: ignore[arg-type]
+        write(Path.cwd(), {MANIFEST: "mine\n"})
+        return found
+
+    monkeypatch.setattr(init_command, "look", late)
+    code, _, err = kl("init")
+    assert (code, "appeared just now" in err) == (2, True)
+    assert Path(MANIFEST).read_text() == "mine\n"

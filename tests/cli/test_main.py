@@ -31,7 +31,7 @@ def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:
     )
     *text, modules = done.stdout.strip().splitlines()
     assert [name for name in COMMANDS if not any(line.strip().startswith(name) for line in text)] == []
-    assert modules == "['kl_hooks.cli.failure', 'kl_hooks.cli.main']"
+    assert modules == "['kl_hooks.cli.complaint', 'kl_hooks.cli.failure', 'kl_hooks.cli.main']"
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,49 @@ def test_a_folder_full_of_look_alikes_is_not_imported(tmp_path: Path) -> None:
         environ = os.environ | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
         assert "of the checkout ran" not in done.stderr + done.stdout
+
+
+HOSTILE = ("\x1b]52;c;ZXZpbA==\x07", "\u202egnp", "a\nkl: fake", "\x9b31m", "\r\x08", "A" * 100_000, "\udcff\udcfe")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:9]))
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("status",), ("graph",), (), ("claim", "show"), ("evidence", "list", "--source"),
+        ("evidence", "list", "--limit"),
+        ("evidence", "import", "junit", "x.xml", "--tree"), ("claim", "list", "--about"), ("graph", "search"),
+        ("--root",), ("context", "x", "--now"), ("arch", "check", "--at"), ("verify", "--at"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_an_argument_holds_reaches_no_terminal(tmp_path: Path, argv: tuple[str, ...], text: str) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    (tmp_path / ".kl").mkdir()
+    (tmp_path / "x.xml").write_text("<testsuite/>")
+    done = kl(*argv, text, cwd=tmp_path, HOME=str(tmp_path / "home"))
+    assert done.returncode in (0, 1, 2, 3), done.stderr
+    said = done.stdout + done.stderr
+    assert [sign for sign in said if sign != "\n" and not sign.isprintable()] == []
+    assert "\nkl: fake" not in said and "internal error" not in said
+    assert max(map(len, said.splitlines()), default=0) <= 1100
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_nobody_listening_and_no_fault(tmp_path: Path, closed: str) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path / "home")}
+    for argv, code in (("init", 0), ("status", 0), ("run -- echo hello", 0), ("arch check", 0), ("nonsense", 2)):
+        command = f"exec {sys.executable} -m kl_hooks {argv} {closed}"
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environ, capture_output=True, check=False)
+        assert done.returncode == code, (argv, done.stderr)
+        assert b"internal error" not in done.stderr
+    for path in (tmp_path / ".git/kl").rglob("*"):
+        assert not path.is_file() or b"hello\n" not in path.read_bytes(), path
+
+
+def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    command = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m kl_hooks status"
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, "the current folder is gone" in done.stderr) == (3, True)

@@ -106,13 +106,16 @@ def test_the_event_says_what_was_given(root: Path) -> None:
     assert event["coverage"] == {"symbols": "ok"}
 
 
-def test_a_secret_in_a_task_is_in_no_byte_of_the_state(root: Path) -> None:
+def test_a_secret_in_a_task_is_in_no_byte_of_state_and_cache(root: Path) -> None:
     ws = opened(root, "total")
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     made = deliver(ws, Request(f"total with {secret}", "6000"))
     assert secret not in made.text
-    written = [p for p in (root / "state").rglob("*") if p.is_file()]
-    assert written and not [p for p in written if secret.encode() in p.read_bytes()]
+    assert find(ws, str(made.document["package_id"])).text == made.text
+    written = [p for folder in ("state", "home") for p in (root / folder).rglob("*") if p.is_file()]
+    assert [p.name for p in written if p.suffix == ".db"] and not [
+        p for p in written if secret.encode() in p.read_bytes()
+    ]
 
 
 def test_where_kl_was_not_set_up_it_says_so_and_leaves_nothing(tmp_path: Path) -> None:

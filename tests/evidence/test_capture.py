@@ -77,7 +77,7 @@ def test_the_opening_says_who_and_where(repo: Checkout, monkeypatch: pytest.Monk
     assert found["parent"] == "ab" * 16
     assert (found["head"], found["branch"]) == (repo.git("rev-parse", "HEAD"), "main")
     assert found["tree"] == repo.git("rev-parse", "HEAD^{tree}") != found["tree_all"]
-    assert {"python", "implementation", "platform", "plugins"} <= found["environment"].keys()
+    assert {"python", "implementation", "platform", "plugins", "untracked"} == set(found["environment"])
     assert "changed" not in found
 
 

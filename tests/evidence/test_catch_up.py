@@ -304,7 +304,7 @@ def test_a_note_of_a_commit_is_gone_once_it_is_read(repo: Checkout) -> None:
     assert not (repo.state / "spool" / "commits").exists()
 
 
-def test_what_a_start_that_was_killed_left_is_removed_a_day_later(repo: Checkout) -> None:
+def test_what_a_start_that_was_killed_left_is_removed_later(repo: Checkout) -> None:
     old, new = (put(repo, f".{name}.jsonl.new", b"x") for name in ("old", "new"))
     for path, age in ((old, 25), (new, 1)):
         os.utime(path, (NOW / 1e6 - age * 3600,) * 2)

@@ -43,7 +43,8 @@ def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, see
     whole = {e.receipt.run for e in repo.entries(10_000) if e.receipt.result["complete"]}
     assert acknowledged <= whole
     assert problems(repo) == ()
-    assert [p.name for p in (repo.state / "spool").iterdir() if not p.name.startswith(".")] == []
+    # a writer killed while its file had no name yet leaves that; it is taken away an hour later
+    assert [left for left in (repo.state / "spool").iterdir() if not left.name.endswith(".jsonl.new")] == []
 
 
 def test_eight_writers_and_three_that_take_in_lose_nothing(repo: Checkout) -> None:

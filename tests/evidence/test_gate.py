@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.evidence.claims import mechanical
 from kl_hooks.evidence.gate import proof
 from kl_hooks.evidence.place import Place
 from kl_hooks.model.receipt import Evidence
@@ -89,3 +90,30 @@ def test_notes_and_what_editors_leave_are_no_files_that_a_test_needs() -> None:
     assert Place(untracked=("notes.md", "a.py~")).beside == {"files": 0, "first": []}
     names = ("a.py", "b.md", "data/", "c.txt", "d.json")
     assert Place(untracked=names).beside == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
+
+
+BEFORE, AFTER = "2025-12-31T23:59:59.000000Z", "2026-01-01T00:00:02.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("changes", "tier"),
+    [
+        ({}, "verified"),
+        ({"started": BEFORE, "ended": AFTER}, "verified"),
+        ({"outcome": "failed"}, "inferred"),
+        ({"ended": BEFORE, "started": BEFORE}, "inferred"),
+        ({"started": AFTER, "ended": AFTER}, "inferred"),
+        ({"tree": THERE}, "inferred"),
+        ({"moved": True}, "inferred"),
+        ({"source": "arch"}, "inferred"),
+        ({"origin": "imported:receipts"}, "inferred"),
+    ],
+    ids=str,
+)
+def test_who_may_vouch_for_a_run(changes: dict[str, Any], tier: str) -> None:
+    fact = Evidence("ExitCode", "command:pytest", changes.pop("outcome", "passed"), 5)
+    parent = run("c1", **({"source": "command", "observer": "kl run", "evidence": (fact,), "seq": 9} | changes))
+    child = run(parent=parent.receipt.run)
+    assert proof([child], {parent.receipt.run: parent}).tier.word == tier
+    (claim,) = mechanical([child], (HERE,), {parent.receipt.run: parent})
+    assert claim.tier.word == tier

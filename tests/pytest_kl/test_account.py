@@ -65,6 +65,14 @@ def test_a_file_that_could_not_be_collected_is_an_error_even_if_nothing_ran() ->
     assert "1 file could not be collected" in found["reasons"]
 
 
+def test_a_run_that_reported_nothing_is_no_pass() -> None:
+    found = result(Ending(exit=0, verdicts=(), ran=0, selected=1, lost=()))
+    assert (found["verdict"], found["reasons"]) == (
+        "inconclusive",
+        ["no test passed cleanly (nothing was reported)"],
+    )
+
+
 @given(
     st.builds(
         Ending,

@@ -393,3 +393,15 @@ for run in range(5):
     assert [p.communicate(timeout=120) and p.returncode for p in processes] == [0] * 8
     found = [record[1] for path in pending(tmp_path) for record in read(path).records]
     assert sorted(found) == sorted(f"{w}-{run}-{n}" for w in range(8) for run in range(5) for n in range(100))
+
+
+def test_what_a_killed_writer_never_named_goes_after_an_hour(tmp_path: Path) -> None:
+    left, young = tmp_path / ".old.jsonl.new", tmp_path / ".young.jsonl.new"
+    kept = [tmp_path / name for name in ("run.jsonl", "commits", ".hidden")]
+    for path in (left, young, *kept):
+        path.write_text("x", encoding="utf-8")
+        os.utime(path, (1000.0, 1000.0))
+    os.utime(young, (4000.0, 4000.0))
+    assert spool_read.tidy(tmp_path, 1000.0 + spool_read.NAMELESS + 1) == 1
+    assert sorted(tmp_path.iterdir()) == sorted([young, *kept])
+    assert spool_read.tidy(tmp_path / "nowhere", 1e12) == 0

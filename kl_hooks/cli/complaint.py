@@ -1,0 +1,37 @@
+"""What goes to stderr when a call did not succeed: safe for a terminal, and no longer than anybody reads."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kl_hooks.model.text import brief, one_line
+
+LONGEST = 1000
+"""Characters of a message about how kl was called: it may quote an argument."""
+
+
+def complain(text: str) -> None:
+    """One remark under our name."""
+    _write(f"kl: {brief(text)}\n")
+
+
+def complain_of_use(problem: click.ClickException) -> None:
+    """What click says about a call, as it says it, but for what an argument may hold."""
+    lines = []
+    context = getattr(problem, "ctx", None)
+    if context is not None:
+        lines.append(context.get_usage())
+        if context.command.get_help_option(context) is not None:
+            lines.append(f"Try '{context.command_path} {context.help_option_names[-1]}' for help.")
+        lines.append("")
+    _write("\n".join([*lines, f"Error: {one_line(problem.format_message(), LONGEST)}", ""]))
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # nobody is listening
