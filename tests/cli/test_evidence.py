@@ -15,6 +15,7 @@ TESTS = [
     ("tests/test_a.py::test_one", "passed", 5), ("tests/test_a.py::test_two[x-1]", "failed", 6),
     ("tests/test_a.py::test_two[x-2]", "passed", 7), ("tests/sub/test_b.py::TestB::test_c", "skipped", 8),
 ]  # fmt: skip
+GREEN = [(name, "passed", micros) for name, _, micros in TESTS]
 DETAILS = {TESTS[1][0]: {"message": "assert 1 == 2", "path": "src/x.py", "line": 3}}
 
 
@@ -157,7 +158,7 @@ def test_status_says_what_is_known_and_what_is_proven(worked: Checkout) -> None:
         "commits": 2, "tests": 4, "asserted claims": 1,
     }  # fmt: skip
     assert (found["proof"]["tier"], found["changed"], found["branch"]) == ("guessed", 0, "main")
-    leave_run(worked.workspace(), [TESTS[0]])
+    leave_run(worked.workspace(), GREEN)
     found = answer(worked, "status")
     assert found["proof"]["tier"] == "inferred"
     text = worked.kl("status").stdout
@@ -169,7 +170,7 @@ def test_status_says_what_is_known_and_what_is_proven(worked: Checkout) -> None:
 
 def test_the_gate_asks_for_exactly_this_content(worked: Checkout) -> None:
     assert worked.kl("verify").returncode == 1
-    leave_run(worked.workspace(), [TESTS[0]])
+    leave_run(worked.workspace(), GREEN)
     assert worked.kl("verify").returncode == 0
     assert worked.kl("verify", "--require", "verified").returncode == 1
     worked.write("src/x.py", "X = 3\n")

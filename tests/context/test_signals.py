@@ -92,8 +92,11 @@ def test_stop_words_are_lower_case_and_about_as_many_as_agreed() -> None:
 
 @pytest.mark.parametrize("nasty", NASTY)
 def test_naughty_strings(nasty: str) -> None:
-    read_signals(nasty)
-    read_signals(f"`{nasty}` {nasty} error {nasty}")
+    for text_ in (nasty, f"`{nasty}` {nasty} error {nasty}"):
+        read = read_signals(text_)
+        assert len(read.keywords) <= 15
+        assert max(len(read.symbols), len(read.failures), len(read.paths)) <= 10
+        assert all(word.strip() for word in (*read.keywords, *read.symbols, *read.paths))
 
 
 @steady

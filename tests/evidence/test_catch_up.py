@@ -17,7 +17,7 @@ from kl_hooks.evidence.place import place_of
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.lock import store_lock
 from kl_hooks.store.state import prepare, spool_places
-from tests.support import Checkout, checkout, sql
+from tests.support import NOW, Checkout, checkout, sql
 
 from .making import end_record, leave_run
 from .test_audit import problems
@@ -302,3 +302,11 @@ def test_a_note_of_a_commit_is_gone_once_it_is_read(repo: Checkout) -> None:
     assert (repo.state / "spool" / "commits").read_text() == "commit\n"
     assert catch_up(repo.workspace()).receipts == 1
     assert not (repo.state / "spool" / "commits").exists()
+
+
+def test_what_a_start_that_was_killed_left_is_removed_later(repo: Checkout) -> None:
+    old, new = (put(repo, f".{name}.jsonl.new", b"x") for name in ("old", "new"))
+    for path, age in ((old, 25), (new, 1)):
+        os.utime(path, (NOW / 1e6 - age * 3600,) * 2)
+    catch_up(repo.workspace())
+    assert (old.exists(), new.exists()) == (False, True)

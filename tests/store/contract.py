@@ -125,6 +125,8 @@ class DatabaseContract:
         db = opener(True)
         db.close()
         db.close()
+        with pytest.raises(Exception, match="closed"):
+            db.rows("SELECT 1")
 
     def test_steps_are_taken_once_in_order_and_remembered(self, opener: Opener, place: Any) -> None:
         with closing(opener(True)) as db:
