@@ -193,8 +193,7 @@ def test_strange_commits_are_read(repo: Checkout, name: str) -> None:
     assert len(found.subject) <= 1100
     assert not {"\x1b", "\x07", "\x01"} & set(found.subject + found.body)
     assert found.at[:4].isdigit()
-    for command in (["status"], ["evidence", "list"], ["evidence", "show", repo.entries()[0].id]):
-        assert repo.kl(*command).returncode == 0
+    assert repo.kl("evidence", "show", repo.entries()[0].id).returncode == 0
 
 
 def test_no_secret_of_a_message_an_author_a_branch_or_a_file_is_kept(repo: Checkout) -> None:

@@ -77,8 +77,8 @@ def test_what_would_trouble_a_reader_is_refused(repo: Checkout, name: str) -> No
     done = take(repo, REFUSED[name].receipt, run("b7").receipt)
     assert (done.new, len(done.problems)) == (1, 1)
     assert str(done.problems[0]).startswith("r.jsonl:1:1: refused: ")
-    for command in (["status"], ["evidence", "list"], ["claim", "list"], ["evidence", "verify"]):
-        assert repo.kl(*command).returncode == 0
+    assert repo.kl("status").returncode == 0
+    assert problems(repo) == ()
 
 
 @pytest.mark.parametrize("shape", ["github", "shell", "pem", "url password", "jwt"])
