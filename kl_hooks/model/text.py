@@ -35,11 +35,3 @@ def one_line(text: str, limit: int = 200) -> str:
     """The safe text on one line, at most `limit` characters, `…` where it was cut."""
     line = " ".join(safe_text(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def head_and_tail(text: str, limit: int) -> str:
-    """At most about `limit` characters: the first and the last half, with the number of characters left out between."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.text import head_and_tail, one_line, safe_text
+from kl_hooks.model.text import one_line, safe_text
 
 
 @given(st.text())
@@ -39,8 +39,3 @@ def test_one_line_is_one_line_of_that_length(text: str, limit: int) -> None:
     line = one_line(text, limit)
     assert len(line) <= limit
     assert "\n" not in line
-
-
-def test_head_and_tail_says_how_much_is_missing() -> None:
-    assert head_and_tail("a" * 10 + "b" * 10, 10) == "aaaaa\n[… 10 characters left out …]\nbbbbb"
-    assert head_and_tail("short", 10) == "short"
