@@ -12,6 +12,11 @@ BENCHES = (
     ("bench.pytest_cost", ()),
     ("bench.context_cost", ("--files", "3000")),
     ("bench.scan_cost", ()),
+    ("bench.scan_cost", ("--repository", "large", "--rounds", "1", "--no-slow")),
+    ("bench.drift_cost", ()),
+    ("bench.update_cost", ()),
+    ("bench.closure_cost", ()),
+    ("bench.resolver_quality", ()),
 )
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import Checkout, checkout, isolate
 
 pytest_plugins = ["pytester"]
+
+settings.register_profile("kl", deadline=None)  # a busy machine is no failure
+settings.load_profile("kl")
 
 
 @pytest.fixture

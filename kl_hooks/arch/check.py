@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping
 
 from kl_hooks.arch.edges import Edge, edges
+from kl_hooks.arch.levels import components
 from kl_hooks.arch.paths import covers, owner
-from kl_hooks.arch.wayout import Ways
+from kl_hooks.arch.wayout import Sight, Ways
 from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
-
-
-class Sight(Protocol):
-    """What the source itself says about an import; asked for violations only."""
-
-    def statement(self, link: Link) -> str:
-        """The import as it stands there, on one line; empty where it is not known."""
-        ...
-
-    def annotation_only(self, link: Link) -> bool:
-        """True if nothing but annotations needs it."""
-        ...
 
 
 def violations(
@@ -31,14 +19,17 @@ def violations(
     modules: Mapping[str, str],
     sight: Sight | None = None,
     today: str = "",
+    closely: Collection[tuple[str, int]] | None = None,
 ) -> list[Violation]:
     """The imports that the manifest forbids, in the order of file and line.
 
     `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
     is). An exception holds through its last day; an import under an expired one counts and its way out says so.
+    `closely`: the places (path, line) whose way out is worth reading their files for; None: all.
     """
+    links = tuple(links)
     crossing = list(edges(manifest, links, modules))
-    ways = Ways(manifest, crossing)
+    ways = Ways(manifest, crossing, modules)
     found = []
     for edge in crossing:
         if edge.allowed:
@@ -46,9 +37,13 @@ def violations(
         matching = [one for one in manifest.exceptions if excuses(one, edge)]
         if any(not expired(one, today) for one in matching):
             continue
-        annotation_only = sight is not None and sight.annotation_only(edge.link)
-        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, annotation_only)
+        close = sight if closely is None or (edge.link.path, edge.link.line) in closely else None
+        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, close)
         found.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
+    if manifest.indirect == "forbid":
+        from kl_hooks.arch.indirect import chains
+
+        found = sorted([*found, *chains(manifest, links, modules)], key=lambda one: (one.path, one.line))
     return found
 
 
@@ -105,11 +100,25 @@ def warnings(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, st
         if not any(covers(path, file) for path in layer.paths for file in modules):
             said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
             found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
+    found += circles(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
     for one in manifest.exceptions:
         if not any(excuses(one, edge) for edge in crossing):
             said = f"the exception from {one.source} to {one.target} fits no import."
             found.append(Problem(manifest.path, one.line, 1, said, "Take it out."))
+    return found
+
+
+def circles(manifest: Manifest) -> list[Problem]:
+    """Layers that may depend on each other: allowed, and worth a word, because then there is no order to keep."""
+    layers = {layer.name: layer for layer in manifest.layers}
+    found = []
+    for members in components(list(layers), {name: layer.may_depend_on for name, layer in layers.items()}):
+        if len(members) > 1:
+            names = sorted(members, key=list(layers).index)
+            said = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
+            line = layers[names[0]].line
+            found.append(Problem(manifest.path, line, 1, said, "Take one direction out, or make them one layer."))
     return found
 
 

@@ -45,7 +45,7 @@ def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str])
             continue
         if link.method == TYPE_CHECKING_METHOD and manifest.type_checking_imports == "ignore":
             continue
-        file = _file_of(split(link.target)[1], files)
+        file = file_of(split(link.target)[1], files)
         source, target = layer_of(link.path), layer_of(file) if file else None
         key = (link.path, link.line, link.target)
         if source and target and source.name != target.name and key not in seen:
@@ -54,7 +54,7 @@ def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str])
             yield Edge(link, importer, imported, source, target)
 
 
-def _file_of(dotted: str, files: Mapping[str, str]) -> str | None:
+def file_of(dotted: str, files: Mapping[str, str]) -> str | None:
     """The file of a module; for a name that has none (a compiled module, a name inside) that of its package."""
     while dotted:
         if dotted in files:

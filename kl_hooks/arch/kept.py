@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kl_hooks.config.compiled import compiled
+from kl_hooks.model.contract import Contract, Option
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 
-_KIND = "manifest-1"
+_KIND = "manifest-3"
 
 
 def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manifest:
@@ -32,7 +33,9 @@ def plain(manifest: Manifest) -> dict[str, Any]:
         "layers": [[x.name, list(x.paths), list(x.may_depend_on), x.line, x.decision] for x in manifest.layers],
         "type_checking_imports": manifest.type_checking_imports,
         "exhaustive": manifest.exhaustive,
+        "indirect": manifest.indirect,
         "exceptions": [[x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions],
+        "contracts": [_contract_plain(one) for one in manifest.contracts],
     }
 
 
@@ -49,7 +52,29 @@ def from_plain(path_name: str, value: Any) -> Manifest:
     if value["type_checking_imports"] not in ("ignore", "enforce") or type(value["exhaustive"]) is not bool:
         raise ValueError("not a compiled manifest")
     mode, exhaustive = value["type_checking_imports"], value["exhaustive"]
-    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions))
+    contracts = tuple(_contract(one) for one in value["contracts"])
+    indirect = value["indirect"]
+    if indirect not in ("ignore", "forbid"):
+        raise ValueError("not a compiled manifest")
+    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), contracts, indirect)
+
+
+def _contract_plain(one: Contract) -> list[Any]:
+    options = [[x.key, x.value if isinstance(x.value, str) else list(x.value), x.line] for x in one.options]
+    session = [list(one.root_packages), one.include_external_packages, one.exclude_type_checking_imports]
+    return [one.name, one.type, options, one.line, one.decision, *session]
+
+
+def _contract(value: Any) -> Contract:
+    name, sort, options, line, decision, roots, externals, checking = value
+    made = [
+        Option(_text(key), _texts(held) if isinstance(held, list) else _text(held), _number(place))
+        for key, held, place in options
+    ]
+    if type(externals) is not bool or type(checking) is not bool:
+        raise TypeError("not a boolean")
+    words = (_text(name), _text(sort), tuple(made), _number(line), _text(decision))
+    return Contract(*words, _texts(roots), externals, checking)
 
 
 def _text(value: Any) -> str:

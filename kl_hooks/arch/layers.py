@@ -17,10 +17,13 @@ Pair = tuple[Text, Node]
 """A key and its value."""
 
 
-def read_layers(reader: Reader, node: Node) -> tuple[Layer, ...]:
-    """Every layer of the list, from the bottom up; what is wrong goes to the reader's problems."""
+def read_layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Layer, ...]:
+    """Every layer of the list, from the bottom up; what is wrong goes to the reader's problems.
+
+    `needed`: an empty list is wrong.
+    """
     items = reader.items(node, '"layers"')
-    if not items and not reader.problems:
+    if needed and not items and not reader.problems:
         reader.say(node, '"layers" is empty.', "Propose layers with: kl init")
     names: dict[str, Text] = {}
     raw = [one for one in (_layer(reader, item, names) for item in items) if one]
@@ -41,6 +44,15 @@ def _layer(reader: Reader, item: Node, names: dict[str, Text]) -> tuple[Text, di
     found = reader.keys(item, _KEYS, f' in layer "{title}"' if title else " in a layer")
     if not found:
         return None
+    name = _checked_name(reader, item, found, names)
+    _check_paths(reader, item, found, title)
+    if name is None and "may_depend_on" in found and not isinstance(found["may_depend_on"][1], Text):
+        reader.texts(found["may_depend_on"][1], f'"may_depend_on" of layer "{title}"')
+    return (name, found) if name is not None else None
+
+
+def _checked_name(reader: Reader, item: Node, found: dict[str, Pair], names: dict[str, Text]) -> Text | None:
+    """The name of a layer, None where it can't be used; it joins `names`."""
     name = found["name"][1] if "name" in found else None
     if name is None:
         reader.say(item, 'a layer without "name".')
@@ -51,21 +63,25 @@ def _layer(reader: Reader, item: Node, names: dict[str, Text]) -> tuple[Text, di
         first = names[name.value].line
         reader.say(name, f'layer "{name.value}" is defined twice (first at line {first}).')
         return None
-    if name.value == BELOW or re.search(r"[\s,]", name.value):
+    if name.value == BELOW or re.search(r"[\s,]", name.value) or not name.value.isprintable():
         reader.say(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{BELOW}").')
     names[name.value] = name
-    where = f'"paths" of layer "{name.value}"'
+    return name
+
+
+def _check_paths(reader: Reader, item: Node, found: dict[str, Pair], title: str) -> None:
+    """Says what is wrong with the paths of a layer."""
     if "paths" not in found:
-        reader.say(name, f'layer "{name.value}" has no "paths".', "Give the folders it owns.")
-        return name, found
-    texts = reader.texts(found["paths"][1], where)
-    if isinstance(found["paths"][1], Listing) and not found["paths"][1].items:
-        reader.say(found["paths"][1], f"{where} names no folder.", "Give the folders it owns.")
-    for text in texts:
+        place = found["name"][1] if "name" in found else item
+        reader.say(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
+        return
+    where, node = f'"paths" of layer "{title}"', found["paths"][1]
+    if isinstance(node, Listing) and not node.items:
+        reader.say(node, f"{where} names no folder.", "Give the folders it owns.")
+    for text in reader.texts(node, where):
         _, complaint = clean_path(text.value)
         if complaint:
-            reader.say(text, f'path "{text.value}" of layer "{name.value}" {complaint}.')
-    return name, found
+            reader.say(text, f'path "{text.value}" of layer "{title}" {complaint}.')
 
 
 def _name_of(item: Node) -> str:
@@ -89,7 +105,9 @@ def _refuse_shared_paths(reader: Reader, raw: list[tuple[Text, dict[str, Pair]]]
     for name, found in raw:
         for path, text in _paths(found):
             owned = path.rstrip("/")
-            if owned in owners:
+            if owners.get(owned) == name.value:
+                reader.say(text, f'layer "{name.value}" names {path} twice.', "Take one out.")
+            elif owned in owners:
                 both = f'layers "{owners[owned]}" and "{name.value}" both own {path}.'
                 reader.say(text, both, "Give it to one of them; a longer path wins over a shorter one.")
             owners.setdefault(owned, name.value)

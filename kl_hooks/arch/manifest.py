@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
+from kl_hooks.arch.contracts.read import read_contracts, without_types
 from kl_hooks.arch.layers import plain_text, read_layers
-from kl_hooks.config.nodes import Node
-from kl_hooks.config.problems import Problems
+from kl_hooks.arch.mistakes import ManifestProblems
+from kl_hooks.config.nodes import Mapping, Node
 from kl_hooks.config.typed import Reader
 from kl_hooks.config.yaml import load
 from kl_hooks.model.manifest import Allowance, Manifest
 from kl_hooks.model.problem import Problem
 
-MANIFEST: Final = ".kl/architecture.yaml"
-_KEYS: Final = ("version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts")
+_KEYS: Final = ("version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect")
 _EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
 _TYPE_CHECKING: Final = ("ignore", "enforce")
-
-
-class ManifestProblems(Problems):
-    """The manifest can't be used: exit 2. `problems` has each with its place."""
+_INDIRECT: Final = ("ignore", "forbid")
 
 
 def read_manifest(path_name: str, text: bytes) -> Manifest:
@@ -33,33 +31,32 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     root, problems = load(path_name, text)
     if root is None:
         raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", "Propose layers with: kl init")])
+    refused = tuple(problems)
     reader = Reader(path_name, problems)
-    found = reader.keys(root, _KEYS)
+    found = reader.keys(without_types(reader, root), _KEYS)
     if "version" in found:
         reader.choice(found["version"][1], '"version"', ("1",))
-    if "layers" not in found:
+    contracts = read_contracts(reader, found["contracts"][1]) if "contracts" in found else ()
+    given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
+    if "layers" not in found and not given and isinstance(root, Mapping):
         reader.say(root, 'the key "layers" is missing.', "Propose layers with: kl init")
-    layers = read_layers(reader, found["layers"][1]) if "layers" in found else ()
+    layers = read_layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
     mode, exhaustive = _TYPE_CHECKING[0], False
     if "type_checking_imports" in found:
         mode = reader.choice(found["type_checking_imports"][1], '"type_checking_imports"', _TYPE_CHECKING)
     if "exhaustive" in found:
         exhaustive = reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
+    indirect = reader.choice(found["indirect"][1], '"indirect"', _INDIRECT) if "indirect" in found else _INDIRECT[0]
     exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
-    if "contracts" in found:
-        _refuse_contracts(reader, found["contracts"][1])
     if problems:
-        raise ManifestProblems(problems)
-    return Manifest(path_name, layers, mode, exhaustive, exceptions)
+        raise ManifestProblems(_without_echo(refused, problems))
+    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect)
 
 
-def _refuse_contracts(reader: Reader, node: Node) -> None:
-    for contract in reader.items(node, '"contracts"')[:1]:
-        reader.say(
-            contract,
-            "contracts of import-linter are not supported by this version of kl, so they can't be checked here.",
-            "Take them out and keep running lint-imports for them.",
-        )
+def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:
+    """Where YAML itself was refused (an alias, a merge key), what else is wrong at that place follows from it."""
+    places = {(one.line, one.column) for one in refused}
+    return [*refused, *(one for one in problems[len(refused) :] if (one.line, one.column) not in places)]
 
 
 def _exceptions(reader: Reader, node: Node) -> tuple[Allowance, ...]:

@@ -21,6 +21,8 @@ def clean_path(text: str) -> tuple[str, str]:
         return text, "is absolute; write it from the top of the repository"
     if any(sign in text for sign in "*?["):
         return text, "is a pattern; name the folder itself"
+    if not text.isprintable():
+        return text, "has a sign that can't be printed"
     parts = [part for part in text.strip().split("/") if part not in ("", ".")]
     if ".." in parts:
         return text, "leads out of the repository (..)"
@@ -36,15 +38,16 @@ def covers(path: str, file: str) -> bool:
 
 def owner(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
     """A function from a file to its layer. The longest path that covers the file wins; None: no layer's."""
-    by_path = {path.rstrip("/"): layer for layer in layers for path in layer.paths}
-    whole = by_path.pop(".", None)
+    by_path: dict[str, Layer | None] = {path.rstrip("/"): layer for layer in layers for path in layer.paths}
+    by_path[""] = by_path.pop(".", None)
 
     def of(file: str) -> Layer | None:
-        place = file
-        while place:
-            if place in by_path:
-                return by_path[place]
+        passed, place = [], file
+        while place not in by_path:
+            passed.append(place)
             place = place.rpartition("/")[0]
-        return whole
+        for folder in passed[1:]:  # most files share theirs with others
+            by_path[folder] = by_path[place]
+        return by_path[place]
 
     return of

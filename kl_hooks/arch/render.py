@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from shlex import quote
 from typing import Any, Final
 
+from kl_hooks.arch.contracts.text import contract_lines, plain_breach
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
@@ -15,14 +17,15 @@ SCHEMA: Final = "kl.arch.check/1"
 _COLUMN: Final = 34
 
 
-def text(verdict: Verdict, until: str, seconds: float | None = None) -> list[str]:
-    """The lines to print. `until`: a last day to propose for an exception, `YYYY-MM-DD`."""
+def text(verdict: Verdict, seconds: float | None = None) -> list[str]:
+    """The lines to print."""
     lines = []
     if verdict.violations:
-        lines += [_count(len(verdict.violations), "violation"), ""]
+        lines += [headline(verdict), ""]
     by_layers = sorted(verdict.violations, key=lambda v: (v.source_layer, v.target_layer))
     for (source, target), found in groupby(by_layers, key=lambda v: (v.source_layer, v.target_layer)):
-        lines += [*_group(source, target, list(found)), ""]
+        lines += [*_group(source, target, list(found), verdict.titles), ""]
+    lines += contract_lines(verdict.contracts)
     lines += [one_line(str(problem), 400) for problem in verdict.problems]
     if verdict.unjudged:
         rest = _count(verdict.unjudged, "file")
@@ -30,11 +33,19 @@ def text(verdict: Verdict, until: str, seconds: float | None = None) -> list[str
     if verdict.problems:
         lines.append("")
     if verdict.violations:
-        lines += [_advice(verdict, until)]
+        lines += [_advice(verdict)]
     return [*lines, _closing(verdict, seconds)]
 
 
-def _group(source: str, target: str, found: Sequence[Violation]) -> list[str]:
+def headline(verdict: Verdict) -> str:
+    """`1 new violation (3 accepted in baseline)`; `1 violation` where there is no baseline."""
+    number = len(verdict.violations)
+    if not verdict.baseline:
+        return _count(number, "violation")
+    return f"{_count(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
+
+
+def _group(source: str, target: str, found: Sequence[Violation], titles: Mapping[str, str]) -> list[str]:
     """Everything about one pair of layers."""
     lines = [f"  {source} may not depend on {target}"]
     for violation in found:
@@ -44,7 +55,8 @@ def _group(source: str, target: str, found: Sequence[Violation]) -> list[str]:
         lines.append(f"    {'':<{_COLUMN}} ^^^^ {source} -> {target}{how}")
     first = found[0]
     allowed = ", ".join(first.allowed) or "(nothing)"
-    decision = f"  ({first.decision})" if first.decision else ""
+    title = titles.get(first.decision, "")
+    decision = f"  ({first.decision}" + (f' "{title}")' if title else ")") if first.decision else ""
     lines.append(f"    allowed from {source}: {allowed}    {first.rule}{decision}")
     for way in dict.fromkeys(violation.way_out for violation in found if violation.way_out):
         lines.append(f"    a way out: {way}")
@@ -56,18 +68,21 @@ def _safe(line: str) -> str:
     return safe_text(line).replace("\n", " ").replace("\t", " ")
 
 
-def _advice(verdict: Verdict, until: str) -> str:
+def _advice(verdict: Verdict) -> str:
     first = verdict.violations[0]
-    entry = f"- {{from: {first.importer}, to: {first.imported}, until: {until}}}"
-    return _safe(f"  fix it, or add an exception to {verdict.manifest.path}:  {entry}")
+    ends = f"{quote(first.importer)} {quote(first.imported)}"
+    return _safe(f'  fix it, or record an exception:  kl arch allow {ends} --until 30d --reason "..."')
 
 
 def _closing(verdict: Verdict, seconds: float | None) -> str:
     """`checked 42 files, 4 layers in 0.11 s from the staged content`."""
     spent = "" if seconds is None else f" in {seconds:.2f} s"
     where = {"staged": "the staged content", "worktree": "the work tree"}.get(verdict.source, verdict.source)
+    accepted = f" ({len(verdict.accepted)} accepted in baseline)" if verdict.clean and verdict.accepted else ""
     checked = f"{_count(verdict.files, 'file')}, {_count(len(verdict.manifest.layers), 'layer')}"
-    return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}"
+    if verdict.manifest.contracts:
+        checked += f", {_count(len(verdict.manifest.contracts), 'contract')}"
+    return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}{accepted}"
 
 
 def _count(number: int, word: str) -> str:
@@ -80,6 +95,10 @@ def plain(verdict: Verdict) -> dict[str, Any]:
         "schema": SCHEMA,
         "clean": verdict.clean,
         "violations": [violation(one) for one in verdict.violations],
+        "accepted": [violation(one) for one in verdict.accepted],
+        "baseline": verdict.baseline or None,
+        "decisions": dict(verdict.titles),
+        "contracts": [plain_breach(one) for one in verdict.contracts],
         "problems": problems(verdict.problems),
         "warnings": problems(verdict.warnings),
         "files": verdict.files,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from kl_hooks.arch.check import unowned, violations, warnings
 from kl_hooks.arch.kept import load_manifest
-from kl_hooks.arch.manifest import MANIFEST
 from kl_hooks.arch.paths import owner
 from kl_hooks.arch.source import WORKTREE, Content, content
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.capture import record_check
-from kl_hooks.model.manifest import Manifest
+from kl_hooks.evidence.capture import new_run, record_check
+from kl_hooks.model.manifest import MANIFEST, Manifest
 from kl_hooks.workspace.open import Workspace
 
 _DAY = 86_400_000_000
@@ -28,8 +30,39 @@ def check(ws: Workspace, source: str = WORKTREE) -> tuple[Verdict | None, list[s
         return None, []
     manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
     found = survey(ws, seen)
-    verdict = judge(manifest, found, day(ws), source)
-    return verdict, [*found.notes, *_record(ws, verdict, seen)]
+    verdict = judge(manifest, found, day(ws), source, None if seen.baseline is None else ())
+    if manifest.contracts:
+        from kl_hooks.arch.contracts.run import judge_contracts
+
+        verdict = verdict.joined(judge_contracts(ws.state.cache, seen, found.modules, manifest))
+    verdict, shrunk = _with_baseline(ws, verdict, found)
+    if verdict.violations:
+        verdict = replace(verdict, titles=_titles(seen, verdict))
+    run = new_run()
+    remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
+    return verdict, [*remarks, *(_keep_nodes(ws, verdict, run) if source == WORKTREE else ())]
+
+
+def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:
+    """The verdict without what the baseline accepts, and what was taken out of the baseline."""
+    if found.content.baseline is None:
+        return verdict, []
+    from kl_hooks.arch.baseline.ratchet import held, renewed, shrink
+
+    verdict, matched = held(verdict, found.content.baseline, found.modules)
+    if verdict.violations:
+        new = {(one.path, one.line) for one in verdict.violations}
+        again = judge(verdict.manifest, found, day(ws), verdict.source, new).violations
+        verdict = replace(verdict, violations=renewed(verdict.violations, again))
+    shrunk = shrink(ws, verdict, matched, found.content)
+    return verdict, [shrunk] if shrunk else []
+
+
+def _titles(seen: Content, verdict: Verdict) -> dict[str, str]:
+    """The decisions behind what was broken; looked up only then."""
+    from kl_hooks.arch.decisions import titles
+
+    return titles(seen, {one.decision for one in verdict.violations})
 
 
 def day(ws: Workspace, later: int = 0) -> str:
@@ -37,28 +70,42 @@ def day(ws: Workspace, later: int = 0) -> str:
     return iso(ws.clock.now() + later * _DAY)[:10]
 
 
-def judge(manifest: Manifest, found: Survey, today: str, source: str) -> Verdict:
-    """Holds what a survey found against a manifest. Pure."""
+def judge(
+    manifest: Manifest, found: Survey, today: str, source: str, closely: Collection[tuple[str, int]] | None = None
+) -> Verdict:
+    """Holds what a survey found against a manifest. `closely`: as for `violations`."""
     layer_of = owner(manifest.layers)
     governed = {path for path in found.modules if layer_of(path) is not None}
     unread = [problem for problem in found.unread if problem.path in governed]
     others = [problem for problem in found.unread if problem.path not in governed]
     outside = unowned(manifest, found.modules) if manifest.exhaustive else []
+    links = found.crossing(layer_of) if manifest.indirect == "ignore" else found.links
     return Verdict(
         manifest=manifest,
-        violations=tuple(violations(manifest, found.links, found.modules, found, today)),
+        violations=tuple(violations(manifest, links, found.modules, found, today, closely)),
         problems=(*unread, *outside),
-        warnings=(*warnings(manifest, found.links, found.modules), *others),
+        warnings=(*warnings(manifest, links, found.modules), *others),
         files=len(governed) - len(unread),
         source=source,
         unjudged=len(unread),
     )
 
 
-def _record(ws: Workspace, verdict: Verdict, seen: Content) -> list[str]:
+def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
+    """Makes the violations of the work tree searchable."""
+    from kl_hooks.arch.nodes import keep_nodes
+    from kl_hooks.evidence.written import receipt_id
+
+    trouble = keep_nodes(ws, verdict, lambda: receipt_id(ws, run))
+    return [trouble] if trouble else []
+
+
+def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[str]:
     """Leaves Validator evidence; what keeps it from that is a remark and no more."""
     detail = {
         "violations": len(verdict.violations),
+        "accepted": len(verdict.accepted),
+        "contracts": len(verdict.contracts),
         "problems": len(verdict.problems),
         "files": verdict.files,
         "layers": len(verdict.manifest.layers),
@@ -66,7 +113,7 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content) -> list[str]:
         "found": [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}" for v in verdict.violations[:20]],
     }
     try:
-        trouble = record_check(ws, "arch", "clean" if verdict.clean else "failed", detail, seen.tree())
+        trouble = record_check(ws, "arch", "clean" if verdict.clean else "failed", detail, seen.tree(), run)
     except (KlError, OSError) as problem:
         trouble = f"not recorded: {problem}"
     return [trouble] if trouble else []

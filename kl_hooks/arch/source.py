@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Final
 
-from kl_hooks.arch.manifest import MANIFEST
+from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import files, trees
 from kl_hooks.git.files import Entry
 from kl_hooks.git.repository import Repository
+from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 
-_MARKERS = ("pyproject.toml", "setup.cfg")
-_SUFFIXES = (".py", *_MARKERS)
+_SUFFIXES = (".py", *MARKERS)
 _WAY = (MANIFEST, MANIFEST.partition("/")[0])
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a baseline that is read."""
 WORKTREE, STAGED = "worktree", "staged"
 
 
@@ -30,6 +32,8 @@ class Content:
     entries: tuple[Entry, ...]
     """Python files, and the files that mark a project."""
     manifest: bytes | None
+    baseline: bytes | None = None
+    """Of the same content, as the manifest is."""
 
     def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of these files; what can't be had is left out."""
@@ -61,19 +65,22 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
     if source == WORKTREE:
         found = files.worktree(repo, _SUFFIXES)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
+        baseline = read_small(repo.top / BASELINE, within=repo.top, most=LARGEST)
     else:
-        wanted = (*_SUFFIXES, MANIFEST)
+        wanted = (*_SUFFIXES, MANIFEST, BASELINE)
         found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
-        rules = [entry for entry in found if entry.path == MANIFEST]
-        manifest = next((text for _, text in files.read(repo, rules, "objects")), None)
-        if rules and manifest is None:
-            raise EnvironmentProblem("git can't give its content.", place=MANIFEST, hint="See: git fsck")
-        linked = [] if rules else files.links(repo, "" if source == STAGED else source, _WAY)
+        rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
+        texts = {entry.path: text for entry, text in files.read(repo, rules, "objects")}
+        manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
+        for entry in rules:
+            if entry.path not in texts:
+                raise EnvironmentProblem("git can't give its content.", place=entry.path, hint="See: git fsck")
+        linked = [] if manifest is not None else files.links(repo, "" if source == STAGED else source, _WAY)
         if linked:
             said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
             raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
-    code = [entry for entry in found if entry.path.endswith(".py") or _name(entry.path) in _MARKERS]
-    return Content(repo, source, tuple(code), manifest)
+    code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
+    return Content(repo, source, tuple(code), manifest, baseline)
 
 
 def revision(rev: str) -> str:
@@ -96,7 +103,3 @@ def pushed(environ: Mapping[str, str], lines: Sequence[str]) -> list[str]:
     words = [line.split() for line in lines if line.strip()]
     commits = [word[1] for word in words if len(word) == 4 and word[1].strip("0")]
     return list(dict.fromkeys(commits)) if words else ["HEAD"]
-
-
-def _name(path: str) -> str:
-    return Path(path).name

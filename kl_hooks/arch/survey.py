@@ -2,58 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.arch.read_facts import Read
+from kl_hooks.arch.ready import FEW, Ready, by_name, changed, key_of, load, made, save, updated
 from kl_hooks.arch.source import Content
-from kl_hooks.code.annotations import only_in_annotations
 from kl_hooks.code.facts import facts_of, scanners_of
-from kl_hooks.code.imports import Known, file_links, import_links
-from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.imports import Known, file_links
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.code.rewriting.need import Source
+    from kl_hooks.git.files import Entry
+    from kl_hooks.model.manifest import Layer
+
+_ELSEWHERE: Final = object()
+"""Of a name inside a module, whose layer must be looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What the source says about who imports what."""
 
+    ready: Ready
     facts: Mapping[str, dict[str, Any]]
-    """Path → facts of the Python files that could be had."""
-    modules: Mapping[str, str]
-    """Path → dotted name of every Python file."""
-    links: tuple[Link, ...]
+    """Path → facts of the Python files; read when somebody asks."""
     unread: tuple[Problem, ...]
     """Files that could not be read, each with its place and reason."""
     content: Content
     notes: tuple[str, ...] = ()
     """What went slower than it should have."""
 
+    _memory: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was read to find statements and ways out: only files with violations, each once."""
+
+    @property
+    def modules(self) -> Mapping[str, str]:
+        """Path → dotted name of every Python file."""
+        return self.ready.modules
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The imports of modules of the repository, by path and line."""
+        return tuple(link for path in sorted(self.ready.links) for link in self._of(path))
+
+    def crossing(self, layer_of: Callable[[str], Layer | None]) -> tuple[Link, ...]:
+        """Those of `links` that lead from one layer into another: the few that a manifest can be about."""
+        files = by_name(self.modules)
+        where = {dotted: layer_of(path) for dotted, path in files.items()}
+        found = []
+        for path, flat in sorted(self.ready.links.items()):
+            source = layer_of(path)
+            if source is None:
+                continue
+            inside = (source, None)
+            if any(where.get(target, _ELSEWHERE) not in inside for target in flat[0::4]):
+                links = zip(self._of(path), flat[0::4], strict=True)
+                found += [link for link, target in links if where.get(target, _ELSEWHERE) not in inside]
+        return tuple(found)
+
+    def _of(self, path: str) -> Iterator[Link]:
+        source, flat = f"namespace:{self.modules[path]}", self.ready.links[path]
+        for target, line, method, confidence in zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True):
+            yield Link(source, "imports", f"namespace:{target}", path, line, method, confidence)
+
     def statement(self, link: Link) -> str:
         """The import statement behind a link."""
-        known = Known(self.modules)
-        for row in self.facts.get(link.path, {}).get("imports", ()):
-            if row[3] == link.line and any(one.target == link.target for one in file_links(link.path, [row], known)):
-                return str(row[5])
-        return ""
+        return next((str(row[5]) for row in self._rows(link)), "")
 
-    def annotation_only(self, link: Link) -> bool:
-        """True if nothing but annotations needs this import."""
-        entries = [entry for entry in self.content.entries if entry.path == link.path]
-        return any(only_in_annotations(source, link.line) for _, source in self.content.read(entries))
+    def kind(self, link: Link) -> str:
+        """What the import is needed for in its file: `unused`, `annotations`, or `kept` (see `code.rewriting.need`)."""
+        from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, mention
+
+        source = self._source(link.path)
+        kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
+        return KEPT if KEPT in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
+
+    def known(self) -> Known:
+        """The modules, asked by the names that imports use."""
+        if "known" not in self._memory:
+            self._memory["known"] = Known(self.modules)
+        known: Known = self._memory["known"]
+        return known
+
+    def _rows(self, link: Link) -> list[list[Any]]:
+        """The imports of a file (see `code.imports_found`) behind a link."""
+        known = self.known()
+        rows = [row for row in self.facts.get(link.path, {}).get("imports", ()) if row[3] == link.line]
+        return [row for row in rows if any(one.target == link.target for one in file_links(link.path, [row], known))]
+
+    def _source(self, path: str) -> Source | None:
+        from kl_hooks.code.rewriting.need import Source
+        from kl_hooks.code.rewriting.parsed import parsed
+
+        key = ("source", path)
+        if key not in self._memory:
+            content = self.read([path]).get(path, b"\0")
+            tree = parsed(content)
+            self._memory[key] = Source(path, content, tree) if tree else None
+        source: Source | None = self._memory[key]
+        return source
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The contents of files, each read once; what can't be had is left out."""
+        known: dict[str, bytes] = self._memory.setdefault("contents", {})
+        asked: set[str] = self._memory.setdefault("asked", set())
+        missing = set(paths) - asked
+        if missing:
+            entries = [entry for entry in self.content.entries if entry.path in missing]
+            known.update((entry.path, text) for entry, text in self.content.read(entries))
+            asked |= missing
+        return {path: known[path] for path in paths if path in known}
 
 
 def survey(ws: Workspace, content: Content) -> Survey:
-    """Reads the imports of `content`. The store only makes it faster: trouble with it is a note."""
-    python = [entry for entry in content.entries if entry.path.endswith(".py")]
-    notes: list[str] = []
+    """Reads the imports of `content`. Store and cache only make it faster: trouble with them is a note, or nothing."""
+    scanners, notes = scanners_of(ws.plugins), list[str]()
     store = ws.store if ws.initialised else None  # a look at a repository without .kl/ leaves nothing
-    facts = facts_of(store, python, content.read, scanners_of(ws.plugins), symbols=False, warn=notes.append)
-    modules = module_names([entry.path for entry in content.entries], imported_names(facts))
-    unread = [_unread(path, one["error"]) for path, one in facts.items() if one["error"]]
-    return Survey(facts, modules, tuple(import_links(facts, modules)), tuple(sorted(unread)), content, tuple(notes))
+    cache = ws.state.cache if ws.initialised else None
+
+    def read(entries: Sequence[Entry]) -> dict[str, Any]:
+        return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
+
+    key = key_of(ws.root, [scanner.version for scanner in scanners])
+    ready = load(cache, key) if cache else None
+    fresh = changed(ready, content.entries) if ready else None
+    facts: dict[str, Any] = {}
+    if ready is None or fresh is None or not _take_in(ready, fresh, facts, read):
+        facts = read([entry for entry in content.entries if entry.path.endswith(".py")])
+        ready, fresh = made(content.entries, facts), list(content.entries)
+    if cache and len(fresh or ()) > FEW:
+        save(cache, key, ready)
+    others = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
+    unread = sorted(_unread(path, error) for path, error in ready.errors.items())
+    return Survey(ready, Read(facts, others, read), tuple(unread), content, tuple(notes))
+
+
+def _take_in(
+    ready: Ready, fresh: Sequence[Entry], facts: dict[str, Any], read: Callable[[Sequence[Entry]], dict[str, Any]]
+) -> bool:
+    if fresh:
+        facts.update(read(fresh))
+    return updated(ready, fresh, facts)
 
 
 def _unread(path: str, error: str) -> Problem:

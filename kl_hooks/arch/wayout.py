@@ -3,31 +3,80 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final, Protocol
 
 from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Edge
+from kl_hooks.arch.paths import owner
 from kl_hooks.model.manifest import Manifest
+from kl_hooks.model.symbol import Link
+
+_MOST_ASKED: Final = 50
+"""Violations for which sources are read: whoever has more starts with the first ones."""
+
+
+class Sight(Protocol):
+    """What the source itself says about an import; asked for violations only."""
+
+    def statement(self, link: Link) -> str:
+        """The import as it stands there, on one line; empty where it is not known."""
+        ...
+
+    def kind(self, link: Link) -> str:
+        """What the file needs it for: `unused`, `annotations`, or `kept`."""
+        ...
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The contents of files, to find a way out in."""
+        ...
 
 
 class Ways:
     """Knows today's imports between layers, and so who gets the same thing legally."""
 
-    def __init__(self, manifest: Manifest, crossing: Iterable[Edge]) -> None:
-        self._manifest = manifest
+    def __init__(self, manifest: Manifest, crossing: Iterable[Edge], modules: Mapping[str, str]) -> None:
+        self._manifest, self._modules = manifest, modules
+        self._asked = 0
         self._legal: dict[str, list[Edge]] = defaultdict(list)
         """Imported module → the allowed imports of it."""
         for edge in crossing:
             if edge.allowed:
                 self._legal[edge.imported].append(edge)
 
-    def out(self, edge: Edge, annotation_only: bool = False) -> str:
+    def out(self, edge: Edge, sight: Sight | None = None) -> str:
         """One sentence without a full stop: what to do instead of this import."""
         if edge.link.method == TYPE_CHECKING_METHOD:
             need = f"describe what {edge.source.name} needs as a Protocol of its own"
             return f"only a type checker needs this import: {need}, or set type_checking_imports: ignore"
-        if annotation_only and self._manifest.type_checking_imports == "ignore":
-            return "only annotations use it here: move it under `if TYPE_CHECKING:`, with annotations from __future__"
-        return self._bridge(edge) or self._move(edge)
+        sight = sight if self._asked < _MOST_ASKED else None
+        self._asked += sight is not None
+        kind = sight.kind(edge.link) if sight else ""
+        if kind == "unused":
+            return "nothing uses it here: drop it, as kl arch fix does where that is safe"
+        if kind == "annotations" and self._manifest.type_checking_imports == "ignore":
+            move = "move it under `if TYPE_CHECKING:`, as kl arch fix does where that is safe"
+            return f"only annotations use it here: {move}"
+        return self._bridge(edge) or self._pass_in(edge, sight) or self._move(edge)
+
+    def _pass_in(self, edge: Edge, sight: Sight | None) -> str:
+        if sight is None:
+            return ""
+        from kl_hooks.arch.pass_in import pass_in
+
+        layer = self._files[edge.source.name]
+        return pass_in(edge, layer, sight.read)
+
+    @cached_property
+    def _files(self) -> Mapping[str, list[str]]:
+        """Layer → its files."""
+        layer_of = owner(self._manifest.layers)
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in sorted(self._modules):
+            layer = layer_of(path)
+            if layer is not None:
+                found[layer.name].append(path)
+        return found
 
     def _bridge(self, edge: Edge) -> str:
         """Through a module that may import it and that the source layer may import; one in use already comes first."""

@@ -60,8 +60,10 @@ def _set_up(ws: Workspace) -> Iterator[Finding]:
 
 
 def _manifest(ws: Workspace) -> Iterator[Finding]:
-    from kl_hooks.arch.manifest import MANIFEST, ManifestProblems, read_manifest
+    from kl_hooks.arch.manifest import read_manifest
+    from kl_hooks.arch.mistakes import ManifestProblems
     from kl_hooks.config.files import read_small
+    from kl_hooks.model.manifest import MANIFEST
 
     text = read_small(ws.root / MANIFEST, within=ws.root)
     if text is None:

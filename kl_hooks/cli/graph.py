@@ -1,77 +1,24 @@
-"""`kl graph`: the code graph, built and searched."""
+"""`kl graph`: the code graph, built and asked; every verb is a file `graph_VERB.py`."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
-from kl_hooks.evidence.catch_up import require_home
-from kl_hooks.model.text import one_line
+from kl_hooks.cli.lazy import LazyGroup
 
-KINDS = ("namespace", "type", "interface", "function", "method", "property", "field")
+VERBS = {
+    "build": "Bring the graph up to the work tree, and count what is in it.",
+    "search": "Find symbols by name, then by words.",
+    "show": "What is known of one thing, on a page.",
+    "symbols": "What a file defines, as a tree.",
+    "refs": "What uses a thing.",
+    "callers": "What calls a thing.",
+    "dependents": "What depends on a thing, through others too.",
+    "path": "How one thing depends on another.",
+}
+"""Verb → its line in the help; it stands in `kl_hooks.cli.graph_VERB` under the verb's name."""
 
 
-@click.group()
+@click.group(cls=LazyGroup, prefix="kl_hooks.cli.graph_", lines=VERBS)
 def graph() -> None:
-    """The code graph: build and search."""
-
-
-@graph.command()
-@format_option()
-def build(shape: str) -> None:
-    """Bring the graph up to the work tree, and count what is in it.
-
-    Every command that reads the graph does this by itself; files that do not parse are named here.
-
-    Example: kl graph build
-    """
-    from kl_hooks.code import ask
-
-    ws = workspace()
-    require_home(ws)
-    scan, counts = ask.build(ws)
-    found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, **counts}
-    if shape == "json":
-        problems = [_plain(p) for p in scan.problems]
-        say_json({"schema": "kl.graph.build/1", **found, "problems": problems})
-        return
-    for problem in scan.problems:
-        note(str(problem))
-    files = f"{_many(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} gone)"
-    others = [_many(counts["symbols"], "symbol"), _many(counts["links"], "link"), _many(len(scan.problems), "problem")]
-    say(", ".join([files, *others]))
-
-
-@graph.command()
-@click.argument("words", nargs=-1, required=True)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only such symbols; may be repeated.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most rows.")
-@format_option()
-def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: str) -> None:
-    """Find symbols by WORDS: names, parts of names, and what their code and docstrings say.
-
-    Example: kl graph search parse header --kind function
-    """
-    from kl_hooks.code.ask import find
-
-    ws = workspace()
-    require_home(ws)
-    hits = find(ws, words, kinds, limit)
-    if shape == "json":
-        rows = [{"id": h.id, "path": h.path, "line": h.line, "signature": h.title, "rank": h.rank} for h in hits]
-        say_json({"schema": "kl.graph.search/1", "hits": rows})
-        return
-    for hit in hits:
-        say(f"{hit.id}\n    {hit.path}:{hit.line} {hit.title}")
-    if not hits:
-        note(f"no symbol bears any of: {one_line(' '.join(words))}")
-
-
-def _plain(problem: Any) -> dict[str, Any]:
-    return {"path": problem.path, "line": problem.line, "column": problem.column, "message": problem.message}
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    """The code graph: what is defined where, and what hangs on what. Always as the files are now."""

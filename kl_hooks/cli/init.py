@@ -7,12 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from kl_hooks.arch.manifest import MANIFEST
 from kl_hooks.arch.source import repository
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.cli.init_files import apply, refuse_odd_home, undo
 from kl_hooks.cli.init_plan import Found, look
 from kl_hooks.cli.init_precommit import CONFIG, STAGES, snippet
+from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.workspace.open import Workspace
 
 
@@ -100,9 +100,12 @@ def _say(ws: Workspace, found: Found) -> None:
 def _steps(found: Found) -> list[str]:
     pre_commit = any(row[0] == "pre-commit" for row in found.found)
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
+    force = " --force" if MANIFEST in found.plan.create else ""
+    own = [f"or keep your own rules   kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
     review = [f"look at the proposal     {MANIFEST}", "hold the code to it      kl arch check"] if found.layers else []
     return [
         *review,
+        *own,
         f"install the git hooks    {hooks}",
         "leave a record of tests  pytest",
         "see what is known        kl status",

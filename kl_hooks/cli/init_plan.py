@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kl_hooks.arch.draft import draft
+from kl_hooks.arch.foreign.run import set_up
 from kl_hooks.arch.groups import packages
-from kl_hooks.arch.manifest import MANIFEST
 from kl_hooks.arch.propose import propose
 from kl_hooks.arch.source import content
 from kl_hooks.arch.survey import Survey, survey
@@ -15,6 +15,7 @@ from kl_hooks.cli.init_files import Plan
 from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.config.files import read_small
 from kl_hooks.config.settings import CHECKOUT_FILE
+from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.shipped import form
 from kl_hooks.workspace.open import Workspace
 
@@ -30,6 +31,8 @@ class Found:
     snippet: bool = False
     """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
     notes: tuple[str, ...] = ()
+    set_up: str = ""
+    """File of import-linter or tach whose rules could be taken over instead of the proposal."""
 
 
 def look(ws: Workspace, *, append: bool) -> Found:
@@ -44,6 +47,9 @@ def look(ws: Workspace, *, append: bool) -> Found:
     made = Found(Plan(create), _packages(read), [path for path in wanted if path not in create], notes=read.notes)
     made.layers = len(proposal.layers)
     made.found += [("unread", str(problem)) for problem in read.unread[:5]]
+    made.set_up = (set_up(ws) or "") if MANIFEST in create or not proposal.layers else ""
+    if made.set_up:
+        made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
     _pre_commit(ws, made, append)
     return made
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
 
 from kl_hooks.cli.failure import run_safely
+from kl_hooks.cli.lazy import LazyGroup
 
 COMMANDS = {
     "init": "Look at the repository and propose `.kl/`.",
@@ -20,7 +20,7 @@ COMMANDS = {
     "claim": "Claims, their tier and the reasons.",
     "verify": "The gate: is there complete, passing evidence for this tree?",
     "arch": "Layers: who may depend on whom.",
-    "graph": "The code graph: build and search.",
+    "graph": "The code graph: what is defined where, and what hangs on what.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "commits": "Take note of new commits (git hooks call this).",
@@ -28,35 +28,10 @@ COMMANDS = {
 """Command → its line in `kl --help`; it stands in the module of the same name, under the same name."""
 
 
-class Commands(click.Group):
-    """A group that imports a command's module when that command is asked for, and not before."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"kl_hooks.cli.{name}"), name)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, 1)
-            hint = f"Did you mean {near[0]!r}?" if near else "See: kl --help"
-            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"})
+@click.command(
+    cls=LazyGroup, prefix="kl_hooks.cli.", lines=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
+)  # fmt: skip
 @click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")
 @click.version_option(package_name="kl-hooks", prog_name="kl")
 @click.pass_context

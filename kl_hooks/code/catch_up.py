@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code import remembered
-from kl_hooks.code.facts import keys, lost, modules_of, scan_missing, scanners_of, under
-from kl_hooks.code.imports import Known, file_links
+from kl_hooks.code.facts import (
+    Read,
+    Watch,
+    keys,
+    lost,
+    no_garbage_collection,
+    scan_missing,
+    scanners_of,
+    under,
+    unwatched,
+)
+from kl_hooks.code.linking import relink
+from kl_hooks.code.modules import MARKERS, is_marker
+from kl_hooks.code.naming import decide, imports_of, known_markers, still_holds
+from kl_hooks.code.remembered import Key
+from kl_hooks.code.resolve import Outline
 from kl_hooks.code.scan import Facts
+from kl_hooks.code.writing import File, write_files
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.graph import links
-from kl_hooks.index import index
-from kl_hooks.model.ids import split
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import safe_text
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import Entry
+    from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
     from kl_hooks.store.store import Store
     from kl_hooks.workspace.open import Workspace
 
-_File = tuple[str, str, str]
-"""(blob, scanner, module)"""
+LOST: Final = "?"
+"""Before the blob id of a file whose content could not be had: it is asked for again the next time."""
+SPARE: Final = 1000
+"""Contents that are remembered though no file has them, beside three for every file: other branches come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +56,11 @@ class Scan:
     """Files whose content could not be understood, by path."""
 
 
-def catch_up(ws: Workspace) -> Scan:
+def catch_up(ws: Workspace, watch: Watch = unwatched) -> Scan:
     """Makes the graph database say what the work tree holds; writes nothing if it does already.
 
-    A file that does not parse keeps its row in `files`, with the error, and has no symbols; the others go on.
+    `watch` as `scan_missing`. A file that does not parse keeps its row in `files`, with the error, and has no symbols;
+    the others go on.
     EnvironmentProblem without git, or if the store can't be read or written.
     """
     from kl_hooks.git import files
@@ -54,81 +70,88 @@ def catch_up(ws: Workspace) -> Scan:
         raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
     scanners = scanners_of(ws.plugins)
     suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
-    entries, odd = _readable_names(files.worktree(repo, suffixes))
-    wanted = keys(entries, scanners)
-    before, errors, facts = _known(ws.store, wanted)
-    if {path: file[:2] for path, file in before.items()} == wanted:
+    entries = files.worktree(repo, (*suffixes, *MARKERS))
+    return bring(ws.store, entries, lambda some: files.read(repo, some), scanners, watch)
+
+
+def bring(
+    store: Store, entries: Sequence[Entry], read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched
+) -> Scan:
+    """The same for any store and any content of the repository; `entries` hold the files that mark projects too."""
+    entries, odd = _readable_names(entries)
+    wanted, marks = keys(entries, scanners), {entry.path for entry in entries if is_marker(entry.path)}
+    before, errors, facts, known_marks = _known(store, wanted)
+    if {path: file[:2] for path, file in before.items()} == wanted and marks == known_marks:
         return Scan(len(wanted), 0, 0, sorted([*odd, *_problems(errors)]))
-    fresh = scan_missing(entries, wanted, facts, lambda some: files.read(repo, some), scanners)
-    with ws.store.writing("graph") as db, db.transaction():
-        removed = _write(db, wanted, facts, fresh)
+    stale = {path: key for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key}
+    fresh = scan_missing(entries, stale, facts, read, scanners, watch)
+    if before.keys() == wanted.keys() and marks == known_marks and _as_lost_as_before(stale, before, facts | fresh):
+        return Scan(len(wanted), 0, 0, sorted([*odd, *_problems(errors)]))
+    with store.writing("graph") as db, db.transaction(), no_garbage_collection():
+        removed = _write(db, wanted, facts, fresh, marks)
         errors = _errors(db)
     return Scan(len(wanted), len(fresh), removed, sorted([*odd, *_problems(errors)]))
 
 
 def _known(
-    store: Store, wanted: Mapping[str, remembered.Key]
-) -> tuple[dict[str, _File], dict[str, str], remembered.Known]:
-    """What the graph knows: its files, their errors, and the facts of what is wanted.
-
-    The facts of files that stay as they are come without symbols; nothing at all is loaded if every file does.
-    """
+    store: Store, wanted: Mapping[str, Key]
+) -> tuple[dict[str, File], dict[str, str], remembered.Known, set[str]]:
+    """What the graph knows: its files, their errors, the facts of what is new among the wanted, marks of projects."""
     with store.reading("graph") as db:
         if db is None:
-            return {}, {}, {}
+            return {}, {}, {}, set()
         before = _files(db)
         stale = {key for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key}
-        same = not stale and before.keys() == wanted.keys()
-        facts = {} if same else remembered.load(db, set(wanted.values()) - stale, symbols=False)
-        return before, _errors(db), facts | remembered.load(db, stale)
+        return before, _errors(db), remembered.load(db, stale, uses=True), known_markers(db)
 
 
 def _write(
-    db: Database, wanted: Mapping[str, remembered.Key], known: Mapping[remembered.Key, Facts],
-    fresh: Mapping[remembered.Key, Facts],
-) -> int:  # fmt: skip
+    db: Database, wanted: Mapping[str, Key], known: remembered.Known, fresh: remembered.Known, marks: set[str]
+) -> int:
     """Writes what differs from `wanted`; returns how many files are gone. Inside one transaction."""
     remembered.save(db, fresh)
-    heads = {path: {**known, **fresh}.get(key) or lost() for path, key in wanted.items()}
-    modules = modules_of(heads)
     before = _files(db)
-    now = {path: (*key, modules.get(path, path)) for path, key in wanted.items()}
-    gone = sorted(before.keys() - now.keys())
+    stale = [path for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key]
+    gone = sorted(before.keys() - wanted.keys())
+    facts = known | fresh
+    facts |= remembered.load(db, {wanted[path] for path in stale} - facts.keys(), uses=True)
+    modules = _modules(db, wanted, before, {path: facts.get(wanted[path]) or lost() for path in stale}, marks)
+    absent = {path for path in stale if wanted[path] not in facts}
+    now = {path: (LOST * (path in absent) + b, s, modules.get(path, path)) for path, (b, s) in wanted.items()}
     changed = sorted(path for path, file in now.items() if before.get(path) != file)
-    symbols = remembered.load(db, [wanted[path] for path in changed])
-    named = {p: under(symbols.get(wanted[p]) or heads[p], modules.get(p, p)) for p in changed}
-    _replace_files(db, gone, {path: (now[path], named[path]) for path in changed})
-    moved = {p: f[2] for p, f in before.items()} != {p: f[2] for p, f in now.items()}
-    targets = Known(modules)
-    for path in gone:
-        links.remove(db, path)
-    for path in sorted(now) if moved else changed:  # a module came or went: anybody's import may lead elsewhere
-        if path in modules:
-            links.replace(db, path, file_links(path, heads[path]["imports"], targets))
-    documents: dict[str, Sequence[index.Document]] = {path: _documents(path, named[path]) for path in changed}
-    index.replace_many(db, {**dict.fromkeys(gone, ()), **documents})
+    facts |= remembered.load(db, {wanted[path] for path in changed} - facts.keys(), uses=True)
+    named = {path: under(facts.get(wanted[path]) or lost(), now[path][2], path) for path in changed}
+    old = {path: before[path] for path in (*gone, *changed) if path in before}
+    was = _outlines(db, old)
+    write_files(db, gone, {path: (now[path], named[path]) for path in changed})
+    relink(db, gone, named, was, {path: file[2] for path, file in now.items()})
+    remembered.forget(db, spare=len(now) * 3 + SPARE)
     return len(gone)
 
 
-def _replace_files(db: Database, gone: Iterable[str], changed: Mapping[str, tuple[_File, Facts]]) -> None:
-    old = [(path,) for path in (*gone, *changed)]
-    db.many("DELETE FROM files WHERE path = ?", old)
-    db.many("DELETE FROM symbols WHERE path = ?", old)
-    rows = [(path, *file, facts["error"]) for path, (file, facts) in changed.items()]
-    db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
-    symbols = [(row[0], path, *row[1:]) for path, (_, facts) in changed.items() for row in facts["symbols"]]
-    columns = "id, path, line, end_line, signature, doc, content_hash"
-    db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", symbols)
+def _as_lost_as_before(stale: Mapping[str, Key], before: Mapping[str, File], facts: remembered.Known) -> bool:
+    """True if nothing is new but contents that could not be had the last time either."""
+    return all(key not in facts and before[path][:2] == (LOST + key[0], key[1]) for path, key in stale.items())
 
 
-def _documents(path: str, facts: Facts) -> list[index.Document]:
-    return [
-        index.Document(identifier, split(identifier)[0], path, line, signature, f"{doc} {words}")
-        for (identifier, line, _, signature, doc, _), words in zip(facts["symbols"], facts["words"], strict=True)
-    ]
+def _modules(
+    db: Database, wanted: Mapping[str, Key], before: Mapping[str, File], stale: Mapping[str, Facts], marks: set[str]
+) -> dict[str, str]:
+    """Path → module. Names stay as they are where the paths do and nothing is imported that would tell otherwise."""
+    if before.keys() == wanted.keys() and marks == known_markers(db):
+        old = remembered.load(db, {before[path][:2] for path in stale}, symbols=False)
+        if still_holds(db, imports_of(old.values()), imports_of(stale.values())):
+            return {path: file[2] for path, file in before.items()}
+    return decide(db, wanted, marks)
 
 
-def _files(db: Database) -> dict[str, _File]:
+def _outlines(db: Database, files: Mapping[str, File]) -> dict[str, Outline]:
+    """Module → outline, of these files as they were."""
+    found = remembered.outlines(db, {file[:2] for file in files.values()})
+    return {file[2]: found[file[:2]] for file in files.values() if file[:2] in found}
+
+
+def _files(db: Database) -> dict[str, File]:
     return {path: (blob, scanner, module) for path, blob, scanner, module in db.rows(
         "SELECT path, blob, scanner, module FROM files"
     )}  # fmt: skip

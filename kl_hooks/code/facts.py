@@ -11,6 +11,7 @@ from kl_hooks.code import remembered
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scan import Facts, unread
 from kl_hooks.code.symbols import namespace_signature
+from kl_hooks.code.tests_found import test_rows
 from kl_hooks.errors import KlError
 from kl_hooks.model.text import one_line
 
@@ -21,8 +22,17 @@ if TYPE_CHECKING:
 
 Read = Callable[[Sequence["Entry"]], Iterator[tuple["Entry", bytes]]]
 """Gives the contents of entries, in any order; what can't be had is left out."""
+Watch = Callable[[Iterator[Any], int], Iterator[Any]]
+"""Given what is about to come and how many, hands it on: who waits can be told how far it is."""
+MANY: Final = 200
+"""Contents from which on a second process pays."""
 UNNAMED: Final = "_"
 """The module that every content is scanned as: facts are remembered by content, and named afterwards."""
+
+
+def unwatched(made: Iterator[Any], number: int) -> Iterator[Any]:
+    """Hands on what comes, and tells nobody."""
+    return made
 
 
 def facts_of(
@@ -62,18 +72,19 @@ def modules_of(facts: Mapping[str, Facts]) -> dict[str, str]:
 def named(facts: Mapping[str, Facts]) -> dict[str, Facts]:
     """The facts of contents as those of files: every Id under its module's name."""
     modules = modules_of(facts)
-    return {path: under(one, modules.get(path, path)) for path, one in facts.items()}
+    return {path: under(one, modules.get(path, path), path) for path, one in facts.items()}
 
 
-def under(facts: Facts, module: str) -> Facts:
-    """The facts of a content as those of the module called `module`."""
+def under(facts: Facts, module: str, path: str) -> Facts:
+    """The facts of a content as those of a file, with its tests (see `code.tests_found`) under the key `tests`."""
     symbols = []
     for identifier, line, end_line, signature, doc, content_hash in facts["symbols"]:
         prefix, _, name = identifier.partition(":")
         shown = namespace_signature(module) if prefix == "namespace" else signature
         identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
         symbols.append([identifier, line, end_line, shown, doc, content_hash])
-    return {**facts, "symbols": symbols}
+    tests = test_rows(path, symbols, facts["outline"].get("bases", {})) if facts["outline"] else []
+    return {**facts, "symbols": symbols, "tests": tests}
 
 
 def keys(entries: Iterable[Entry], scanners: Sequence[Scanner]) -> dict[str, remembered.Key]:
@@ -88,24 +99,41 @@ def keys(entries: Iterable[Entry], scanners: Sequence[Scanner]) -> dict[str, rem
 
 def scan_missing(
     entries: Sequence[Entry], wanted: Mapping[str, remembered.Key], known: Mapping[remembered.Key, Facts],
-    read: Read, scanners: Sequence[Scanner],
+    read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched,
 ) -> dict[remembered.Key, Facts]:  # fmt: skip
-    """Scans the contents that are not known, each once. What can't be read is left out, so that it is tried again."""
+    """Scans the contents that are not known, each once. What can't be read is left out, so that it is tried again.
+
+    `watch` is given what is made of the contents, as it comes, and the number of contents; it hands it on.
+    """
     missing = {wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known}
-    made: dict[remembered.Key, Facts] = {}
     if not missing:
-        return made
+        return {}
     by_version = {scanner.version: scanner for scanner in scanners}
-    with _no_garbage_collection():
-        for entry, content in read(list(missing.values())):
-            key = wanted[entry.path]
-            made[key] = _redacted(by_version[key[1]].scan(content, entry.path, UNNAMED))
-    return made
+
+    def scan(some: Sequence[Entry]) -> Iterator[tuple[remembered.Key, Facts]]:
+        with no_garbage_collection():
+            for entry, content in read(some):
+                key = wanted[entry.path]
+                yield key, _redacted(by_version[key[1]].scan(content, entry.path, UNNAMED))
+
+    items = list(missing.values())
+    made = scan(items)
+    if len(missing) >= MANY:
+        from kl_hooks.code.pool import processes, scan_in_processes
+
+        if processes():
+            made = scan_in_processes(items, lambda some: list(scan(some)), lambda e: (wanted[e.path], fatal()))
+    return dict(watch(made, len(items)))
 
 
 def lost() -> Facts:
     """The facts of a file whose content could not be had."""
     return unread("0:0: its content could not be read (too large, or changed meanwhile)")
+
+
+def fatal() -> Facts:
+    """The facts of a file that nobody survives reading."""
+    return unread("0:0: Python's parser does not survive it")
 
 
 def _told(problem: Exception) -> str:
@@ -123,8 +151,10 @@ def _redacted(facts: Facts) -> Facts:
     """
     from kl_hooks.store.redact import redact
 
+    marks = facts["decorators"]
     literal = [row for row in facts["imports"] if row[4] == "dynamic import"]
     texts = [row[index] for row in facts["symbols"] for index in (3, 4)] + [row[5] for row in literal]
+    texts += [mark for some in marks.values() for mark in some]
     whole = "\n".join(texts)
     if redact(whole) == whole:  # one look at all of them: nearly every file ends here
         return facts
@@ -134,12 +164,14 @@ def _redacted(facts: Facts) -> Facts:
         row[4] = redact(row[4])
     for row in literal:
         row[5] = redact(row[5])
+    for place, some in marks.items():
+        marks[place] = [redact(mark) for mark in some]
     return facts
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Syntax trees have no circles worth looking for; looking costs a tenth of the time and more."""
+def no_garbage_collection() -> Iterator[None]:
+    """Syntax trees and rows have no circles worth looking for; looking costs a tenth of the time and more."""
     was_on = gc.isenabled()
     gc.disable()
     try:

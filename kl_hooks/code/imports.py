@@ -27,9 +27,20 @@ class Known:
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self.of_path = modules
+        self.path_of = {module: path for path, module in modules.items()}
+        self._parents: set[str] | None = None
         self._by_name: dict[str, list[tuple[str, str]]] = {}
         for path, module in modules.items():
             self._by_name.setdefault(plain_name(module), []).append((path, module))
+
+    def inside(self, name: str) -> bool:
+        """True if modules stand under this name, whether it is a module itself or not (PEP 420)."""
+        if self._parents is None:
+            self._parents = set()
+            for one in self._by_name:
+                while (one := one.rpartition(".")[0]) and one not in self._parents:
+                    self._parents.add(one)
+        return name in self._parents
 
     def find(self, name: str, importer: str) -> str | None:
         """The module called `name`; of several the one whose path is nearest to the file `importer`'s.
@@ -39,6 +50,8 @@ class Known:
         found = self._by_name.get(name)
         if not found:
             return None
+        if len(found) == 1:
+            return found[0][1]
         return min(found, key=lambda one: (-_shared(one[0], importer), one[1] != name, one[0]))[1]
 
 
@@ -47,7 +60,7 @@ def file_links(path: str, rows: Iterable[Sequence[Any]], known: Known) -> list[L
     module = known.of_path[path]
     links: dict[tuple[str, int, str], Link] = {}
     for wanted, name, level, line, how, _ in rows:
-        base = _absolute(wanted, level, module, path.endswith("/__init__.py") or path == "__init__.py")
+        base = absolute(wanted, level, module, path.endswith("/__init__.py") or path == "__init__.py")
         if base is None:
             continue
         target, confidence = _target(base, name, path, known)
@@ -57,7 +70,7 @@ def file_links(path: str, rows: Iterable[Sequence[Any]], known: Known) -> list[L
     return sorted(links.values(), key=lambda link: (link.line, link.target, link.method))
 
 
-def _absolute(wanted: str, level: int, module: str, is_package: bool) -> str | None:
+def absolute(wanted: str, level: int, module: str, is_package: bool) -> str | None:
     """The absolute name of a relative import; None where it leads out of the outermost package."""
     if not level:
         return wanted

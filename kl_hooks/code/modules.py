@@ -16,10 +16,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-_MARKERS: Final = frozenset({"setup.py", "setup.cfg", "pyproject.toml"})
+MARKERS: Final = ("pyproject.toml", "setup.cfg")
+"""Files that mark a project and are no source themselves; `setup.py` does too."""
 _INIT: Final = "__init__.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """How a file got its name."""
+
+    module: str
+    root: str
+    """The source root: the folder that the name starts from; empty for the top of the repository."""
+    rule: str
+    """A key of `RULES`."""
+    same: tuple[str, ...] = ()
+    """Other files that would have the same name, and why this one's is qualified by its path, if it is."""
+
+
+RULES: Final = {
+    "package": "it is in a package: the name starts with the outermost folder that has an __init__.py",
+    "src": "it stands under src: every folder below that is part of the name, __init__.py or not",
+    "imported": "an import asks for it by this longer name (a namespace package, PEP 420)",
+    "python's own": "the shorter name is one of Python's own, so the folders above are part of it",
+    "script": "it is in no package: named by its path from its project, as a script or test",
+    "script imported": "it is in no package, and an import asks for it by this name",
+}
+"""Rule → what it says to a person."""
 
 
 def module_names(paths: Sequence[str], imported: Collection[str] = ()) -> dict[str, str]:
@@ -28,18 +54,33 @@ def module_names(paths: Sequence[str], imported: Collection[str] = ()) -> dict[s
     `imported` are the absolute names that the repository's imports ask for (`imported_names`), with their parents;
     they decide where the folders alone do not. The answer does not depend on the order of either.
     """
+    return _qualified({path: _dotted(path, start) for path, (start, _) in _starts(paths, imported).items()})
+
+
+def explain(paths: Sequence[str], imported: Collection[str], path: str) -> Mapped | None:
+    """How `module_names` names one file; None where it is none of its files."""
+    starts = _starts(paths, imported)
+    if path not in starts:
+        return None
+    names = {one: _dotted(one, start) for one, (start, _) in starts.items()}
+    start, rule = starts[path]
+    same = tuple(sorted(one for one, name in names.items() if name == names[path] and one != path))
+    return Mapped(_qualified(names)[path], "/".join(path.split("/")[:start]), rule, same)
+
+
+def _starts(paths: Sequence[str], imported: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Path → how many leading folders its name leaves out, and the rule that said so."""
     python = [path for path in paths if path.endswith(".py")]
     packages = {_folder(path) for path in python if path.rpartition("/")[2] == _INIT}
-    projects = {_folder(path) for path in paths if path.rpartition("/")[2] in _MARKERS}
-    starts: dict[str, int] = {}
-    names: dict[str, str] = {}
+    projects = {_folder(path) for path in paths if is_marker(path) or path.rpartition("/")[2] == "setup.py"}
+    of_packages: dict[str, tuple[int, str]] = {}
+    starts: dict[str, tuple[int, str]] = {}
     for path in python:
         folder = _folder(path)
-        if folder not in starts and folder in packages:
-            starts[folder] = _package_start(folder, packages, projects, imported)
-        start = starts[folder] if folder in packages else _file_start(path, projects, imported)
-        names[path] = _dotted(path, start)
-    return _qualified(names)
+        if folder not in of_packages and folder in packages:
+            of_packages[folder] = _package_start(folder, packages, projects, imported)
+        starts[path] = of_packages[folder] if folder in packages else _file_start(path, projects, imported)
+    return starts
 
 
 def imported_names(facts: Mapping[str, Mapping[str, Any]]) -> set[str]:
@@ -58,6 +99,11 @@ def imported_names(facts: Mapping[str, Mapping[str, Any]]) -> set[str]:
         while (module := module.rpartition(".")[0]) and module not in found:
             found.add(module)
     return found
+
+
+def is_marker(path: str) -> bool:
+    """True for a file of `MARKERS`."""
+    return path.rpartition("/")[2] in MARKERS
 
 
 def plain_name(module: str) -> str:
@@ -91,7 +137,9 @@ def _source(parts: Sequence[str], most: int) -> int | None:
     return next((n for n in range(most, 0, -1) if parts[n - 1] == "src"), None)
 
 
-def _package_start(folder: str, packages: Collection[str], projects: Collection[str], imported: Collection[str]) -> int:
+def _package_start(
+    folder: str, packages: Collection[str], projects: Collection[str], imported: Collection[str]
+) -> tuple[int, str]:
     """Where the names of a package's modules start: counted in leading folders that are left out."""
     parts = _parts(folder)
     top = len(parts)
@@ -100,25 +148,27 @@ def _package_start(folder: str, packages: Collection[str], projects: Collection[
     shortest = max(top - 1, 0)
     source = _source(parts, shortest)
     if source is not None:
-        return source
+        return source, "src" if source < shortest else "package"
     longest = min(_project("/".join(parts[:shortest]), projects), shortest)
     asked = [n for n in range(longest, shortest) if ".".join(parts[n:top]) in imported]
     if asked:
-        return asked[0]
+        return asked[0], "imported"
     own = parts[shortest] in sys.stdlib_module_names if parts else False
-    return longest if own else shortest
+    return (longest, "python's own") if own and longest < shortest else (shortest, "package")
 
 
-def _file_start(path: str, projects: Collection[str], imported: Collection[str]) -> int:
+def _file_start(path: str, projects: Collection[str], imported: Collection[str]) -> tuple[int, str]:
     folders = _parts(_folder(path))
     source = _source(folders, len(folders))
     if source is not None:
-        return source
+        return source, "src"
     longest = _project(_folder(path), projects)
     asked = (n for n in range(longest, len(folders) + 1) if _dotted(path, n) in imported)
-    start = next(asked, longest)
-    own = start == len(folders) and _dotted(path, start) in sys.stdlib_module_names
-    return longest if own else start
+    found = next(asked, None)
+    start = longest if found is None else found
+    if start == len(folders) and _dotted(path, start) in sys.stdlib_module_names:
+        return longest, "python's own" if longest < start else "script"
+    return start, "script" if found is None else "script imported"
 
 
 def _qualified(names: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,8 @@ from kl_hooks.code.frames import Node
 
 _LEFT_OUT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _STATEMENTS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
-_PLAIN: dict[type, tuple[str, tuple[tuple[str, str, bool], ...]]] = {}
+_Known = tuple[str, tuple[tuple[str, str, bool], ...]]
+_PLAIN: dict[type, _Known] = {}
 """Node class → its mark and (field, the field's mark, is a list of statements)."""
 _LEAVES: dict[type, str] = {
     cls: "#" + cls.__name__
@@ -46,19 +47,19 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
         if value is None:
             continue
         cls = value.__class__
-        if cls in _LEAVES:
-            text.append(_LEAVES[cls])
-        elif cls is list:
+        if cls is list:
             if not value:
                 continue
             text.append(field_mark)
             if statements:
                 # An end mark instead of a length: what a class defines may not show in the text of the class.
                 stack.append("}")
-                stack.extend(reversed(value))
+                stack += value[::-1]
             else:
                 text.append(str(len(value)))
                 stack += value if None not in value else ["0" if item is None else item for item in value]
+        elif cls in _LEAVES:
+            text.append(_LEAVES[cls])
         else:
             text.append(field_mark)
             if cls is str or cls is int:
@@ -67,8 +68,8 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
                 stack.append(value)
 
 
-def _learn(cls: type) -> tuple[str, tuple[tuple[str, str, bool], ...]]:
+def _learn(cls: type) -> _Known:
     names = [name for name in getattr(cls, "_fields", ()) if name not in _LEFT_OUT]
-    made = ("#" + cls.__name__, tuple((name, "#" + name, name in _STATEMENTS) for name in names))
+    made: _Known = ("#" + cls.__name__, tuple((name, "#" + name, name in _STATEMENTS) for name in names))
     _PLAIN[cls] = made
     return made

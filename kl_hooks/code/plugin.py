@@ -9,18 +9,18 @@ from kl_hooks.hookspecs import Retriever, Scanner, Schema, hookimpl
 
 @hookimpl
 def kl_schema() -> Schema:
-    """Facts by content, files, symbols."""
-    from kl_hooks.code.tables import CODE
+    """Facts by content, files, symbols, and what modules are named by."""
+    from kl_hooks.code.tables import CODE, USES
 
-    return Schema("code", "graph", (CODE,))
+    return Schema("code", "graph", (CODE, USES))
 
 
 @hookimpl
 def kl_scanners() -> Sequence[Scanner]:
     """Python, by the standard library's parser."""
-    from kl_hooks.code.scan import VERSION, scan_python
+    from kl_hooks.code.guarded import VERSION, scan_guarded
 
-    return [Scanner("python", (".py",), VERSION, scan_python)]
+    return [Scanner("python", (".py",), VERSION, scan_guarded)]
 
 
 @hookimpl

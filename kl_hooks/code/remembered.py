@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kl_hooks.code.scan import Facts
@@ -21,13 +22,14 @@ class Rows(Protocol):
     """What this memory needs of a database; the store's Database is one."""
 
     def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+    def execute(self, sql: str, params: Any = ()) -> Any: ...
     def many(self, sql: str, rows: Any) -> Any: ...
 
 
 def look_up(store: Store, wanted: Iterable[Key], symbols: bool = True) -> Known:
     """What the store knows of these contents; nothing where there is no database yet. KlError if it can't be read."""
     with store.reading("graph") as db:
-        return load(db, wanted, symbols) if db is not None else {}
+        return load(db, wanted, symbols, uses=symbols) if db is not None else {}
 
 
 def keep(store: Store, fresh: Mapping[Key, Facts]) -> None:
@@ -36,42 +38,77 @@ def keep(store: Store, fresh: Mapping[Key, Facts]) -> None:
         save(db, fresh)
 
 
-def load(db: Rows, wanted: Iterable[Key], symbols: bool = True) -> Known:
-    """What the database knows of these contents; without `symbols` only errors and imports. A row that can't be
-    read is as good as none.
+def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = False) -> Known:
+    """What the database knows of these contents: errors and imports; symbols, and uses with outlines, if wanted.
+
+    A row that can't be read is as good as none.
     """
-    by_scanner: dict[str, list[str]] = {}
-    for blob, scanner in sorted(set(wanted)):
-        by_scanner.setdefault(scanner, []).append(blob)
+    columns = ["error", "imports", "symbols" if symbols else "''"]
+    columns += ["uses", "outline", "names"] if uses else ["''"] * 3
     known: Known = {}
-    column = "symbols" if symbols else "'[[], []]'"
-    for scanner, blobs in by_scanner.items():
-        for start in range(0, len(blobs), _AT_ONCE):
-            some = blobs[start : start + _AT_ONCE]
-            sql = f"SELECT blob, error, imports, {column} FROM facts WHERE scanner = ? AND blob IN ({_marks(some)})"
-            for blob, error, imports, found in db.rows(sql, (scanner, *some)):
-                facts = _facts(error, imports, found)
-                if facts is not None:
-                    known[blob, scanner] = facts
+    for scanner, blobs in _by_scanner(wanted):
+        sql = f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN ({_marks(blobs)})"
+        for blob, *row in db.rows(sql, (scanner, *blobs)):
+            facts = _facts(*row)
+            if facts is not None:
+                known[blob, scanner] = facts
     return known
+
+
+def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Any]:
+    """Content → its outline (see `code.uses`), of those that are known."""
+    found = {}
+    for scanner, blobs in _by_scanner(wanted):
+        sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({_marks(blobs)})"
+        for blob, text in db.rows(sql, (scanner, *blobs)):
+            with suppress(ValueError):
+                found[blob, scanner] = json.loads(text)
+    return found
 
 
 def save(db: Rows, fresh: Mapping[Key, Facts]) -> None:
     """Writes facts; call it inside a transaction. What is there already is replaced."""
     rows = [
-        (blob, scanner, facts["error"], _json(facts["imports"]), _json([facts["symbols"], facts["words"]]))
+        (
+            blob, scanner, facts["error"], _json(facts["imports"]),
+            _json([facts["symbols"], facts["words"], facts["decorators"]]), _json(facts["uses"]),
+            _json(facts["outline"]), facts["names"],
+        )
         for (blob, scanner), facts in sorted(fresh.items())
-    ]
+    ]  # fmt: skip
     db.many("DELETE FROM facts WHERE blob = ? AND scanner = ?", [row[:2] for row in rows])
-    db.many("INSERT INTO facts (blob, scanner, error, imports, symbols) VALUES (?, ?, ?, ?, ?)", rows)
+    columns = "blob, scanner, error, imports, symbols, uses, outline, names"
+    db.many(f"INSERT INTO facts ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def _facts(error: str, imports: str, symbols: str) -> Facts | None:
+def forget(db: Rows, spare: int) -> int:
+    """Takes out contents that no file has any more once there are more than `spare` of them; how many went."""
+    known, files = (int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files"))
+    if known <= files + spare:
+        return 0
+    db.execute("DELETE FROM facts WHERE (blob, scanner) NOT IN (SELECT blob, scanner FROM files)")
+    return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
+
+
+def _facts(error: str, imports: str, symbols: str, uses: str, outline: str, names: str) -> Facts | None:
     try:
-        found, words = json.loads(symbols)
-        return {"error": error, "symbols": found, "words": words, "imports": json.loads(imports)}
+        found, words, decorators = json.loads(symbols) if symbols else ([], [], {})
+        return {
+            "error": error, "symbols": found, "words": words, "imports": json.loads(imports),
+            "decorators": decorators, "uses": json.loads(uses) if uses else {},
+            "outline": json.loads(outline) if outline else {}, "names": names,
+        }  # fmt: skip
     except (ValueError, TypeError):
         return None
+
+
+def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, list[str]]]:
+    by_scanner: dict[str, list[str]] = {}
+    for blob, scanner in sorted(set(wanted)):
+        by_scanner.setdefault(scanner, []).append(blob)
+    for scanner, blobs in by_scanner.items():
+        for start in range(0, len(blobs), _AT_ONCE):
+            yield scanner, blobs[start : start + _AT_ONCE]
 
 
 def _json(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from kl_hooks.code.bindings import note_assignment, note_handler, note_import, note_with
 from kl_hooks.code.frames import Frame, Node
 from kl_hooks.code.imports_found import import_rows
 from kl_hooks.code.node_text import constant, plain
@@ -19,6 +20,7 @@ def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 def _import(frame: Frame, node: Node, stack: list[Any]) -> None:
     frame.imports.extend(import_rows(node, frame.lazy, frame.checking))
+    note_import(frame, node)
     plain(node, stack, frame.text)
 
 
@@ -28,6 +30,7 @@ def _assignment(frame: Frame, node: Node, stack: list[Any]) -> None:
         frame.text.append("#field")
         frame.kids.append(Frame("field", node, names, frame, frame.checking))
     else:
+        note_assignment(frame, node)
         plain(node, stack, frame.text)
 
 
@@ -72,11 +75,38 @@ def _type_checking(test: Node) -> int:
         return int(test.id == "TYPE_CHECKING")
     if cls is ast.Attribute:
         return int(test.attr == "TYPE_CHECKING")
-    return -_type_checking(test.operand) if cls is ast.UnaryOp and test.op.__class__ is ast.Not else 0
+    if cls is ast.UnaryOp and test.op.__class__ is ast.Not:
+        inner = test.operand.__class__
+        return -_type_checking(test.operand) if inner is ast.Name or inner is ast.Attribute else 0
+    return 0
 
 
 def _global(frame: Frame, node: Node, stack: list[Any]) -> None:
     frame.globals |= frozenset(node.names)
+    plain(node, stack, frame.text)
+
+
+def _nonlocal(frame: Frame, node: Node, stack: list[Any]) -> None:
+    frame.nonlocals |= frozenset(node.names)
+    plain(node, stack, frame.text)
+
+
+def _stored(frame: Frame, node: Node, stack: list[Any]) -> None:
+    """An argument, `except … as name`, `case … as name`: its name is a plain string, and is stored to."""
+    for field in ("arg", "name", "rest"):
+        name = getattr(node, field, None)
+        if name:
+            frame.stores.append(name)
+    plain(node, stack, frame.text)
+
+
+def _handler(frame: Frame, node: Node, stack: list[Any]) -> None:
+    note_handler(frame, node)
+    _stored(frame, node, stack)
+
+
+def _with(frame: Frame, node: Node, stack: list[Any]) -> None:
+    note_with(frame, node)
     plain(node, stack, frame.text)
 
 
@@ -99,7 +129,9 @@ def _joined(frame: Frame, node: Node, stack: list[Any]) -> None:
 RULES: dict[type, Any] = {
     ast.FunctionDef: _definition, ast.AsyncFunctionDef: _definition, ast.ClassDef: _definition,
     ast.Import: _import, ast.ImportFrom: _import, ast.Assign: _assignment, ast.AnnAssign: _assignment,
-    ast.If: _if, ast.Global: _global, ast.JoinedStr: _joined,
+    ast.If: _if, ast.Global: _global, ast.Nonlocal: _nonlocal, ast.JoinedStr: _joined, ast.arg: _stored,
+    ast.ExceptHandler: _handler, ast.With: _with,
+    ast.MatchAs: _stored, ast.MatchStar: _stored, ast.MatchMapping: _stored,
 }  # fmt: skip
 if hasattr(ast, "TypeAlias"):  # Python 3.12
     RULES[ast.TypeAlias] = _alias

@@ -4,7 +4,10 @@ Facts are plain JSON:
     {"error": "" or "line:column: reason",
      "symbols": [[id, line, end_line, signature, doc, content_hash], …],
      "words": [the identifiers in the code of each symbol, one text per symbol],
-     "imports": [[module, name, level, line, how, statement], …]}
+     "imports": [[module, name, level, line, how, statement], …],
+     "decorators": {place of a symbol: [its decorators as written, one line each]},
+     "uses", "outline": what the file uses, and what others need to know of it; see `code.uses`,
+     "names": every identifier in these, between spaces}
 What CPython's own parser refuses is refused, with its words; nothing else is, save what is larger than `LARGEST`.
 (More than 200 nested brackets are among it: the tokenizer stops there, before anything could grow deep.)
 """
@@ -12,22 +15,21 @@ What CPython's own parser refuses is refused, with its words; nothing else is, s
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from typing import Any, Final
 
+from kl_hooks.code.decoded import lines_of
 from kl_hooks.code.digests import seal
 from kl_hooks.code.frames import Frame
 from kl_hooks.code.signature import statement
-from kl_hooks.code.symbols import symbol_rows
+from kl_hooks.code.symbols import decorators_of, symbol_rows
+from kl_hooks.code.uses import outline_of, uses_of, words_of
 from kl_hooks.code.walk import walk
 
-VERSION: Final = "python-ast/2"
+VERSION: Final = "python-ast/7"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
-_BOM: Final = b"\xef\xbb\xbf"
 
 Facts = dict[str, Any]
 
@@ -40,7 +42,7 @@ def scan_python(content: bytes, path: str, module: str) -> Facts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
             tree = ast.parse(content)
-        return _facts(tree, _lines(content), module)
+        return _facts(tree, lines_of(content), module)
     except SyntaxError as problem:
         return unread(f"{problem.lineno or 0}:{max(problem.offset or 0, 0)}: {problem.msg}")
     except RecursionError:
@@ -53,30 +55,39 @@ def scan_python(content: bytes, path: str, module: str) -> Facts:
 
 def unread(error: str) -> Facts:
     """The facts of a file that could not be read: `error` is "line:column: reason", 0:0 for the file as a whole."""
-    return {"error": " ".join(error.split()), "symbols": [], "words": [], "imports": []}
-
-
-def _lines(content: bytes) -> list[bytes]:
-    """The lines as the parser counts them, in UTF-8, so that its columns (bytes of UTF-8) fit."""
-    if content.startswith(_BOM):
-        return content[len(_BOM) :].splitlines()
-    for line in content[:1000].splitlines()[:2]:
-        cookie = _COOKIE.match(line)
-        if cookie is not None:
-            name = cookie[1].decode("ascii", "replace").lower().replace("_", "-")
-            if name not in ("utf-8", "utf8") and not name.startswith("utf-8-"):
-                return content.decode(name, "replace").encode("utf-8", "replace").splitlines()
-            break
-        if line.strip() and not line.lstrip().startswith(b"#"):
-            break
-    return content.splitlines()
+    none: dict[str, Any] = {"defs": {}, "names": {}, "bases": {}, "types": {}, "stars": [], "all": None}
+    empty: Facts = {
+        "symbols": [],
+        "words": [],
+        "imports": [],
+        "decorators": {},
+        "uses": {},
+        "outline": none,
+        "names": "",
+    }
+    return {"error": " ".join(error.split()), **empty}
 
 
 def _facts(tree: ast.Module, lines: list[bytes], module: str) -> Facts:
     frames = walk(tree)
     seal(frames)
     symbols, words = symbol_rows(frames, lines, module)
-    return {"error": "", "symbols": symbols, "words": words, "imports": _imports(frames, lines)}
+    places = {row[0]: place for place, row in enumerate(symbols)}
+    uses, outline = uses_of(frames, places), outline_of(frames, places)
+    imports = _imports(frames, lines)
+    if _always_checking(frames[0]):
+        imports = [[*row[:4], row[4].replace("type-checking import", "import"), row[5]] for row in imports]
+    return {
+        "error": "", "symbols": symbols, "words": words, "imports": imports,
+        "decorators": decorators_of(frames, lines, places), "uses": uses, "outline": outline,
+        "names": words_of(imports, uses, outline),
+    }  # fmt: skip
+
+
+def _always_checking(module: Frame) -> bool:
+    """True where a file says `TYPE_CHECKING = True` itself: what stands under it is imported when it runs."""
+    fields = (kid.node for kid in module.kids if kid.kind == "field" and "TYPE_CHECKING" in kid.names)
+    return any(isinstance(node.value, ast.Constant) and node.value.value is True for node in fields)
 
 
 def _imports(frames: list[Frame], lines: list[bytes]) -> list[list[Any]]:

@@ -9,6 +9,9 @@ from typing import Any
 LONGEST = 300
 """Characters of a signature or statement; what is longer ends in `…`."""
 _HEADER = 20_000
+_ENOUGH = 4 * LONGEST + 4
+"""Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
+_PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
 _PIECE = re.compile(
     rb"""(?P<comment>\#[^\r\n]*)
     |(?P<text>\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')
@@ -23,8 +26,8 @@ def header(lines: Sequence[bytes], node: Any) -> str:
     `lines` are the source's lines in UTF-8, `node` a function's or class's ast node.
     """
     first = lines[node.lineno - 1][node.col_offset :].rstrip()
-    if first.endswith(b":") and b"#" not in first and first.count(b"(") == first.count(b")"):
-        return _shown(first[:-1])
+    if first.endswith(b":") and b"#" not in first and not any(first.count(a) != first.count(b) for a, b in _PAIRS):
+        return _shown(tidy(first[:-1]))
     rest = lines[node.lineno : node.body[0].end_lineno]
     whole = b"\n".join([first, *rest])[:_HEADER]
     return _shown(_until_colon(whole))
@@ -40,15 +43,25 @@ def _until_colon(text: bytes) -> bytes:
             break
         depth += (kind == "open") - (kind == "close")
         parts.append(b" " if kind == "gap" else piece[0])
-    tidy = b" ".join(b"".join(parts).split())
-    return tidy.replace(b"( ", b"(").replace(b", )", b")").replace(b",)", b")").replace(b" )", b")")
+    return tidy(b"".join(parts))
+
+
+def tidy(text: bytes) -> bytes:
+    """One line: gaps are one blank, none inside round brackets, no comma after the last of the outermost ones."""
+    line = b" ".join(text.split()).replace(b"( ", b"(").replace(b" )", b")")
+    place = line.find(b",)")
+    while place >= 0:
+        outermost = line.count(b"(", 0, place) - line.count(b")", 0, place) == 1
+        line = line[:place] + line[place + 1 :] if outermost else line
+        place = line.find(b",)", place + 1)
+    return line
 
 
 def statement(lines: Sequence[bytes], line: int, column: int, end_line: int, end_column: int) -> str:
     """The source between two places on one line; of a longer one the first line and `…`."""
     if end_line == line:
-        return _shown(lines[line - 1][column:end_column])
-    return _shown(lines[line - 1][column:].rstrip()) + " …"
+        return _shown(lines[line - 1][column : min(end_column, column + _ENOUGH)])
+    return _shown(lines[line - 1][column : column + _ENOUGH].rstrip()) + " …"
 
 
 def _shown(text: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.digests import combined
@@ -25,21 +25,39 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
     """
     found: dict[str, list[Frame]] = {}
     for frame in frames:
-        for name in _ids(frame, module):
+        frame.ids = _ids(frame, module)
+        for name in frame.ids:
             found.setdefault(name, []).append(frame)
     rows: list[tuple[Row, str]] = []
     for name, same in found.items():
-        chosen, doc, said = same[0], _doc(same[0]), set(same[0].text)
+        if len(same) > 1:
+            same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))  # `else` was walked before `if`
+        chosen, doc, said = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
         if len(same) > 1:
             chosen = next((f for f in same if not _is_overload(f)), chosen)
             doc = next(filter(None, (_doc(f) for f in same)), "")
-            said = said.union(*(f.text for f in same))
+            said = dict.fromkeys(text for f in same for text in f.text)
         line, end_line = _place(chosen, lines)
         row = [name, line, end_line, _signature(chosen, lines, module), doc, combined([f.own for f in same])]
-        words = sorted(filter(str.isidentifier, said))  # no mark of a frame's text is an identifier
-        rows.append((row, " ".join(words)))
+        rows.append((row, " ".join(sorted(filter(str.isidentifier, said)))))  # no mark of a text is an identifier
     rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
+
+
+def decorators_of(frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]) -> dict[str, list[str]]:
+    """Place of a symbol → its decorators as written, one line each; of several definitions those of the first."""
+    found: dict[str, list[str]] = {}
+    for frame in sorted(frames, key=lambda frame: getattr(frame.node, "lineno", 0)):
+        if frame.kind in ("class", "function") and frame.node.decorator_list:
+            shown = [_decorator(node, lines) for node in frame.node.decorator_list]
+            for identifier in frame.ids:
+                found.setdefault(str(places[identifier]), shown)
+    return found
+
+
+def _decorator(node: ast.expr, lines: Sequence[bytes]) -> str:
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return "@" + statement(lines, node.lineno, node.col_offset, end_line, end_column)
 
 
 def namespace_signature(module: str) -> str:

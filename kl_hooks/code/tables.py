@@ -35,3 +35,50 @@ CREATE TABLE symbols (
 CREATE INDEX symbols_id ON symbols (id);
 CREATE INDEX symbols_path ON symbols (path);
 """
+
+USES: Final = """
+DROP TABLE facts;
+DROP TABLE files;
+DROP TABLE symbols;
+CREATE TABLE facts (
+    -- What a scanner read in a content, whichever file and module it was: once read, never again.
+    blob TEXT NOT NULL,          -- git's id of the content
+    scanner TEXT NOT NULL,       -- the scanner's version
+    error TEXT NOT NULL,         -- "line:column: reason", or empty
+    imports TEXT NOT NULL,       -- JSON, see code/scan.py
+    symbols TEXT NOT NULL,       -- JSON [symbols, words, decorators], Ids for a module called "_"
+    uses TEXT NOT NULL,          -- JSON, see code/uses.py
+    outline TEXT NOT NULL,       -- JSON, see code/uses.py
+    names TEXT NOT NULL,         -- every identifier in imports, uses and outline, between spaces
+    PRIMARY KEY (blob, scanner)
+);
+CREATE TABLE files (
+    -- The files of the work tree as the graph knows them.
+    path TEXT PRIMARY KEY,
+    blob TEXT NOT NULL,
+    scanner TEXT NOT NULL,
+    module TEXT NOT NULL,        -- the name its symbols stand under
+    error TEXT NOT NULL          -- why it has no symbols, or empty
+);
+CREATE INDEX files_module ON files (module);
+CREATE TABLE symbols (
+    -- What these files define; a file that could not be read defines nothing.
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,          -- its last part, by which people look for it
+    path TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    decorators TEXT NOT NULL,    -- one a line, as written
+    doc TEXT NOT NULL,           -- first line of the docstring
+    content_hash TEXT NOT NULL
+);
+CREATE INDEX symbols_id ON symbols (id);
+CREATE INDEX symbols_name ON symbols (name);
+CREATE INDEX symbols_path ON symbols (path);
+CREATE TABLE naming (
+    -- What the names of the modules were decided by: names that somebody might import, and whether somebody does.
+    name TEXT PRIMARY KEY,
+    asked_for INTEGER NOT NULL       -- 0, 1; 2: the name is the path of a file that marks a project
+) WITHOUT ROWID;
+"""

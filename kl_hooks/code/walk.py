@@ -1,17 +1,21 @@
 """The walk over one file's syntax tree: what is defined where, what is imported, and what the code *says*.
 
 One pass writes every node into the text of the frame that owns it, so that each node is visited once, however deeply
-definitions are nested. The walk keeps its own stack, because source may be nested more deeply than Python may recurse,
-and asks for the commonest node types first, because it is paid for every node of a repository.
+definitions are nested; it also notes which names are used, stored to and bound (`code.uses` makes sense of those).
+The walk keeps its own stack, because source may be nested more deeply than Python may recurse, and asks for the
+commonest node types first, because it is paid for every node of a repository.
 """
 
 from __future__ import annotations
 
 import ast
+from ast import Attribute, Call, Constant, Expr, Load, Name, keyword
 from typing import Any
 
+from kl_hooks.code.bindings import note_bases, note_field, note_parameters, share
+from kl_hooks.code.chains import chain
 from kl_hooks.code.frames import Frame, Node, docstring_of
-from kl_hooks.code.imports_found import DYNAMIC, dynamic_import
+from kl_hooks.code.imports_found import dynamic_import
 from kl_hooks.code.node_text import constant, plain
 from kl_hooks.code.rules import RULES
 
@@ -32,20 +36,23 @@ def _enter(frame: Frame) -> None:
     if frame.kind == "block":
         assert outer is not None
         frame.prefix, frame.receiver, frame.globals = outer.prefix, outer.receiver, outer.globals
+        share(frame, outer.home)
         stack.extend(reversed(node.body))
     elif frame.kind in ("field", "alias"):
+        note_field(frame, node)
         plain(node, stack, frame.text)
     else:
-        _enter_scope(frame, node, outer, stack)
+        if outer is not None:
+            _walk_head(frame, node, outer)
+        stack.extend(reversed(node.body))
+        if docstring_of(node) is not None:
+            stack.pop()
     _walk(frame, stack)
 
 
-def _enter_scope(frame: Frame, node: Node, outer: Frame | None, stack: list[Any]) -> None:
-    stack.extend(reversed(node.body))
-    if docstring_of(node) is not None:
-        stack.pop()
-    if outer is None:
-        return
+def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
+    """What stands before the body of a class or function; its names are those of the scope around it."""
+    stack: list[Any] = []
     name = frame.names[0]
     qualified = name if name in outer.globals else outer.prefix + name
     frame.prefix = f"{qualified}." if frame.kind == "class" else f"{qualified}.<locals>."
@@ -62,44 +69,64 @@ def _enter_scope(frame: Frame, node: Node, outer: Frame | None, stack: list[Any]
         if node.returns is not None:
             frame.text.append("#returns")
             stack.append(node.returns)
+    else:
+        note_bases(frame, node)
+    _walk(frame, stack)
+    frame.head = len(frame.uses)
+    if frame.kind == "function":
+        note_parameters(frame, node)
 
 
 def _walk(frame: Frame, stack: list[Any]) -> None:
-    """Writes everything on the stack into the frame's text; inner frames are noted, not entered."""
-    text = frame.text
-    append, pop, push = text.append, stack.pop, stack.append
-    Name, Attribute, Constant, Call, keyword, Expr = (
-        ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.keyword, ast.Expr,
-    )  # fmt: skip
-    special = RULES.get
+    """Writes everything on the stack into the frame's text, and what names are used; inner frames are noted only.
+
+    A chain such as `a.b.c` is taken in one go: one use, and in the text what its nodes would have written one by one.
+    """
+    text, use = frame.text, frame.uses.append
+    append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
     while stack:
         node = pop()
         cls = node.__class__
+        how = 0
+        if cls is Call:
+            args, keywords, func = node.args, node.keywords, node.func
+            append(f"({len(args)},{len(keywords)}")
+            stack += (*args, *keywords)
+            cls = func.__class__
+            if cls is not Name and cls is not Attribute:
+                push(func)
+                continue
+            if (args or keywords) and (func.id if cls is Name else func.attr) in frame.dynamic:
+                frame.imports += dynamic_import(node)
+            node, how = func, 1
         if cls is Name:
-            append(node.id)
+            name = node.id
+            append(name)
+            if node.ctx.__class__ is Load:
+                use((name, "", node.lineno, how))
+            else:
+                frame.stores.append(name)
         elif cls is str:
             append(node)
         elif cls is Attribute:
-            append(".")
-            append(node.attr)
-            push(node.value)
+            name, line = node.attr, node.end_lineno
+            text += (".", name)
+            node = node.value
+            while node.__class__ is Attribute:
+                text += (".", node.attr)
+                name = f"{node.attr}.{name}"
+                node = node.value
+            if node.__class__ is Name:
+                append(node.id)
+                use((node.id, name, line, how))
+            else:
+                push(node)
+                use((_result(node), name, line, how))
         elif cls is Constant:
             value = node.value
             append(f'"{value}' if value.__class__ is str and "\0" not in value else constant(value))
-        elif cls is Call:
-            args, keywords, func = node.args, node.keywords, node.func
-            append(f"({len(args)},{len(keywords)}")
-            if args or keywords:
-                stack += args
-                called = func.__class__
-                if (func.id if called is Name else func.attr if called is Attribute else "") in DYNAMIC:
-                    frame.imports += dynamic_import(node)
-            if keywords:
-                stack += keywords
-            push(func)
         elif cls is keyword:
-            append("#keyword")
-            append(node.arg or "**")
+            text += ("#keyword", node.arg or "**")
             push(node.value)
         elif cls is Expr:
             append(";")
@@ -110,3 +137,9 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
                 plain(node, stack, text)
             else:
                 rule(frame, node, stack)
+
+
+def _result(node: Node) -> str:
+    """The root of a chain that starts with the result of a call, `a.b()`; empty for other things without a name."""
+    found = chain(node.func) if node.__class__ is ast.Call else None
+    return "" if found is None else f"{found[0]}.{found[1]}()" if found[1] else f"{found[0]}()"

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 FORMAT: Final = 1
 """Of the entry itself; what a kind's compiled form looks like is numbered in the kind's name."""
-_MOST: Final = 8 * 1024 * 1024
+_MOST: Final = 32 * 1024 * 1024
 _MOST_ENTRIES: Final = 40
 
 Plain = Any
@@ -32,13 +32,26 @@ def compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[
     key = hashlib.sha256(text).hexdigest()
     if cache_dir is None:
         return compile()
-    place = cache_dir / "compiled" / f"{kind}-{key}.json"
-    found = _read(place, kind, key)
+    found = kept(cache_dir, kind, key)
     if found is not None:
         return found
     plain = compile()
-    _keep(place, {"format": FORMAT, "kind": kind, "sha256": key, "plain": plain})
+    keep(cache_dir, kind, key, plain)
     return plain
+
+
+def kept(cache_dir: Path, kind: str, key: str) -> Plain | None:
+    """What was kept under a key (hexadecimal digits); None for nothing, and for what is not as we left it."""
+    return _read(_place(cache_dir, kind, key), kind, key)
+
+
+def keep(cache_dir: Path, kind: str, key: str, plain: Plain) -> None:
+    """Keeps something under a key; trouble is never seen by the caller."""
+    _keep(_place(cache_dir, kind, key), {"format": FORMAT, "kind": kind, "sha256": key, "plain": plain})
+
+
+def _place(cache_dir: Path, kind: str, key: str) -> Path:
+    return cache_dir / "compiled" / f"{kind}-{key}.json"
 
 
 def _read(path: Path, kind: str, key: str) -> Plain | None:

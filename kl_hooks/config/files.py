@@ -13,8 +13,8 @@ MAX_BYTES: Final = 256 * 1024
 """Of a file that is parsed; nothing that people write is longer."""
 
 
-def read_small(path: Path, within: Path | None = None) -> bytes | None:
-    """The bytes of a file, None where there is none; one byte more than may be parsed is the most that is read.
+def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) -> bytes | None:
+    """The bytes of a file, None where there is none; one byte more than `most` is the most that is read.
 
     `within`: a folder that the file must really lie in, links followed (for files of a checkout).
     UsageProblem for a folder, a pipe, a device, a link that leads out, or a file that may not be read.
@@ -34,4 +34,4 @@ def read_small(path: Path, within: Path | None = None) -> bytes | None:
         os.close(handle)
         raise UsageProblem("is not a file.", place=str(path), hint="Move it away.")
     with os.fdopen(handle, "rb") as file:
-        return file.read(MAX_BYTES + 1)
+        return file.read(most + 1)

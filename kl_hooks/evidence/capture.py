@@ -120,18 +120,24 @@ def finish(
 
 
 def record(
-    ws: Workspace, source: str, observer: str, place: Place, evidence: Iterable[Evidence], result: Mapping[str, Any]
-) -> str | None:
+    ws: Workspace, source: str, observer: str, place: Place, evidence: Iterable[Evidence], result: Mapping[str, Any],
+    run: str | None = None,
+) -> str | None:  # fmt: skip
     """Writes one whole capture of something that is over. None, or in one line why it was not recorded."""
     try:
-        finish(ws, begin(ws, source, observer, place), evidence, result, place, place)
+        finish(ws, begin(ws, source, observer, place, run=run), evidence, result, place, place)
     except (OSError, KlError) as problem:
         return f"not recorded: {problem}"
     return None
 
 
-def record_check(ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], tree: str | None) -> str | None:
-    """Records what a check of ours found (`clean` or `failed`) for a tree. None, or why it was not recorded."""
+def record_check(
+    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], tree: str | None, run: str | None = None
+) -> str | None:
+    """Records what a check of ours found (`clean` or `failed`) for a tree. None, or why it was not recorded.
+
+    `run`: the id of the capture (`new_run()`), for whoever wants to find it again.
+    """
     if not ws.initialised:
         return None
     from kl_hooks.git.repository import head
@@ -144,4 +150,4 @@ def record_check(ws: Workspace, name: str, outcome: str, detail: Mapping[str, An
         "verdict": "passed" if outcome == "clean" else "failed", "counts": {outcome: 1},
     }  # fmt: skip
     fact = Evidence("Validator", f"check:{name}", outcome, 0, None, dict(detail))
-    return record(ws, name, name, place, [fact], result)
+    return record(ws, name, name, place, [fact], result, run)

@@ -91,9 +91,10 @@ class Overlooked:
 def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool = True) -> Overlooked:
     """What `changed` does not see; what is untracked only if that is asked for. One git process.
 
-    A file that is left out of the work tree (sparse checkout), or a submodule that is not there, is none of it.
+    A file that is left out of the work tree (sparse checkout), or a submodule that is not there, is none of it; nor is
+    untracked bytecode in `__pycache__`, whether somebody thought of ignoring it or not: a first run of tests makes it.
     """
-    more = ("--others", "--exclude-standard") if untracked else ()
+    more = ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
     out = ask(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
     found, top = Overlooked(), os.fsencode(repo.top)
     for line in _ODD.findall(b"\0" + out):

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Mapping, Sequence
 
+from kl_hooks.graph.names import Rows, intern, numbers, texts
+from kl_hooks.graph.packing import Numbers, columns_of, pack, unpack
 from kl_hooks.model.symbol import Link
 
-
-class Rows(Protocol):
-    """What links need of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
-
-
-_COLUMNS: Final = "source, relation, target, path, line, method, confidence"
-_ORDER: Final = "ORDER BY source, relation, target, path, line, method"
+Row = tuple[str, str, str, int, str, int]
+"""A link without its path: (source, relation, target, line, method, confidence)."""
 
 
 def replace(db: Rows, path: str, links: Iterable[Link]) -> int:
@@ -25,35 +17,142 @@ def replace(db: Rows, path: str, links: Iterable[Link]) -> int:
 
     Each link's own `path` must be that file (ValueError). Call it inside a transaction.
     """
-    rows = [(k.source, k.relation, k.target, k.path, k.line, k.method, k.confidence) for k in links]
-    if any(row[3] != path for row in rows):
-        raise ValueError(f"a link of another file among those of {path}")
-    remove(db, path)
-    if rows:
-        db.many(f"INSERT INTO links ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    return len(rows)
+    return replace_many(db, {path: list(links)})
+
+
+def replace_many(db: Rows, batch: Mapping[str, Sequence[Link]]) -> int:
+    """Path → the links that it says from now on (none: it says nothing); returns how many there are in the batch."""
+    if any(link.path != path for path, links in batch.items() for link in links):
+        raise ValueError("a link of another file among those of a file")
+    rows = {
+        path: [(k.source, k.relation, k.target, k.line, k.method, k.confidence) for k in links]
+        for path, links in batch.items()
+    }
+    return replace_rows(db, rows)
+
+
+def replace_rows(db: Rows, batch: Mapping[str, Sequence[Row]]) -> int:
+    """The same for links that are plain rows: who has very many of them saves the objects."""
+    known = intern(db, _said(batch))
+    owners = [(known[path],) for path in batch]
+    db.many("DELETE FROM link_ends WHERE owner = ?", owners)
+    db.many("DELETE FROM link_owners WHERE owner = ?", owners)
+    blocks, ends = [], []
+    for path, rows in batch.items():
+        if rows:
+            owner = known[path]
+            numbers = [
+                (known[source], known[relation], known[target], line, known[method], confidence)
+                for source, relation, target, line, method, confidence in rows
+            ]
+            blocks.append((owner, len(rows), pack(numbers)))
+            ends += [(name, owner) for name in {row[0] for row in numbers} | {row[2] for row in numbers}]
+    db.many("INSERT INTO link_owners (owner, count, packed) VALUES (?, ?, ?)", blocks)
+    db.many("INSERT INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
+    return sum(map(len, batch.values()))
 
 
 def remove(db: Rows, path: str) -> None:
     """Takes out what the file `path` says; what others say of it stays."""
-    db.execute("DELETE FROM links WHERE path = ?", (path,))
+    replace_many(db, {path: ()})
 
 
 def outgoing(db: Rows, identifier: str, relation: str = "") -> list[Link]:
     """The links from a thing (of one relation, if given), in a fixed order."""
-    return _links(db, "source", identifier, relation)
+    return of_many(db, [identifier], incoming=False, relation=relation).get(identifier, [])
 
 
 def incoming(db: Rows, identifier: str, relation: str = "") -> list[Link]:
     """The links to a thing (of one relation, if given), in a fixed order."""
-    return _links(db, "target", identifier, relation)
+    return of_many(db, [identifier], incoming=True, relation=relation).get(identifier, [])
+
+
+def of_many(db: Rows, identifiers: Sequence[str], *, incoming: bool, relation: str = "") -> dict[str, list[Link]]:
+    """Id → its incoming (or outgoing) links, each list in a fixed order; Ids without any are left out."""
+    wanted = {number: text for text, number in numbers(db, set(identifiers)).items()}
+    if not wanted:
+        return {}
+    end = 2 if incoming else 0
+    found = [(owner, row) for owner, row in _rows(db, wanted) if row[end] in wanted]
+    named = texts(db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])})
+    made: dict[str, list[Link]] = {}
+    for owner, (source, kind, target, line, method, confidence) in found:
+        if relation in ("", named[kind]):
+            link = Link(named[source], named[kind], named[target], named[owner], line, named[method], confidence)
+            made.setdefault(link.target if incoming else link.source, []).append(link)
+    for links in made.values():
+        links.sort(key=_order)
+    return made
+
+
+def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
+    """The links from any of these to any of those, in a fixed order; for sets too large to look each of them up."""
+    ends = set(numbers(db, sources).values()), set(numbers(db, targets).values())
+    found = [
+        (owner, row)
+        for owner, block in db.rows("SELECT owner, packed FROM link_owners")
+        if not ends[1].isdisjoint(columns_of(block)[2])
+        for row in unpack(block)
+        if row[2] in ends[1] and row[0] in ends[0]
+    ]
+    named = texts(db, {name for owner, row in found for name in (owner, row[0], row[1], row[2], row[4])})
+    made = [Link(named[s], named[r], named[t], named[o], line, named[m], c) for o, (s, r, t, line, m, c) in found]
+    return sorted(made, key=_order)
+
+
+def every(db: Rows) -> list[Link]:
+    """All links there are, in a fixed order."""
+    named = dict(db.rows("SELECT id, text FROM link_names"))
+    rows = db.rows("SELECT owner, packed FROM link_owners")
+    found = [
+        Link(named[source], named[kind], named[target], named[owner], line, named[method], confidence)
+        for owner, block in rows
+        for source, kind, target, line, method, confidence in unpack(block)
+    ]
+    return sorted(found, key=_order)
 
 
 def count(db: Rows) -> int:
     """How many links there are."""
-    return int(db.rows("SELECT COUNT(*) FROM links")[0][0])
+    return int(db.rows("SELECT COALESCE(SUM(count), 0) FROM link_owners")[0][0])
 
 
-def _links(db: Rows, end: str, identifier: str, relation: str) -> list[Link]:
-    more, params = (" AND relation = ?", (identifier, relation)) if relation else ("", (identifier,))
-    return [Link(*row) for row in db.rows(f"SELECT {_COLUMNS} FROM links WHERE {end} = ?{more} {_ORDER}", params)]
+def count_to(db: Rows, prefix: str) -> int:
+    """How many links lead to something whose Id begins so."""
+    sql = "SELECT id FROM link_names WHERE text >= ? AND text < ?"
+    wanted = {row[0] for row in db.rows(sql, (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)))}
+    blocks = db.rows("SELECT packed FROM link_owners")
+    return sum(sum(map(wanted.__contains__, columns_of(block)[2])) for (block,) in blocks)
+
+
+def counts(db: Rows) -> dict[str, int]:
+    """Relation → how many links there are of it, by name."""
+    kinds: dict[int, int] = {}
+    for (block,) in db.rows("SELECT packed FROM link_owners"):
+        for row in unpack(block):
+            kinds[row[1]] = kinds.get(row[1], 0) + 1
+    named = texts(db, kinds)
+    return {named[kind]: kinds[kind] for kind in sorted(kinds, key=lambda kind: named[kind])}
+
+
+def _said(batch: Mapping[str, Sequence[Row]]) -> set[str]:
+    said = set(batch)
+    for rows in batch.values():
+        for source, relation, target, _, method, _ in rows:
+            said.update((source, relation, target, method))
+    return said
+
+
+def _rows(db: Rows, wanted: Mapping[int, str]) -> Iterable[tuple[int, Numbers]]:
+    marks = ", ".join("?" * len(wanted))
+    sql = (
+        "SELECT owner, packed FROM link_owners WHERE owner IN"
+        f" (SELECT owner FROM link_ends WHERE name IN ({marks})) ORDER BY owner"
+    )
+    for owner, block in db.rows(sql, tuple(wanted)):
+        for row in unpack(block):
+            yield owner, row
+
+
+def _order(link: Link) -> tuple[str, str, str, str, int, str]:
+    return (link.source, link.relation, link.target, link.path, link.line, link.method)

@@ -1,4 +1,4 @@
-"""The door of `graph`: its table."""
+"""The door of `graph`: its tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kl_hooks.hookspecs import Schema, hookimpl
 
 @hookimpl
 def kl_schema() -> Schema:
-    """The table of links."""
-    from kl_hooks.graph.tables import LINKS
+    """The tables of links."""
+    from kl_hooks.graph.tables import LINKS, PACKED
 
-    return Schema("graph", "graph", (LINKS,))
+    return Schema("graph", "graph", (LINKS, PACKED))

@@ -1,4 +1,4 @@
-"""The table of links, in the database `graph`: derived, so that it may be thrown away and built again."""
+"""The tables of links, in the database `graph`: derived, so that they may be thrown away and built again."""
 
 from __future__ import annotations
 
@@ -18,4 +18,26 @@ CREATE TABLE links (
 CREATE INDEX links_source ON links (source);
 CREATE INDEX links_target ON links (target);
 CREATE INDEX links_path ON links (path);
+"""
+
+PACKED: Final = """
+DROP TABLE links;
+CREATE TABLE link_names (
+    -- Every text that a link holds (Ids, relations, methods), once.
+    id INTEGER PRIMARY KEY,
+    text TEXT NOT NULL UNIQUE
+);
+CREATE TABLE link_owners (
+    -- All links that one file says: re-reading it replaces this row and no other.
+    owner INTEGER PRIMARY KEY,    -- name of its path
+    count INTEGER NOT NULL,
+    packed BLOB NOT NULL          -- see graph/packing.py
+);
+CREATE TABLE link_ends (
+    -- Which owners have links from or to a name.
+    name INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    PRIMARY KEY (name, owner)
+) WITHOUT ROWID;
+CREATE INDEX link_ends_owner ON link_ends (owner);
 """

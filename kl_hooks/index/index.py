@@ -71,6 +71,12 @@ def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
     return {row[0] for row in db.rows(f"SELECT DISTINCT d.owner FROM documents d WHERE 1 = 1{only}", params)}
 
 
+def owned(db: Rows, owner: str) -> list[Hit]:
+    """The documents of an owner, by id and place; their rank is 0."""
+    sql = "SELECT id, kind, path, line, title, 0 FROM documents WHERE owner = ? ORDER BY id, path, line"
+    return [Hit(*row) for row in db.rows(sql, (owner,))]
+
+
 def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
     """Owner → its documents from now on (none: it is taken out); returns how many there are in the batch.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -27,7 +27,7 @@ def _parts(word: str) -> tuple[str, ...]:
 
 def split_all(text: str) -> str:
     """The words of a text, each followed by its parts where it has several; separated by spaces, in their order."""
-    return " ".join(_with_parts(_WORD.findall(text)))
+    return " ".join(map(_with_parts, _WORD.findall(text)))
 
 
 def parts_only(text: str) -> str:
@@ -35,12 +35,10 @@ def parts_only(text: str) -> str:
     return " ".join(part for word in _WORD.findall(text) for part in _parts(word))
 
 
-def _with_parts(words: Iterable[str]) -> Iterator[str]:
-    for word in words:
-        yield word
-        pieces = _parts(word)
-        if len(pieces) > 1:
-            yield from pieces
+@lru_cache(maxsize=20_000)
+def _with_parts(word: str) -> str:
+    pieces = _parts(word)
+    return f"{word} {' '.join(pieces)}" if len(pieces) > 1 else word
 
 
 def query_words(words: Iterable[str]) -> list[str]:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kl_hooks.model.canonical import digest
+from kl_hooks.model.contract import Contract
+
+MANIFEST: Final = ".kl/architecture.yaml"
+"""Where it stands, from the top of the repository."""
+BASELINE: Final = ".kl/baseline.json"
+"""The violations that are accepted for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,10 @@ class Manifest:
     """`ignore` or `enforce`."""
     exhaustive: bool = False
     exceptions: tuple[Allowance, ...] = ()
+    contracts: tuple[Contract, ...] = ()
+    """Contracts of import-linter, run by import-linter itself."""
+    indirect: str = "ignore"
+    """`ignore` or `forbid`: whether a layer may reach a forbidden one through a chain of allowed imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +83,9 @@ class Violation:
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits over who imports what across which layers; no line number in it."""
-        return digest("violation/1", [self.source_layer, self.target_layer, self.importer, self.imported])[:16]
+        return fingerprint(self.source_layer, self.target_layer, self.importer, self.imported)
+
+
+def fingerprint(source_layer: str, target_layer: str, importer: str, imported: str) -> str:
+    """That of a violation with these layers and modules."""
+    return digest("violation/1", [source_layer, target_layer, importer, imported])[:16]

@@ -10,7 +10,8 @@ class Symbol:
     """A named thing in the source."""
 
     id: str
-    """`namespace: type: interface: function: method: property: field:` and its dotted name, `<locals>` kept."""
+    """`namespace: type: interface: function: method: property: field:` and its dotted name, `<locals>` kept;
+    `test:` and its path and name as pytest would call it."""
     path: str
     """The file, from the repository's root, with `/`."""
     line: int
@@ -21,6 +22,8 @@ class Symbol:
     """First line of its docstring, or empty."""
     content_hash: str
     """16 hexadecimal digits over its code without comments, docstrings and layout; equal on every supported Python."""
+    decorators: tuple[str, ...] = ()
+    """As written, one line each: `@property`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class State:
     high_water: Path
     lock: Path
     origin: str
-    """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`)."""
+    """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`); `cache`: a derived database alone, no spool."""
 
 
 def locate(
@@ -93,6 +93,10 @@ def prepare(state: State) -> None:
     OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no directory.
     """
     directory = state.directory
+    if state.origin == "cache":
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check(state)
+        return
     if not os.path.lexists(directory):
         directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _appear(directory)

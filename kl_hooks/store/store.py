@@ -27,7 +27,7 @@ class Store:
     """The databases `kl` (evidence, records) and `graph` (derived) of a repository."""
 
     def __init__(self, state: State, schemas: Callable[[], Sequence[Schema]], environ: Mapping[str, str]) -> None:
-        self.state, self._schemas = state, schemas
+        self.state, self.schemas = state, schemas
         self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
 
     @contextmanager
@@ -182,7 +182,7 @@ class Store:
         return round(self.wait * 1000)
 
     def _of(self, database: str) -> list[Schema]:
-        return [schema for schema in self._schemas() if schema.database == database]
+        return [schema for schema in self.schemas() if schema.database == database]
 
     def _path(self, database: str) -> Path:
         if database not in ("kl", "graph"):

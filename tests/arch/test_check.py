@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.check import unowned, violations, warnings
-from kl_hooks.arch.manifest import MANIFEST, read_manifest
+from kl_hooks.arch.check import circles, unowned, violations, warnings
+from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.arch.paths import owner
-from kl_hooks.model.manifest import Layer, Manifest
+from kl_hooks.model.manifest import MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
 
 MODULES = {
@@ -44,14 +46,23 @@ def link(source: str, target: str, line: int = 1, method: str = "import") -> Lin
     return Link(f"namespace:{source}", "imports", f"namespace:{target}", path, line, method)
 
 
+SOURCES = {
+    "src/shop/domain/order.py": b"\n\nfrom shop.api.http import current_user\n\n\ndef place():\n    current_user()\n",
+    "src/shop/domain/price.py": b"def a(user): ...\n\n\nclass B:\n    def b(self, *, user=None): ...\n",
+}
+
+
 class Seen:
-    """A source in which only annotations use what line 9 imports."""
+    """A source in which only annotations use what line 9 imports, and nothing what line 8 does."""
 
     def statement(self, link: Link) -> str:
         return "from shop.api.http import current_user"
 
-    def annotation_only(self, link: Link) -> bool:
-        return link.line == 9
+    def kind(self, link: Link) -> str:
+        return {9: "annotations", 8: "unused"}.get(link.line, "kept")
+
+    def read(self, paths: Sequence[str]) -> dict[str, bytes]:
+        return {path: SOURCES[path] for path in paths if path in SOURCES}
 
 
 BREAKING = link("shop.domain.order", "shop.api.http", 3)
@@ -139,6 +150,17 @@ def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None
     assert found.way_out.startswith("pass it in")
 
 
+def test_a_way_out_for_what_nothing_uses() -> None:
+    (found,) = violations(manifest(), [link("shop.domain.order", "shop.api.http", 8)], MODULES, Seen())
+    assert found.way_out == "nothing uses it here: drop it, as kl arch fix does where that is safe"
+
+
+def test_a_way_out_through_an_argument_names_who_takes_one_already() -> None:
+    (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
+    expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
+    assert found.way_out == "pass the user in as an argument of place (order.py:6)" + expected
+
+
 def test_a_way_out_without_such_a_module() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES)
     expected = "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
@@ -168,3 +190,13 @@ def test_the_longest_path_wins() -> None:
 @given(st.permutations([BREAKING, link("shop.ports", "shop.api"), link("shop.domain.price", "shop.api.http", 7)]))
 def test_the_order_of_links_does_not_matter(links: list[Link]) -> None:
     assert violations(manifest(), links, MODULES) == violations(manifest(), sorted(links, key=repr), MODULES)
+
+
+def test_layers_that_may_depend_on_each_other_are_a_warning() -> None:
+    layers = [
+        Layer(n, (n,), a, line)
+        for n, a, line in (("a", ("b",), 3), ("b", ("c",), 5), ("c", ("a", "d"), 7), ("d", ("d",), 9))
+    ]
+    assert [str(one) for one in circles(Manifest("m.yaml", tuple(layers)))] == [
+        "m.yaml:3:1: layers a, b and c may depend on each other. Take one direction out, or make them one layer."
+    ]

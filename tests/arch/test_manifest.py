@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.arch.kept import from_plain, load_manifest, plain
-from kl_hooks.arch.manifest import MANIFEST, ManifestProblems, read_manifest
-from kl_hooks.model.manifest import Allowance, Layer, Manifest
+from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.mistakes import ManifestProblems
+from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
 
 GOOD = """\
 version: 1
@@ -114,11 +116,50 @@ layers:
         ("layers: [{name: a, paths: [x], may_depend_on: a}]", 'architecture.yaml:1:47: "may_depend_on" of layer "a" must be a list of layers, or below. Write [a].'),
         ("layers: [{name: a, paths: [x]}]\nexceptions: [{from: a, to: b, until: 2027-02-30}]", 'architecture.yaml:2:38: "until" is "2027-02-30", not a day. Write it as YYYY-MM-DD.'),
         ("layers: [{name: a, paths: [x]}]\nexceptions: [{from: a}]", 'architecture.yaml:2:14: an exception without "to". It needs from and to: modules or layers.'),
-        ("layers: [{name: a, paths: [x]}]\ncontracts: [{name: c}]", "architecture.yaml:2:13: contracts of import-linter are not supported by this version of kl, so they can't be checked here. Take them out and keep running lint-imports for them."),
+        ("layers: [{name: a, paths: [x, x/]}]", 'architecture.yaml:1:31: layer "a" names x/ twice. Take one out.'),
+        ('layers: [{name: a, paths: ["x\\0"]}]', 'architecture.yaml:1:28: path "x\0" of layer "a" has a sign that can\'t be printed.'),
+        ('layers: [{name: "a\\e[1m", paths: [x]}]', 'architecture.yaml:1:17: "a\x1b[1m" can\'t be the name of a layer (no spaces, no commas, not "below").'),
+        ("layers: [{name: below, paths: [x]}]", 'architecture.yaml:1:17: "below" can\'t be the name of a layer (no spaces, no commas, not "below").'),
+        ("layers: [{name: a, paths: ['']}]", 'architecture.yaml:1:28: each of "paths" of layer "a" must be text, not empty.'),
+        ("layers: [{name: a, paths: x}]", 'architecture.yaml:1:27: "paths" of layer "a" must be a list, not text. Write [] for none.'),
+        ("layers: [{name: a, paths: [~/x]}]", 'architecture.yaml:1:28: path "~/x" of layer "a" is absolute; write it from the top of the repository.'),
+        ("layers: {a: b}", 'architecture.yaml:1:9: "layers" must be a list, not a map. Write [] for none.'),
+        ("layers:", 'architecture.yaml:1:8: "layers" must be a list, but is empty. Write [] for none.'),
+        ("layers: [{name: a, paths: [x], may_depend_on: }]", 'architecture.yaml:1:46: "may_depend_on" of layer "a" must be a list, but is empty. Write [] for none.'),
+        ("[]", "architecture.yaml:1:1: expected keys and values, found a list."),
+        ("text", "architecture.yaml:1:1: expected keys and values, found text."),
+        ("layers: [{name: a, paths: [x]}]\n---\nb: 1\n", "architecture.yaml:2:1: a second document starts here; a file holds one. Take the `---` out."),
+        ("layers: [{name: a, name: b, paths: [x]}]", 'architecture.yaml:1:20: "name" is given twice (first at line 1).'),
+        ("layers:\n- {name: a, paths: [x], Paths: [y]}", 'architecture.yaml:2:25: "Paths" is given twice in layer "a" (first at line 2, as "paths").'),
+        ("layers: [{name: a, paths: [x]}]\nLayers: []", 'architecture.yaml:2:1: "Layers" is given twice (first at line 1, as "layers").'),
+        ("layers: [{name: a, paths: &p [x]}]\nexceptions: *p\n", "architecture.yaml:1:27: the anchor `&p` is not allowed here. Write the value out.\narchitecture.yaml:2:13: the alias `*p` is not allowed here. Write the value out."),
+        ("layers: !!python/name:os.system [{name: a, paths: [x]}]", "architecture.yaml:1:9: the tag `tag:yaml.org,2002:python/name:os.system` is not allowed here. Write the value out."),
+        ("<<: {a: b}\nlayers: [{name: a, paths: [x]}]", "architecture.yaml:1:1: the merge key `<<` is not allowed here. Write the values out."),
+        ("a: " + "[" * 60 + "]" * 60, "architecture.yaml:1:53: nested deeper than 50 levels."),
+        ("layers: [" + "a," * 10_001 + "]", "architecture.yaml:1:20004: more than 10000 values; this file is too large."),
+        ("a\0b", "architecture.yaml:1:2: the character U+0000 can't stand in YAML."),
+        ("layers: [{name: a, paths: [x]}]\nexhaustive: maybe", 'architecture.yaml:2:13: "exhaustive" must be true or false.'),
+        ("layers: [{name: a, paths: [x]}]\ntype_checking_imports: no", 'architecture.yaml:2:24: "type_checking_imports" must be one of: ignore, enforce.'),
+        ("layers: [{name: a, paths: [x]}]\nexceptions: {a: b}", 'architecture.yaml:2:13: "exceptions" must be a list, not a map. Write [] for none.'),
+        ("layers: [{name: a, paths: [x]}]\nContractTypes: [m.C]", 'architecture.yaml:2:1: "contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here. Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.'),
+        ("contracts: [{name: c, type: forbiden}]", 'architecture.yaml:1:29: "forbiden" is not a built-in type of import-linter in contract "c". Did you mean "forbidden"?'),
+        ("contracts: [{name: c, type: mine}]", 'architecture.yaml:1:29: "mine" is not a built-in type of import-linter in contract "c". Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.'),
+        ("contracts: [{name: c, modules: [a]}]", 'architecture.yaml:1:13: "type" is missing in contract "c". One of: forbidden, layers, independence, protected, acyclic_siblings.'),
+        ("contracts: [{name: c, type: independence}]", 'architecture.yaml:1:20: contract "c" has no "modules".'),
+        ("contracts: [{type: independence, modules: [a]}]", 'architecture.yaml:1:13: a contract without "name".'),
+        ("contracts: [{name: c, type: independence, modules: []}]", 'architecture.yaml:1:52: "modules" in contract "c" is empty.'),
+        ("contracts: [{name: c, type: independence, modules: [a], depth: 1}]", 'architecture.yaml:1:57: unknown key "depth" in contract "c". Known: name, type, id, decision, modules, ignore_imports, unmatched_ignore_imports_alerting, broken_contract_guidance, root_packages, include_external_packages, exclude_type_checking_imports.'),
+        ("contracts: [{name: c, type: independence, modules: [a], ContractTypes: [x]}]", 'architecture.yaml:1:57: "contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here. Built-in types: forbidden, layers, independence, protected, acyclic_siblings. Run lint-imports for others.'),
+        ("contracts:\n- {name: c, type: independence, modules: [a]}\n- {name: c, type: independence, modules: [b]}", 'architecture.yaml:3:10: contract "c" is defined twice (first at line 2).'),
+        ("contracts: [c]", "architecture.yaml:1:13: expected keys and values in a contract, found text."),
+        ("contracts: x\nlayers: [{name: a, paths: [x]}]", 'architecture.yaml:1:12: "contracts" must be a list, not text. Write [] for none.'),
+        ("contracts: [{name: c, type: protected, protected_modules: a, allowed_importers: b, as_packages: perhaps}]", 'architecture.yaml:1:97: "as_packages" in contract "c" must be true or false.'),
+        ("contracts: [{name: c, type: independence, modules: a, unmatched_ignore_imports_alerting: warning}]", 'architecture.yaml:1:90: "unmatched_ignore_imports_alerting" in contract "c" must be one of: error, warn, none. Did you mean "warn"?'),
+        ("contracts: [{name: c, type: acyclic_siblings, ancestors: a, depth: -1}]", 'architecture.yaml:1:68: "depth" in contract "c" must be a whole number from 0 to 1000.'),
     ],
 )  # fmt: skip
 def test_each_mistake_has_its_message(text: str, expected: str) -> None:
-    assert said(text) == [expected]
+    assert said(text) == expected.split("\n")
 
 
 def test_what_may_depend_on_is_left_out_nothing_is_allowed() -> None:
@@ -155,3 +196,60 @@ def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path, change: di
     held["plain"].update(change)
     entry.write_text(json.dumps(held))
     assert load_manifest(tmp_path / "cache", MANIFEST, GOOD.encode()) == manifest
+
+
+def test_everything_wrong_in_a_layer_without_a_name_is_said_too() -> None:
+    assert said("layers: [{name: [a], paths: [/x, ..], may_depend_on: [[b]], decision: {a: b}}]")[:3] == [
+        'architecture.yaml:1:17: "name" must be text, not a list.',
+        'architecture.yaml:1:30: path "/x" of layer "" is absolute; write it from the top of the repository.',
+        'architecture.yaml:1:34: path ".." of layer "" leads out of the repository (..).',
+    ]
+
+
+def test_bytes_that_are_no_text() -> None:
+    with pytest.raises(
+        ManifestProblems, match=r"architecture.yaml:1:9: this byte is not UTF-8\. Save the file as UTF-8\."
+    ):
+        read_manifest("architecture.yaml", b"layers: \xff")
+    with pytest.raises(ManifestProblems, match="300000 bytes are too many; at most 262144 are read"):
+        read_manifest("architecture.yaml", b" " * 300_000)
+
+
+def test_a_bom_is_no_mistake_and_numbers_and_days_stay_text() -> None:
+    text = b"\xef\xbb\xbflayers: [{name: 1.10, paths: [2027-01-31]}, {name: on, paths: [0x1f], may_depend_on: [1.10]}]"
+    layers = read_manifest(MANIFEST, text).layers
+    assert [(one.name, one.paths, one.may_depend_on) for one in layers] == [
+        ("1.10", ("2027-01-31",), ()), ("on", ("0x1f",), ("1.10",)),
+    ]  # fmt: skip
+
+
+def test_contracts_need_no_layers_and_both_key_styles_say_the_same() -> None:
+    small = """\
+contracts:
+  - name: c
+    type: protected
+    protected_modules: [click, rich]
+    allowed_importers: a.cli
+    as_packages: no
+    decision: ADR-0001
+    root_packages: [a]
+    include_external_packages: true
+"""
+    (one,) = read_manifest(MANIFEST, small.encode()).contracts
+    assert [(x.key, x.value, x.line) for x in one.options] == [
+        ("protected_modules", ("click", "rich"), 4), ("allowed_importers", ("a.cli",), 5), ("as_packages", "False", 6),
+    ]  # fmt: skip
+    assert (one.name, one.type, one.line, one.decision) == ("c", "protected", 2, "ADR-0001")
+    assert (one.root_packages, one.include_external_packages, one.exclude_type_checking_imports) == (
+        ("a",),
+        True,
+        False,
+    )
+    pascal = small
+    for key in ("contracts", "name", "type", "protected_modules", "allowed_importers", "as_packages", "decision",
+                "root_packages", "include_external_packages"):  # fmt: skip
+        pascal = re.sub(rf"\b{key}:", "".join(word.title() for word in key.split("_")) + ":", pascal)
+    assert read_manifest(MANIFEST, pascal.encode()) == read_manifest(MANIFEST, small.encode())
+    assert from_plain(MANIFEST, json.loads(json.dumps(plain(read_manifest(MANIFEST, small.encode()))))).contracts == (
+        one,
+    )

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from kl_hooks.arch.check import violations, warnings
 from kl_hooks.arch.draft import draft, quoted
 from kl_hooks.arch.groups import groups
-from kl_hooks.arch.manifest import MANIFEST, read_manifest
+from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.arch.propose import Proposal, propose
 from kl_hooks.config.nodes import Listing, Text
 from kl_hooks.config.yaml import load
+from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.symbol import Link
 
 SHOP = {

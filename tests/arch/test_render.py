@@ -1,7 +1,5 @@
 """A verdict on paper: what people read, what programs read, and nothing that moves a cursor."""
 
-# ruff: noqa: E501 - the text as it is printed
-
 from __future__ import annotations
 
 import json
@@ -28,7 +26,7 @@ def test_what_a_person_reads() -> None:
     bad = Problem("src/shop/api/x.py", 14, 9, "syntax error: invalid syntax.")
     verdict = Verdict(RULES, (broken(), broken(7)), (bad,), (), 41, "staged", 1)
     assert (
-        "\n".join(text(verdict, "2027-01-31", 0.114))
+        "\n".join(text(verdict, 0.114))
         == """\
 2 violations
 
@@ -43,13 +41,28 @@ def test_what_a_person_reads() -> None:
 src/shop/api/x.py:14:9: syntax error: invalid syntax.
 1 file could not be read; the other 41 were checked.
 
-  fix it, or add an exception to .kl/architecture.yaml:  - {from: shop.domain.order, to: shop.api.http, until: 2027-01-31}
+  fix it, or record an exception:  kl arch allow shop.domain.order shop.api.http --until 30d --reason "..."
 checked 41 files, 2 layers in 0.11 s from the staged content"""
     )
 
 
+def test_with_a_baseline_and_a_decision_that_has_a_title() -> None:
+    titles = {"ADR-0004": "Domain stays pure"}
+    verdict = Verdict(
+        RULES, (broken(),), (), (), 41, "staged", accepted=(broken(), broken()), baseline=".kl/baseline.json",
+        titles=titles,
+    )  # fmt: skip
+    lines = text(verdict)
+    assert lines[0] == "1 new violation (2 accepted in baseline)"
+    assert '    allowed from domain: (nothing)    .kl/architecture.yaml:9  (ADR-0004 "Domain stays pure")' in lines
+    clean = Verdict(RULES, (), (), (), 1, "worktree", accepted=(broken(),), baseline=".kl/baseline.json")
+    assert text(clean) == ["clean: checked 1 file, 2 layers from the work tree (1 accepted in baseline)"]
+    value = plain(verdict)
+    assert (len(value["accepted"]), value["baseline"], value["decisions"]) == (2, ".kl/baseline.json", titles)
+
+
 def test_clean_is_one_line() -> None:
-    assert text(Verdict(RULES, (), (), (), 1, "HEAD~1"), "x") == ["clean: checked 1 file, 2 layers from HEAD~1"]
+    assert text(Verdict(RULES, (), (), (), 1, "HEAD~1")) == ["clean: checked 1 file, 2 layers from HEAD~1"]
 
 
 def test_what_a_program_reads() -> None:
@@ -64,5 +77,5 @@ def test_what_a_program_reads() -> None:
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_nothing_found_in_the_source_reaches_the_terminal_raw(statement: str, way: str) -> None:
     verdict = Verdict(RULES, (broken(way=way, statement=statement),), (), (), 1, "staged")
-    for line in text(verdict, "2027-01-31"):
+    for line in text(verdict):
         assert not any(ord(sign) < 32 or 0x7F <= ord(sign) < 0xA0 or sign in "\u2028\u2029\u202e" for sign in line)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.mistakes import ManifestProblems
 from kl_hooks.arch.run import check
 from kl_hooks.arch.source import STAGED, WORKTREE, pushed, revision
 from kl_hooks.arch.verdict import Verdict

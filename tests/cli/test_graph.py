@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kl_hooks.cli.graph import KINDS
+from kl_hooks.cli.graph_search import KINDS
 from kl_hooks.cli.main import run
-from kl_hooks.code import ask
+from kl_hooks.code.asking.search import ALL_KINDS
 from tests.code.making import repository
 from tests.git.repos import write
 
@@ -35,20 +37,45 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def test_build_counts(kl: Kl) -> None:
-    assert kl("graph", "build") == (0, "4 files (4 newly read, 0 gone), 10 symbols, 3 links, 0 problems\n", "")
+    assert kl("graph", "build") == (
+        0,
+        "4 files (4 newly read, 0 gone), 11 symbols, 19 links\n"
+        "  symbols  1 field, 2 function, 2 method, 4 namespace, 1 test, 1 type\n"
+        "  links    3 calls, 10 defines, 3 imports, 3 references; 0 of them to a name only\n"
+        "  0 files not assessed\n",
+        "",
+    )
     assert kl("graph", "build")[1].startswith("4 files (0 newly read, 0 gone)")
 
 
 def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
-    assert (code, out) == (0, "5 files (5 newly read, 0 gone), 10 symbols, 3 links, 1 problem\n")
+    assert code == 0
+    assert out.startswith("5 files (5 newly read, 0 gone), 11 symbols, 19 links\n")
+    assert out.endswith("  1 file not assessed\n")
     assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.build/1"
-    counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links")]
-    assert counts == [5, 0, 0, 10, 3]
+    counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")]
+    assert counts == [5, 0, 0, 11, 19, 0]
+    assert sum(answer["nodes"].values()) == 11
+    assert sum(answer["relations"].values()) == 19
     assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert run(["graph", "build"]) == 0
+    assert "Reading files" in terminal.getvalue()
+    assert "100%" in terminal.getvalue()
+    monkeypatch.undo()
 
 
 def test_search_gives_id_place_and_signature(kl: Kl) -> None:
@@ -74,7 +101,7 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
 def test_nothing_found_is_said(kl: Kl, words: list[str]) -> None:
     code, out, err = kl("graph", "search", *words)
     assert (code, out) == (0, "")
-    assert err == f"kl: no symbol bears any of: {' '.join(words)}\n"
+    assert err == f"kl: nothing bears any of: {' '.join(words)}\n"
 
 
 def test_wrong_use_is_exit_2(kl: Kl) -> None:
@@ -84,7 +111,111 @@ def test_wrong_use_is_exit_2(kl: Kl) -> None:
 
 
 def test_the_kinds_offered_are_those_there_are() -> None:
-    assert KINDS == ask.KINDS
+    assert KINDS == ALL_KINDS
+
+
+def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
+    assert kl("graph", "callers", "Basket.total") == (
+        0,
+        "method:shop.core.Basket.total  src/shop/core.py:11\ntests/test_core.py\n"
+        "     5  calls       function:tests.test_core.test_total  (instance, 80%)\n",
+        "",
+    )
+    answer = json.loads(kl("graph", "refs", "Basket", "--format", "json", "--limit", "1")[1])
+    assert (answer["schema"], answer["answer"], answer["unresolved"]) == ("kl.graph.refs/1", "yes", 0)
+    assert (answer["not_assessed"], answer["total"]) == ([], 2)
+    (place,) = answer["refs"]
+    assert (place["path"], place["line"]) == ("src/shop/web.py", 5)
+    assert place["links"] == [{
+        "source": "function:shop.web.show_page", "relation": "references", "target": "type:shop.core.Basket",
+        "method": "import", "confidence": 100,
+    }]  # fmt: skip
+    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 2; more with --limit 2.\n"
+
+
+def test_none_is_said_three_ways(kl: Kl) -> None:
+    assert kl("graph", "callers", "show_page")[1].splitlines()[1:] == ["No callers."]
+    write(Path.cwd(), {"late.py": "def f(x):\n    x.show_page()\n", "bad.py": "x = = 1\n"})
+    code, out, err = kl("graph", "callers", "show_page")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1:] == [
+        "none found; 1 unresolved call of that name (kl graph callers show_page --unresolved lists them);"
+        " 1 file not assessed: bad.py"
+    ]
+    listed = kl("graph", "callers", "show_page", "--unresolved")[1].splitlines()[1:]
+    assert listed == ["late.py", "     2  calls       function:late.f  (name only, 0%)"]
+    answer = json.loads(kl("graph", "callers", "show_page", "--format", "json")[1])
+    assert (answer["answer"], answer["unresolved"], answer["not_assessed"]) == ("not assessed", 1, ["bad.py"])
+    assert kl("graph", "callers", "Basket.total")[2] == "kl: there may be more: 1 file not assessed: bad.py.\n"
+
+
+def test_dependents_by_level(kl: Kl) -> None:
+    code, out, _ = kl("graph", "dependents", "LIMIT", "--depth", "2")
+    assert code == 0
+    assert out.splitlines()[1:] == [
+        "level 1",
+        "  function:shop.web.show_page  references field:shop.core.LIMIT  src/shop/web.py:7 (import)",
+        "  method:shop.core.Basket.total  references field:shop.core.LIMIT  src/shop/core.py:12 (same scope)",
+        "level 2",
+        "  function:tests.test_core.test_total  calls method:shop.core.Basket.total"
+        "  tests/test_core.py:5 (instance, 80%)",
+    ]
+    answer = json.loads(kl("graph", "dependents", "LIMIT", "--format", "json")[1])
+    assert [(one["level"], one["relation"]) for one in answer["dependents"]][-1] == (3, "calls")
+    assert kl("graph", "dependents", "LIMIT", "--depth", "11")[0] == 2
+
+
+def test_path_symbols_and_show(kl: Kl) -> None:
+    assert kl("graph", "path", "test_total", "LIMIT")[1].splitlines() == [
+        "function:tests.test_core.test_total  tests/test_core.py:4  (2 links to field:shop.core.LIMIT)",
+        "  calls method:shop.core.Basket.total  tests/test_core.py:5 (instance, 80%)",
+        "  references field:shop.core.LIMIT  src/shop/core.py:12 (same scope)",
+    ]
+    assert kl("graph", "path", "LIMIT", "test_total")[1] == "No path.\n"
+    assert kl("graph", "symbols", "web.py")[1].splitlines() == [
+        "src/shop/web.py", "     1  module shop.web", "     5    def show_page(basket: Basket) -> str",
+    ]  # fmt: skip
+    out = kl("graph", "show", "Basket.total")[1]
+    assert "defined by     type:shop.core.Basket" in out
+    assert "tests          1\n    test:tests/test_core.py::test_total" in out
+    for words in (("path", "test_total", "LIMIT"), ("symbols", "web.py"), ("show", "Basket")):
+        assert json.loads(kl("graph", *words, "--format", "json")[1])["schema"] == f"kl.graph.{words[0]}/1"
+
+
+def test_show_names_the_layer(kl: Kl) -> None:
+    manifest = "version: 1\nlayers:\n  - name: core\n    paths: [src/shop/core.py]\n    may_depend_on: []\n"
+    write(Path.cwd(), {".kl/architecture.yaml": manifest})
+    assert "governed by    layer:core" in kl("graph", "show", "Basket")[1]
+    assert json.loads(kl("graph", "show", "web.py", "--format", "json")[1])["layer"] == ""
+    write(Path.cwd(), {".kl/architecture.yaml": "version: [\n"})
+    assert kl("graph", "show", "Basket")[0] == 0
+
+
+def test_what_means_several_things_or_none_is_exit_2(kl: Kl) -> None:
+    write(Path.cwd(), {"more.py": "def total(): pass\n"})
+    code, out, err = kl("graph", "callers", "total")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[1:] == [
+        "  function:more.total  more.py:1", "  method:shop.core.Basket.total  src/shop/core.py:11",
+    ]  # fmt: skip
+    answer = json.loads(kl("graph", "callers", "total", "--format", "json")[1])
+    assert answer["schema"] == "kl.graph.candidates/1"
+    assert [one["id"] for one in answer["candidates"]] == ["function:more.total", "method:shop.core.Basket.total"]
+    code, out, err = kl("graph", "refs", "show_pag")
+    assert (code, out) == (2, "")
+    assert "Did you mean function:shop.web.show_page?" in err
+
+
+def test_every_question_can_be_put_to_a_revision(kl: Kl) -> None:
+    write(Path.cwd(), {"src/shop/web.py": "def other(): pass\n"})
+    for words in (("refs", "show_page"), ("callers", "show_page"), ("dependents", "show_page"), ("symbols", "web.py"),
+                  ("path", "show_page", "LIMIT"), ("show", "show_page"), ("search", "show_page")):  # fmt: skip
+        code, out, err = kl("graph", *words, "--at", "HEAD")
+        assert (code, err) == (0, "")
+        assert "show_page" in out
+    assert kl("graph", "build", "--at", "HEAD")[1].startswith("4 files (0 newly read, 0 gone), 11 symbols")
+    assert kl("graph", "show", "show_page")[0] == 2
+    assert kl("graph", "show", "show_page", "--at", "nope")[0] == 2
 
 
 def test_without_git_is_exit_3(kl: Kl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +234,16 @@ def test_a_repository_that_does_not_use_kl_gets_no_state(kl: Kl, tmp_path: Path)
         assert (code, out) == (3, "")
         assert "kl init" in err
     assert not (tmp_path / "repo" / ".git" / "kl").exists()
+
+
+def test_unresolved_uses_of_a_part_leave_dependents_open(kl: Kl) -> None:
+    write(Path.cwd(), {"late.py": "class Late:\n    def feed(self): pass\n\n\ndef f(x):\n    x.feed()\n"})
+    assert kl("graph", "dependents", "Late")[1].splitlines()[1:] == [
+        "none found; 1 unresolved use of its name or a part's (kl graph dependents Late --unresolved lists them)"
+    ]
+    listed = kl("graph", "dependents", "Late", "--unresolved")[1].splitlines()[1:]
+    assert listed == ["late.py", "     6  calls      feed  function:late.f  (name only, 0%)"]
+    answer = json.loads(kl("graph", "dependents", "Late", "--unresolved", "--format", "json")[1])
+    assert [link["target"] for link in answer["unresolved_uses"]] == ["name:feed"]
+    out = kl("graph", "show", "late.f")[1].splitlines()
+    assert out[-2:] == ["unresolved     1: feed", "used by        nothing"]

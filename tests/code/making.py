@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kl_hooks.code.scan import VERSION, scan_python
+from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
 from kl_hooks.workspace.open import Workspace, open_workspace
 from tests.git.repos import make
@@ -64,8 +65,8 @@ def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
         assert db is not None
         tables = {
             "files": "path, blob, scanner, module, error",
-            "symbols": "id, path, line, end_line, signature, doc, content_hash",
-            "links": "source, relation, target, path, line, method, confidence",
+            "symbols": "id, name, path, line, end_line, signature, decorators, doc, content_hash",
             "documents": "owner, id, kind, path, line, name, parts, title, place, body",
         }
-        return {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
+        found = {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
+        return found | {"links": [astuple(link) for link in links.every(db)]}

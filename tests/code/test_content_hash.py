@@ -15,6 +15,9 @@ from kl_hooks.code.scan import scan_python
 from tests.code.test_scan import library_sample
 
 GOLDEN = Path(__file__).parent / "golden"
+GOLDENS = [
+    ("every_syntax", (3, 11)), ("more_syntax", (3, 11)), ("python_3_12", (3, 12)), ("python_3_12_more", (3, 12))
+]  # fmt: skip
 
 
 def hashes(source: str) -> dict[str, str]:
@@ -23,7 +26,7 @@ def hashes(source: str) -> dict[str, str]:
     return {row[0]: row[5] for row in facts["symbols"]}
 
 
-@pytest.mark.parametrize(("name", "since"), [("every_syntax", (3, 11)), ("python_3_12", (3, 12))])
+@pytest.mark.parametrize(("name", "since"), GOLDENS)
 def test_golden(name: str, since: tuple[int, int]) -> None:
     """Made on Python 3.12; a difference here means that stored hashes of users change: raise the scanner's version."""
     facts = scan_python((GOLDEN / f"{name}.py.txt").read_bytes(), "x.py", "m")
@@ -175,3 +178,91 @@ def test_only_what_is_said_counts(text: str, between: str) -> None:
     assume("\\n" not in text)
     loose = f"def f():\n {between} return (\n  {text}\n )\n".replace("\n\n    \n", "\n\n")
     assert hashes(loose)["function:m.f"] == hashes(f"def f():\n return {text}\n")["function:m.f"]
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["1000", "1_000", "0x3e8", "0X3_E8", "0o1750", "0b1111101000", "(1000)", "1000  # why"],
+        ["1000.0", "1e3", "1_0e2", "1000.", "10E+2"],
+        ["2j", "2J", "2.0j", "0_2j"],
+        ["'ab'", '"ab"', "u'ab'", "'a' 'b'", "'a' \"b\"", "'''ab'''", "'\\x61b'", "r'ab'", "('a'\n 'b')", "'a\\\nb'"],
+        ["b'ab'", "B'ab'", "b'a' b'b'", "rb'ab'", "b'\\x61b'"],
+        ["f'{a}b'", "F'{a}b'", "f'{a}' 'b'", "f'{a}' f'b'", "f'{ a }b'", "rf'{a}b'", "f'{(a)}b'", "'' f'{a}' f'' 'b'"],
+        ["f'{a!r:>{b}}'", "f'{a !r:>{b}}'", "f'{a!r:>{ b }}'"],
+        ["f(a, b,)", "f(a,b)", "(f)(a, (b))", "f(\n a,\n b\n)"],
+        ["a if b else c", "(a if (b) else c)"],
+        ["[a, *b]", "[a, *b,]", "[\na, *(b)]"],
+        ["(a, b)", "(a, b,)", "((a), b)"],
+        ["lambda a, *, b=1: a", "lambda a,*,b = 1:(a)"],
+    ],
+    ids=lambda forms: forms[0],
+)
+def test_forms_of_one_thing_have_one_hash(forms: list[str]) -> None:
+    assert len({hashes(f"def g():\n return ({form}\n )\n")["function:m.g"] for form in forms}) == 1
+
+
+def test_different_things_have_different_hashes() -> None:
+    forms = [
+        "1000", "1000.0", "1000j", "'1000'", "b'1000'", "f'1000'", "-1000", "+1000", "f'{1000}'", "f'{a}'", "f'{a!r}'",
+        "f'{a!s}'", "f'{a:x}'", "f'{a:{x}}'", "f'{a=}'", "f'{a}{b}'", "f'{a}b'", "f'a{b}'", "f'{{a}}'", "'a{b}'",
+        "(x := a)", "x == a", "[x for x in a]", "(x for x in a)", "{x for x in a}", "[*a]", "[a]", "f(*a)", "f(**a)",
+        "f(a)", "0.1", "0.10000000000000002", "1e400", "0j", "0.0", "-0.0", "0", "False", "''", "b''", "()", "[]", "{}",
+        "None", "...",
+    ]  # fmt: skip
+    by_hash: dict[str, list[str]] = {}
+    for form in forms:
+        by_hash.setdefault(hashes(f"def g():\n return {form}\n")["function:m.g"], []).append(form)
+    assert [same for same in by_hash.values() if len(same) > 1] == []
+
+
+PIECES = [
+    ("def f{n}(a, b=1):", ["c = a + {k}", "return [c, 'x{k}', *b]"]),
+    ("class C{n}(Base):", ["y = {k}", "z: int = y or {k}"]),
+    ("async def g{n}(*a, **b):", ["await a[{k}]", "raise ValueError(f'{{a}}{k}')"]),
+]
+"""(head, statements of the body); `n` numbers them, `k` is what a mutation changes."""
+
+
+def written(data: st.DataObject, numbers: list[list[int]], decorated: bool) -> str:
+    """A module of these pieces, with comments, docstrings, blank lines and indentation as drawn."""
+    lines = list(data.draw(st.sampled_from([[], ["# start"], ['"""Module."""'], ["", "", "# -*- nothing -*-"]])))
+    for n, (first, second) in enumerate(numbers):
+        head, (one, two) = PIECES[n % len(PIECES)]
+        indent = data.draw(st.sampled_from([" ", "    ", "\t"]))
+        lines += data.draw(st.sampled_from([[], [""], ["# before", ""], ["\x0c"]]))
+        lines += ["@decorator(a)"] if decorated else []
+        lines.append(head.format(n=n) + data.draw(st.sampled_from(["", "  # why"])))
+        lines += data.draw(st.sampled_from([[], [indent + "'''Doc.'''"], [indent + "'Doc' ' more'", ""]]))
+        lines.append(indent + one.format(k=first) + data.draw(st.sampled_from(["", "  # one", " ;"])))
+        lines += data.draw(st.sampled_from([[], [""], ["# at the margin"]]))
+        lines.append(indent + two.format(k=second))
+    return str(data.draw(st.sampled_from(["\n", "\r\n"]))).join([*lines, ""])
+
+
+NUMBERS = st.lists(st.lists(st.integers(0, 99), min_size=2, max_size=2), min_size=1, max_size=5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), NUMBERS, st.booleans())
+def test_no_edit_of_layout_changes_a_hash(data: st.DataObject, numbers: list[list[int]], decorated: bool) -> None:
+    assert hashes(written(data, numbers, decorated)) == hashes(written(data, numbers, decorated))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), NUMBERS, st.booleans())
+def test_an_edit_of_code_changes_the_hash_of_its_owners_alone(
+    data: st.DataObject, numbers: list[list[int]], decorated: bool
+) -> None:
+    place = data.draw(st.integers(0, len(numbers) - 1))
+    which = data.draw(st.integers(0, 1))
+    other = [list(pair) for pair in numbers]
+    other[place][which] += 100
+    before, after = hashes(written(data, numbers, decorated)), hashes(written(data, other, decorated))
+    assert before.keys() == after.keys()
+    owners = {
+        0: {f"function:m.f{place}"},
+        1: {f"type:m.C{place}", f"field:m.C{place}.{'yz'[which]}"},
+        2: {f"function:m.g{place}"},
+    }[place % 3]
+    assert {name for name in before if before[name] != after[name]} == owners

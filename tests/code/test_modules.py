@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.code.modules import imported_names, module_names, plain_name
+from kl_hooks.code.modules import RULES, explain, imported_names, module_names, plain_name
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,43 @@ def test_what_is_imported_counts_with_its_parents_and_relative_names_do_not() ->
     facts = {"a.py": {"imports": [["x.y", "z", 0, 1, "import", ""], ["p", "*", 0, 2, "star import", ""],
                                   ["q", "r", 1, 3, "import", ""]]}}  # fmt: skip
     assert imported_names(facts) == {"x", "x.y", "x.y.z", "p"}
+
+
+@given(st.sets(PATHS, max_size=12), NAMES)
+def test_what_is_explained_is_what_is_named(paths: set[str], imported: set[str]) -> None:
+    ordered = sorted(paths)
+    names = module_names(ordered, imported)
+    for path, name in names.items():
+        found = explain(ordered, imported, path)
+        assert found is not None and found.module == name and found.rule in RULES
+        below = path.removeprefix(found.root + "/" if found.root else "")
+        assert below.removesuffix(".py").removesuffix("/__init__").replace("/", ".") == plain_name(name)
+        assert ("@" in name) <= bool(found.same) and all(
+            plain_name(names[one]) == plain_name(name) for one in found.same
+        )
+    assert explain(ordered, imported, "note.txt") is None
+
+
+@pytest.mark.parametrize(
+    ("paths", "imported", "module", "root", "rule"),
+    [
+        (["shop/core/o.py", "shop/__init__.py", "shop/core/__init__.py"], [], "shop.core.o", "", "package"),
+        (["src/shop/a.py", "src/shop/__init__.py"], [], "shop.a", "src", "package"),
+        (["src/ns/tool.py"], [], "ns.tool", "src", "src"),
+        (["src/ns/shop/__init__.py"], [], "ns.shop", "src", "src"),
+        (["google/cloud/run/__init__.py"], ["google.cloud.run"], "google.cloud.run", "", "imported"),
+        (["ns/logging/__init__.py"], [], "ns.logging", "", "python's own"),
+        # a workspace of uv, and one of setuptools: members are projects of their own
+        (["packages/a/src/aa/__init__.py", "packages/a/pyproject.toml"], [], "aa", "packages/a/src", "package"),
+        (["libs/b/bb/__init__.py", "libs/b/setup.py"], [], "bb", "libs/b", "package"),
+        (["libs/b/tests/test_b.py", "libs/b/setup.cfg"], [], "tests.test_b", "libs/b", "script"),
+        (["scripts/make.py"], [], "scripts.make", "", "script"),
+        (["tests/helpers.py"], ["helpers"], "helpers", "tests", "script imported"),
+        (["tests/a/conftest.py", "tests/b/conftest.py"], ["conftest"], "conftest@tests/a/conftest.py", "tests/a",
+         "script imported"),
+    ],
+)  # fmt: skip
+def test_how_a_file_was_named(paths: list[str], imported: list[str], module: str, root: str, rule: str) -> None:
+    found = explain(paths, imported, paths[0])
+    assert found is not None
+    assert (found.module, found.root, found.rule) == (module, root, rule)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import libcst as cst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider, QualifiedNameProvider
 
+from bench import oracles
+from bench.corpora import SDISTS, python_files
 from kl_hooks.code.facts import modules_of
-from kl_hooks.code.imports import import_links
 from kl_hooks.code.scan import scan_python
 
 OURS = Path(__file__).parents[2]
@@ -24,11 +23,6 @@ def source_of(package: str) -> Path:
     found = importlib.util.find_spec(package)
     assert found is not None and found.origin is not None
     return Path(found.origin).parent
-
-
-def python_files(folder: Path) -> dict[str, Path]:
-    """Path from the folder above, as a repository would name it → file."""
-    return {str(path.relative_to(folder.parent)): path for path in sorted(folder.rglob("*.py"))}
 
 
 class Visitor(cst.CSTVisitor):
@@ -77,10 +71,9 @@ class ScopedDefinitions(Visitor):
 def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
     """Holds the files of a package against libcst; how many definitions were compared."""
     compared = 0
-    for name, path in python_files(folder).items():
+    for name, content in python_files(folder).items():
         if names not in name:
             continue
-        content = path.read_bytes()
         visitor = visitor_class()
         MetadataWrapper(cst.parse_module(content), unsafe_skip_copy=True).visit(visitor)
         facts = scan_python(content, name, "m")
@@ -103,38 +96,55 @@ def test_qualified_names_are_those_of_libcst(package: str, names: str) -> None:
     assert compare(source_of(package), ScopedDefinitions, names) > 10
 
 
-GRIMP = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import grimp
-graph = grimp.build_graph(sys.argv[2], include_external_packages=False, cache_dir=None)
-for one in sorted(graph.modules):
-    for other in sorted(graph.find_modules_directly_imported_by(one)):
-        lines = sorted({found["line_number"] for found in graph.get_import_details(importer=one, imported=other)})
-        print(one, other, *lines)
-"""
+def held(name: str, folder: Path, number: int) -> oracles.Result:
+    """A sample of a corpus (files of up to 40 kB) held against libcst, all of it against grimp."""
+    result = oracles.hold(oracles.corpus(name, folder), number, largest=40_000)
+    assert result.differences == []
+    assert result.failed == UNREADABLE.get(name, [])
+    assert result.compared == number
+    return result
 
 
-def grimp_edges(folder: Path) -> dict[tuple[str, str], set[int]]:
-    """(importer, imported) → lines, in a child process: grimp needs the package on its path."""
-    command = [sys.executable, "-c", GRIMP, str(folder.parent), folder.name]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in out.splitlines()]
-    return {(row[0], row[1]): {int(number) for number in row[2:]} for row in rows}
+UNREADABLE: dict[str, list[str]] = {}
+"""Corpus → what libcst can't read of the sample, or grimp of the whole."""
 
 
-@pytest.mark.parametrize("package", ["kl_hooks", "click", "pluggy", pytest.param("networkx", marks=pytest.mark.slow)])
-def test_imports_are_those_that_grimp_sees(package: str) -> None:
-    """Edges and their lines. Two things grimp can't see: literal dynamic imports, and folders without __init__.py."""
+def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
+    result = held("self", tmp_path, 25)
+    assert result.refused == 0
+    assert result.definitions > 200
+    assert result.edges > 1000
+    assert result.unseen == {}
+
+
+def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
+    result = held("Lib", tmp_path, 25)
+    assert result.definitions > 200
+    assert result.edges > 1000
+
+
+@pytest.mark.net
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SDISTS)
+def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path: Path) -> None:
+    result = held(name, tmp_path, 40)
+    assert result.definitions > 200
+    assert result.edges > 1000
+
+
+@pytest.mark.parametrize("package", ["click", "pluggy", pytest.param("networkx", marks=pytest.mark.slow)])
+def test_installed_packages_import_what_grimp_sees(package: str) -> None:
     folder = source_of(package)
-    files = {name: path for name, path in python_files(folder).items() if (path.parent / "__init__.py").exists()}
-    facts = {name: scan_python(path.read_bytes(), name, "") for name, path in files.items()}
-    modules = modules_of(facts)
-    inside = {f"namespace:{module}" for module in modules.values()}
-    ours: dict[tuple[str, str], set[int]] = {}
-    for link in import_links(facts, modules):
-        if link.target in inside and link.method != "dynamic import":
-            pair = (link.source.removeprefix("namespace:"), link.target.removeprefix("namespace:"))
-            ours.setdefault(pair, set()).add(link.line)
-    assert ours == grimp_edges(folder)
-    assert len(ours) > 5
+    files = {f"{package}/{path}": content for path, content in python_files(folder).items()}
+    result = oracles.Result()
+    facts = {path: scan_python(content, path, "_") for path, content in files.items()}
+    oracles.edges_of(result, facts, files, modules_of(facts))
+    assert (result.differences, result.failed) == ([], [])
+    assert result.edges > 5
+
+
+def test_the_sample_is_always_the_same_and_spread() -> None:
+    files = {f"{letter}{number}.py": b"" for letter in "abc" for number in range(100)}
+    some = oracles.sample(files, 30)
+    assert some.keys() == oracles.sample(dict(reversed(files.items())), 30).keys()
+    assert {path[0] for path in some} == {"a", "b", "c"}

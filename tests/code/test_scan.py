@@ -153,6 +153,16 @@ def test_an_overload_is_placed_at_its_implementation_and_a_property_at_its_gette
         ("import_module(name='a.b')\n__import__(name='c', level=0)", [
             ["a.b", "", 0, 1, "dynamic import"], ["c", "", 0, 2, "dynamic import"]]),
         ("import_module(package='p', name='.a')", [["p.a", "", 0, 1, "dynamic import"]]),
+        ("__import__('a.b', fromlist=['c', 'd'])", [
+            ["a.b", "c", 0, 1, "dynamic import"], ["a.b", "d", 0, 1, "dynamic import"]]),
+        ("__import__('a', globals(), locals(), ('b', x), 1)", [["a", "b", 1, 1, "dynamic import"]]),
+        ("__import__('', globals(), None, ['b'], 2)", [["", "b", 2, 1, "dynamic import"]]),
+        ("__import__('a', fromlist=wanted)", [["a", "", 0, 1, "dynamic import"]]),
+        ("__import__('a', level=1)", [["a", "", 1, 1, "dynamic import"]]),
+        ("__import__('a', level=depth)", []),
+        ("__import__('.a')", []),
+        ("il.import_module('a')", [["a", "", 0, 1, "dynamic import"]]),
+        ("builtins.__import__('a')", [["a", "", 0, 1, "dynamic import"]]),
         ("import_module(package='p')\nimport_module(**names)\n__import__(name=n)", []),
         ("import_module('.a', where)\nimport_module('.a')\nimport_module(name)\nimport_module(f'a{b}')", []),
         ("import_module('not a name')\nimport_module('')\nimport_module()\nimport_module('a/b')", []),
@@ -280,3 +290,16 @@ def test_source_deeper_than_python_recurses() -> None:
     limit = sys.getrecursionlimit()
     assert ids(long_chain) == ["namespace:m", "field:m.x"]
     assert sys.getrecursionlimit() == limit
+
+
+def test_a_file_that_is_always_checking_imports_what_it_says() -> None:
+    source = "TYPE_CHECKING = {}\nif TYPE_CHECKING:\n    import a\n"
+    assert [row[4] for row in scan_python(source.format("True").encode(), "m.py", "m")["imports"]] == ["import"]
+    for value in ("False", "bool(0)"):
+        (row,) = scan_python(source.format(value).encode(), "m.py", "m")["imports"]
+        assert row[4] == "type-checking import"
+
+
+def test_import_module_under_another_name() -> None:
+    source = "from importlib import import_module as im\nim('a.b')\ndef f():\n    im('c')\nim2('d')\n"
+    assert [row[0] for row in scan_python(source.encode(), "m.py", "m")["imports"]] == ["importlib", "a.b", "c"]

@@ -400,3 +400,13 @@ def test_nothing_staged_can_be_named_in_a_conflict(repo: Repository) -> None:
 
 def test_no_such_tree(repo: Repository) -> None:
     assert [tree_of(repo, rev) for rev in ("nope", "--all", "", "HEAD:a.py")] == [None] * 4
+
+
+def test_bytecode_is_no_untracked_file(tmp_path: Path) -> None:
+    """Where nobody ignores it, the first run of tests would else make itself worthless."""
+    repo = make(tmp_path / "r", {"a.py": "A = 1\n"})
+    before = snapshot(repo)
+    write(tmp_path / "r", {"__pycache__/a.cpython-312.pyc": "x", "p/__pycache__/b.pyc": "y"})
+    assert snapshot(repo) == before
+    write(tmp_path / "r", {"p/c.pyc": "z"})
+    assert snapshot(repo).tree_all != before.tree_all

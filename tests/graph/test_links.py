@@ -63,7 +63,8 @@ NAMES = st.sampled_from("abc")
 def test_any_sequence_of_replacements_ends_in_the_last_of_each_file(
     db: Database, steps: list[tuple[str, list[tuple[str, str, int]]]]
 ) -> None:
-    db.execute("DELETE FROM links")
+    db.execute("DELETE FROM link_owners")
+    db.execute("DELETE FROM link_ends")
     last: dict[str, list[Link]] = {}
     for path, rows in steps:
         last[path] = [link(source, target, path, line=line) for source, target, line in rows]

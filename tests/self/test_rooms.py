@@ -15,10 +15,11 @@ import networkx
 import pytest
 
 from kl_hooks.arch.check import violations
-from kl_hooks.arch.manifest import MANIFEST, read_manifest
+from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.code.imports import import_links
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scan import scan_python
+from kl_hooks.model.manifest import MANIFEST
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")

@@ -27,6 +27,8 @@ class Checkout:
         self.run("git", "add", ".")
         self.run("git", "commit", "-qm", "Import")
         self.kl("init", "--yes")
+        self.run("git", "add", ".")
+        self.run("git", "commit", "-qm", "Set up kl")
 
     def run(self, *argv: str, code: int = 0) -> str:
         done = subprocess.run(argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False)

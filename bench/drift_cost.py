@@ -1,0 +1,173 @@
+"""What a check of the layers costs after one file was changed, against `import click` and against peers.
+
+python -m bench.drift_cost [--repository django|large] [--rounds 5]
+
+First the verdicts are held together: with rules that forbid everything, kl and import-linter must call the same imports
+broken; with rules that fit, none; and after a new import, that one. Exit 1 if they differ. Then the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import peers
+from bench.drift_rules import (
+    Allowed,
+    Edges,
+    allowed,
+    broken_for_importlinter,
+    broken_for_kl,
+    difference,
+    importlinter,
+    layer_of,
+    layers,
+    manifest,
+    tach,
+)
+from bench.measure import Cost, Side, cost, median_costs
+from bench.repositories import NAMES, NotHere, Repository, python_files, repository
+from bench.table import Row, against, missing, show
+
+CHANGED = "django/db/models/query.py"
+"""The file that is changed: 100 kB."""
+CLICK, CHECK, STAGED, OWN, WARM, COLD, TACH = (
+    "import click", "kl arch check", "kl arch check --staged", "our pre-commit git hook",
+    "lint-imports, warm", "lint-imports, cold", "tach check",
+)  # fmt: skip
+_NUMBERS = itertools.count()
+
+
+def write_rules(repo: Repository, rules: Allowed) -> None:
+    """Puts the rules there for all, and stages ours."""
+    (repo.top / ".kl" / "architecture.yaml").write_text(manifest(rules), encoding="utf-8")
+    (repo.top / ".importlinter").write_text(importlinter(rules, repo.packages), encoding="utf-8")
+    (repo.top / "tach.toml").write_text(tach(rules), encoding="utf-8")
+    repo.git("add", "-f", ".kl/architecture.yaml")
+
+
+def edit(repo: Repository, more: str = "") -> None:
+    """Gives the changed file a content that nobody has seen, and stages it. `more`: a line at its end."""
+    text = repo.git("show", f"made:{CHANGED}").decode("utf-8")
+    text += f"\n\ndef _bench_{next(_NUMBERS)}():\n    return {next(_NUMBERS)}\n\n\n{more}\n"
+    (repo.top / CHANGED).write_text(text, encoding="utf-8")
+    repo.git("add", CHANGED)
+
+
+def importing(repo: Repository) -> dict[str, str]:
+    """For processes that look for the packages of the repository; their lines are not wrapped."""
+    environ = repo.environ()
+    return environ | {"PYTHONPATH": f"{environ['PYTHONPATH']}:{repo.top}", "COLUMNS": "1000"}
+
+
+def ran(repo: Repository, *argv: str) -> str:
+    """What a check says, whether it finds something or not. CalledProcessError where it can't say."""
+    run = subprocess.run(argv, cwd=repo.top, env=importing(repo), capture_output=True, text=True, check=False)
+    if run.returncode not in (0, 1):
+        raise subprocess.CalledProcessError(run.returncode, argv, run.stdout, run.stderr)
+    return run.stdout
+
+
+def compared(repo: Repository, lint: str | None, said: str, *args: str) -> tuple[Edges, list[str]]:
+    """What kl calls broken now, and how import-linter sees it otherwise; one line about both is printed."""
+    ours = broken_for_kl(ran(repo, *repo.kl("arch", "check", *args, "--format", "json")))
+    if lint is None:
+        print(f"  {said}: {len(ours)} imports broken; import-linter is not installed", flush=True)
+        return ours, []
+    other = difference(ours, broken_for_importlinter(ran(repo, lint, "--config", ".importlinter")))
+    print(f"  {said}: {len(ours)} imports broken, {len(other)} differences to import-linter", flush=True)
+    return ours, other
+
+
+def verified(repo: Repository, lint: str | None) -> tuple[str, list[str]]:
+    """Leaves rules that fit. The import that would break one, and every difference between the two verdicts."""
+    names = layers(python_files(repo.top), repo.packages)
+    write_rules(repo, {name: [] for name in names})
+    seen, other = compared(repo, lint, "everything forbidden")
+    rules = allowed(seen, names)
+    write_rules(repo, rules)
+    other += compared(repo, lint, "what is imported allowed")[1]
+    mine = str(layer_of(CHANGED.replace("/", "."), names))
+    breaking = f"import {next(name for name in names if name != mine and name not in rules[mine])}"
+    edit(repo, breaking)
+    for args in ((), ("--staged",)):
+        found, more = compared(repo, lint, f"`{breaking}` added {' '.join(args)}".rstrip(), *args)
+        other += more + ([] if len(found) == 1 else [f"{len(found)} imports broken, not one"])
+    return breaking, other
+
+
+def checked(repo: Repository, more: str, *argv: str) -> Side:
+    """One check after one edit; the edit does not count. Its exit code is 1 where the edit breaks a rule."""
+
+    def once() -> Cost:
+        edit(repo, more)
+        return cost(*argv, cwd=repo.top, environ=importing(repo), codes=(1,) if more else (0,))
+
+    return once
+
+
+def sides(repo: Repository, more: str) -> Iterator[tuple[str, Side]]:
+    """Name → side, of what is installed."""
+    yield CLICK, lambda: cost(sys.executable, "-c", "import click", cwd=repo.top, environ=repo.environ())
+    yield CHECK, checked(repo, more, *repo.kl("arch", "check"))
+    yield STAGED, checked(repo, more, *repo.kl("arch", "check", "--staged"))
+    yield OWN, checked(repo, more, str(repo.top / ".git" / "hooks" / "pre-commit"))
+    lint, other = peers.tool("lint-imports"), peers.tool("tach")
+    if lint:
+        yield WARM, checked(repo, more, lint, "--config", ".importlinter")
+        yield COLD, checked(repo, more, lint, "--config", ".importlinter", "--no-cache")
+    if other:
+        yield TACH, checked(repo, more, other, "check", "--dependencies")
+
+
+def rows(seen: dict[str, Cost]) -> list[Row]:
+    """The table. Pure."""
+    click = seen[CLICK].cpu
+    made = [Row(CLICK, f"{click:,.0f} ms CPU", 1.0, CLICK)]
+    for name, goal in ((CHECK, 1.5), (STAGED, 1.5), (OWN, 0.6), (WARM, None), (COLD, None), (TACH, None)):
+        made.append(against(name, seen[name].cpu, click, CLICK, goal) if name in seen else missing(name))
+    if WARM in seen:
+        made += [against(name, seen[name].cpu, seen[WARM].cpu, WARM, 0.25) for name in (CHECK, STAGED)]
+    return made
+
+
+def prepared(name: str) -> Repository:
+    """The repository, with our git hook, and nothing of the other tools' in the way of git."""
+    repo = repository(name)
+    (repo.top / ".git" / "info" / "exclude").write_text("/.import_linter_cache/\n/.tach/\n", encoding="utf-8")
+    repo.forget()
+    ran(repo, *repo.kl("hooks", "install", "--only", "pre-commit"))
+    return repo
+
+
+def main() -> int:
+    """1 if the verdicts differ."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--repository", choices=NAMES, default="django")
+    options.add_argument("--rounds", type=int, default=5)
+    asked = options.parse_args()
+    try:
+        repo = prepared(asked.repository)
+    except NotHere as why:
+        print(f"not measured: {why}")
+        return 0
+    try:
+        print(f"Verdicts on {asked.repository}", flush=True)
+        breaking, other = verified(repo, peers.tool("lint-imports"))
+        print("\n".join(f"    {line}" for line in other[:20]), end="\n" if other else "")
+        size = Path(repo.top / CHANGED).stat().st_size // 1000
+        for what, more in (("a body changed", ""), ("a forbidden import added", breaking)):
+            seen = median_costs(dict(sides(repo, more)), asked.rounds, may_fail=(WARM, COLD, TACH))
+            show(f"Check of {asked.repository} after {what} in a file of {size} kB: {asked.rounds} rounds", rows(seen))
+    finally:
+        ran(repo, *repo.kl("hooks", "uninstall"))
+        repo.git("reset", "-q", "--hard", "made")
+    return 1 if other else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

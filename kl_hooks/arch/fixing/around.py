@@ -1,0 +1,253 @@
+"""What the rest of a repository has to do with an import: whether taking it away can be noticed at run time."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from kl_hooks.arch.groups import ASIDE
+from kl_hooks.arch.levels import components
+from kl_hooks.arch.survey import Survey
+from kl_hooks.code.imports import file_links
+from kl_hooks.code.modules import plain_name
+from kl_hooks.code.rewriting.evaluators import LIBRARIES
+from kl_hooks.code.rewriting.parsed import parsed
+from kl_hooks.code.rewriting.quiet import disturbance
+from kl_hooks.model.ids import split
+from kl_hooks.model.manifest import Violation
+
+_AT_ONCE: Final = ("import", "star import")
+"""Manners of imports that run when the module is imported."""
+_PEEK = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+
+Row = Sequence[Any]
+"""An import as the source says it: see `code.imports_found`."""
+Going = tuple[str, str]
+"""(importing file, imported file)"""
+
+
+class Around:
+    """The repository around the imports that may go. Reads sources as they are asked for, each once."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._file = {module: path for path, module in survey.modules.items()}
+        self._trees: dict[str, ast.Module | None] = {}
+        self._known = survey.known()
+        self._kept_away: dict[str, bool] = {}
+
+    def taken_elsewhere(self, path: str, name: str) -> str:
+        """Who else takes `name` from the file `path`, as a clause; empty where nobody does."""
+        last = re.escape(plain_name(self._survey.modules[path]).rpartition(".")[2].encode())
+        word = name.encode()
+        spelled = re.compile(rb"\b" + last + rb"[.:]" + word + rb"\b")
+        dotted = re.compile(rb"\.\s*" + word + rb"\b")
+        for other, content in self._contents.items():
+            if other == path or (word not in content and b"*" not in content):
+                continue
+            asked = self._asks(other, path, name)
+            found = spelled.search(content) or (dotted.search(content) if asked is not None else None)
+            line = asked or (content.count(b"\n", 0, found.start()) + 1 if found else 0)
+            if line:
+                return f"{other}:{line} may take {name} from here"
+        return ""
+
+    def _asks(self, other: str, path: str, name: str) -> int | None:
+        """The line where a file imports `name` (or everything) from another; 0: only the module; None: neither."""
+        target = f"namespace:{self._survey.modules[path]}"
+        found = None
+        for row in self._survey.facts.get(other, {}).get("imports", ()):
+            if any(link.target == target for link in file_links(other, [row], self._known)):
+                if row[1] in (name, "*"):
+                    return int(row[3])
+                found = 0
+        return found
+
+    def edge(self, path: str, row: Row) -> Going | None:
+        """The files at both ends of an import; None where what it imports has no source here."""
+        links = file_links(path, [row], self._known)
+        file = self._file.get(split(links[0].target)[1]) if links else None
+        return (path, file) if file else None
+
+    def staying(self, path: str, going: Sequence[Row]) -> set[Going | None]:
+        """What a file still imports, when it is imported itself, without these rows."""
+        rows = [row for row in self._survey.facts.get(path, {}).get("imports", ()) if row not in going]
+        return {self.edge(path, row) for row in rows if row[4] in _AT_ONCE}
+
+    def unsafe(self, going: Iterable[Going]) -> dict[Going, str]:
+        """Those of these imports without which the program may run otherwise, each with the reason as a clause."""
+        gone = set(going)
+        graph = self._graph(gone)
+        circles = [set(one) for one in components(sorted(graph), _without_parents(graph)) if len(one) > 1]
+        return {edge: reason for edge in sorted(gone) if (reason := self._unsafe(edge, graph, circles))}
+
+    def _unsafe(self, edge: Going, graph: Mapping[str, list[str]], circles: list[set[str]]) -> str:
+        path, target = edge
+        if self._survey.modules.get(target) is None:
+            return "what it imports has no source in this repository"
+        reached = _closure(target, graph)
+        for circle in circles:
+            if circle & reached:
+                some = " and ".join(sorted(circle)[:2])
+                return f"{some} import each other, and this import may decide which comes first"
+        for file in sorted(reached - _closure(path, graph)):
+            line, what = self._disturbance(file)
+            if what:
+                return f"importing {file} does more than define (line {line}: {what}), and it might no longer happen"
+        return self._submodule(path, target)
+
+    def _submodule(self, path: str, target: str) -> str:
+        """Who uses `package.module` although only others import that module."""
+        package, dot, last = plain_name(self._survey.modules[target]).rpartition(".")
+        if not dot:
+            return ""
+        above = re.escape(package.rpartition(".")[2].encode())
+        name = rb"\b" + above + rb"\." + re.escape(last.encode()) + rb"\b"
+        spelled = re.compile(rb"^(?!\s*(?:from|import)\s).*?" + name, re.M)
+        for other, content in self._contents.items():
+            if other.endswith(".py") and other != path and target not in self._direct.get(other, ()):
+                found = spelled.search(content)
+                if found:
+                    line = content.count(b"\n", 0, found.start()) + 1
+                    return f"{other}:{line} may use {package.rpartition('.')[2]}.{last} because it is imported here"
+        return ""
+
+    def evaluator(self, path: str) -> str:
+        """Who outside the file may look at its annotations at run time, as a clause."""
+        for other, content in self._contents.items():
+            found = _PEEK.search(content) if other.endswith(".py") and not _aside(other) else None
+            if found and other != path:
+                line = content.count(b"\n", 0, found.start()) + 1
+                return f"{other}:{line} looks at annotations at run time ({found[1].decode()})"
+        users, seen = [path], {path}
+        while users:
+            for user in self._importers.get(users.pop(), ()):
+                library = self._library(user)
+                if library and not _aside(user):
+                    return f"{user} imports it and {library}, which may evaluate its annotations at run time"
+                if user.endswith("/__init__.py") and user not in seen:
+                    seen.add(user)
+                    users.append(user)
+        return ""
+
+    def trusted(self, path: str) -> set[str]:
+        """The names of a file that come from modules of this repository which evaluate no annotations."""
+        found: set[str] = set()
+        for row in self._survey.facts.get(path, {}).get("imports", ()):
+            files = [self._file.get(split(link.target)[1]) for link in file_links(path, [row], self._known)]
+            if files and all(file and self._plain(file) for file in files):
+                found |= _names(row)
+        return found
+
+    @cached_property
+    def _contents(self) -> Mapping[str, bytes]:
+        return self._survey.read(sorted(entry.path for entry in self._survey.content.entries))
+
+    @cached_property
+    def _direct(self) -> dict[str, set[str]]:
+        """File → the files that it names in imports which run with it."""
+        found: dict[str, set[str]] = {path: set() for path in self._survey.modules}
+        for link in self._survey.links:
+            file = self._file.get(split(link.target)[1])
+            if file and link.method in _AT_ONCE:
+                found[link.path].add(file)
+        return found
+
+    @cached_property
+    def _imports(self) -> dict[str, list[str]]:
+        return self._graph(set())
+
+    def _graph(self, gone: Collection[Going]) -> dict[str, list[str]]:
+        """File → the files that are imported with it, packages above them (and above itself) included."""
+        found = {}
+        for path, targets in self._direct.items():
+            ends = {path, *(to for to in targets if (path, to) not in gone)}
+            found[path] = sorted((ends | {above for end in ends for above in self._above(end)}) - {path})
+        return found
+
+    def _above(self, path: str) -> list[str]:
+        """The `__init__.py` files of the packages that a file is in."""
+        parts = plain_name(self._survey.modules[path]).split(".")
+        files = (self._file.get(".".join(parts[:count])) for count in range(1, len(parts)))
+        return [file for file in files if file]
+
+    @cached_property
+    def _importers(self) -> dict[str, list[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for link in self._survey.links:
+            file = self._file.get(split(link.target)[1])
+            if file:
+                found[file].add(link.path)
+        return {path: sorted(users) for path, users in found.items()}
+
+    def _plain(self, path: str) -> bool:
+        """True if a file, with all that it imports, keeps away from libraries that evaluate annotations."""
+        if path not in self._kept_away:
+            self._kept_away[path] = not any(map(self._library, _closure(path, self._imports)))
+        return self._kept_away[path]
+
+    def _library(self, path: str) -> str:
+        """A library imported by a file that evaluates annotations at run time."""
+        rows = self._survey.facts.get(path, {}).get("imports", ())
+        return next((top for row in rows if not row[2] and (top := row[0].partition(".")[0]) in LIBRARIES), "")
+
+    def _disturbance(self, path: str) -> tuple[int, str]:
+        if path not in self._trees:
+            self._trees[path] = parsed(self._contents.get(path, b"\0"))
+        tree = self._trees[path]
+        rows = self._survey.facts.get(path, {}).get("imports", ())
+        inside = {name for row in rows for name in _names(row) if self._in_repository(path, row)}
+        try:
+            return disturbance(tree, inside) if tree else (0, "it can't be read")
+        except RecursionError:
+            return 0, "it is nested too deeply"
+
+    def _in_repository(self, path: str, row: Row) -> bool:
+        return any(split(link.target)[1] in self._file for link in file_links(path, [row], self._known))
+
+
+def rows_of(survey: Survey, violation: Violation) -> list[Row]:
+    """The rows of a file's imports (see `code.imports_found`) that a violation is about."""
+    known = survey.known()
+    rows = survey.facts.get(violation.path, {}).get("imports", ())
+    here = [row for row in rows if row[3] == violation.line and row[4] == violation.method]
+    return [
+        row
+        for row in here
+        if any(
+            plain_name(split(one.target)[1]) == violation.imported for one in file_links(violation.path, [row], known)
+        )
+    ]
+
+
+def _names(row: Row) -> set[str]:
+    """The names that a row may bind: its own, and one given with `as`."""
+    name = str(row[1] or row[0])
+    renamed = re.findall(rf"\b{re.escape(name)}\s+as\s+(\w+)", str(row[5]))
+    return {*renamed, name.partition(".")[0]}
+
+
+def _closure(start: str, graph: Mapping[str, Iterable[str]]) -> set[str]:
+    seen, todo = {start}, [start]
+    while todo:
+        new = [to for to in graph.get(todo.pop(), ()) if to not in seen]
+        seen.update(new)
+        todo += new
+    return seen
+
+
+def _without_parents(graph: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Without imports of a package by what is in it: a package always comes before what is in it."""
+    return {
+        path: [to for to in targets if not (to.endswith("/__init__.py") and path.startswith(to[: -len("__init__.py")]))]
+        for path, targets in graph.items()
+    }
+
+
+def _aside(path: str) -> bool:
+    """True for tests and what else is not the product."""
+    return path.split("/")[0] in ASIDE or path.rpartition("/")[2].startswith(("test_", "conftest"))

@@ -1,0 +1,1 @@
+"""A verdict for machines: SARIF, GitHub, GitLab, Mermaid; each made from the same findings."""

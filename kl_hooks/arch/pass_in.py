@@ -1,0 +1,53 @@
+"""The way out that takes an argument instead of an import: who would take it, and who of the layer does already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from kl_hooks.arch.edges import Edge
+from kl_hooks.code.rewriting.arguments import parameter_names, takers, users
+from kl_hooks.code.rewriting.parsed import parsed
+
+_MOST_USERS: Final = 3
+_MOST_FILES: Final = 300
+"""Of a layer; beyond them nobody is asked, and the sentence does without examples."""
+
+Read = Callable[[Sequence[str]], Mapping[str, bytes]]
+"""Paths → their contents."""
+
+
+def pass_in(edge: Edge, layer: Sequence[str], read: Read) -> str:
+    """A sentence without a full stop, or nothing where an argument would not do. `layer`: the files of its layer."""
+    try:
+        tree = parsed(read([edge.link.path]).get(edge.link.path, b"\0"))
+        names, functions = users(tree, edge.link.line) if tree else ([], [])
+        if not functions or len(functions) > _MOST_USERS:
+            return ""
+        said = " and ".join(f"{one.name} ({_file(edge.link.path)}:{one.line})" for one in functions)
+        who = _already(edge, names, layer, read, {(edge.link.path, one.line) for one in functions})
+    except RecursionError:
+        return ""
+    what = parameter_names(names[0])[-1]
+    return f"pass the {what} in as an argument of {said}{who}"
+
+
+def _already(edge: Edge, names: Sequence[str], layer: Sequence[str], read: Read, own: set[tuple[str, int]]) -> str:
+    """`; 4 other core functions already take one (price.py:18, stock.py:40, ...)`."""
+    if len(layer) > _MOST_FILES:
+        return ""
+    words = [word.encode() for name in names for word in (name, parameter_names(name)[-1])]
+    found = []
+    for path, content in sorted(read(layer).items()):
+        tree = parsed(content) if any(word in content for word in words) else None
+        found += [(path, one.line) for one in takers(tree, names)] if tree else []
+    others = [place for place in found if place not in own]
+    if not others:
+        return ""
+    places = ", ".join(f"{_file(path)}:{line}" for path, line in others[:2]) + (", ..." if len(others) > 2 else "")
+    does = "function already takes" if len(others) == 1 else "functions already take"
+    return f"; {len(others)} other {edge.source.name} {does} one ({places})"
+
+
+def _file(path: str) -> str:
+    return path.rpartition("/")[2]

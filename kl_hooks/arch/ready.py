@@ -1,0 +1,161 @@
+"""The survey of the last time, kept ready: of thousands of files only those that changed are looked at again.
+
+What is kept are the names of all modules, what they were decided by, and the imports that stay inside the repository.
+It holds for another content as long as the same files are there under the same names; else all is worked out anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.arch.edges import file_of
+from kl_hooks.code.imports import Known, file_links
+from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.naming import Asked
+from kl_hooks.config.compiled import keep, kept
+from kl_hooks.git.files import Entry
+
+FEW: Final = 8
+"""Changed files that cost less to read again than to remember."""
+_KIND: Final = "survey-1"
+Facts = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class Ready:
+    """Who imports whom, of one list of files."""
+
+    blobs: dict[str, str]
+    """Path → blob, files that mark a project included."""
+    modules: dict[str, str]
+    """Path → dotted name, of the Python files."""
+    errors: dict[str, str]
+    """Path → why it could not be read, "line:column: reason"."""
+    asked: dict[str, int]
+    """Name that decided about a module's → how many files import it."""
+    asks: dict[str, list[str]]
+    """Path → those of these names that it imports."""
+    links: dict[str, list[Any]]
+    """Path → [target, line, method, confidence, target, …] of its imports of modules of the repository."""
+
+    def plain(self) -> list[Any]:
+        """What JSON can hold."""
+        return [self.blobs, self.modules, self.errors, self.asked, self.asks, self.links]
+
+
+def key_of(root: Path, versions: Iterable[str]) -> str:
+    """Under which a work tree's survey is kept: its place, and by which scanners."""
+    return sha256("\0".join([str(root), *versions]).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def load(cache_dir: Path, key: str) -> Ready | None:
+    """What was kept; None for nothing, and for what is not as we leave it."""
+    found = kept(cache_dir, _KIND, key)
+    if not isinstance(found, list) or len(found) != 6 or not all(isinstance(one, dict) for one in found):
+        return None
+    ready = Ready(*found)
+    return ready if _is_whole(ready) else None
+
+
+def _is_whole(ready: Ready) -> bool:
+    python = {path for path in ready.blobs if path.endswith(".py")}
+    texts = (ready.blobs, ready.modules, ready.errors)
+    return (
+        python == ready.modules.keys() == ready.links.keys()
+        and python >= ready.errors.keys() | ready.asks.keys()
+        and all(type(value) is str for some in texts for value in some.values())
+        and all(type(count) is int and count >= 0 for count in ready.asked.values())
+        and all(_are_names(names, ready.asked) for names in ready.asks.values())
+        and all(_are_links(flat) for flat in ready.links.values())
+    )
+
+
+def _are_names(names: Any, asked: Mapping[str, int]) -> bool:
+    return type(names) is list and all(type(name) is str and name in asked for name in names)
+
+
+def _are_links(flat: Any) -> bool:
+    """(target, line, method, confidence), over and over."""
+    if type(flat) is not list or len(flat) % 4:
+        return False
+    texts, numbers = (*flat[0::4], *flat[2::4]), (*flat[1::4], *flat[3::4])
+    return set(map(type, texts)) <= {str} and set(map(type, numbers)) <= {int}
+
+
+def save(cache_dir: Path, key: str, ready: Ready) -> None:
+    """Keeps it for the next time. Names that are not UTF-8 can't be kept: then nothing is."""
+    keep(cache_dir, _KIND, key, ready.plain())
+
+
+def changed(ready: Ready, entries: Sequence[Entry]) -> list[Entry] | None:
+    """The Python files that are not as they were; None where the files are not the same ones."""
+    if len(entries) != len(ready.blobs):
+        return None
+    found = []
+    for entry in entries:
+        blob = ready.blobs.get(entry.path)
+        if blob is None:
+            return None
+        if blob != entry.blob and entry.path.endswith(".py"):
+            found.append(entry)
+    return found
+
+
+def updated(ready: Ready, entries: Sequence[Entry], facts: Facts) -> bool:
+    """Takes in the facts of changed files; False (and nothing is of use) where modules may now be called otherwise."""
+    before = {name for name, count in ready.asked.items() if count}
+    for path, one in facts.items():
+        mine = imported_names({path: one})
+        for name in ready.asks.pop(path, ()):
+            ready.asked[name] -= 1
+        ready.asks[path] = [name for name in ready.asked if name in mine]
+        for name in ready.asks[path]:
+            ready.asked[name] += 1
+    if before != {name for name, count in ready.asked.items() if count}:
+        return False
+    known, files = Known(ready.modules), by_name(ready.modules)
+    for path, one in facts.items():
+        ready.errors.pop(path, None)
+        if one["error"]:
+            ready.errors[path] = one["error"]
+        ready.links[path] = _links(path, one, known, files)
+    ready.blobs.update((entry.path, entry.blob) for entry in entries)
+    return True
+
+
+def made(entries: Sequence[Entry], facts: Facts) -> Ready:
+    """From the facts of all Python files among the entries."""
+    asked = Asked(imported_names(facts))
+    modules = module_names([entry.path for entry in entries], asked)
+    asks = {
+        path: [name for name in imported_names({path: one}) if name in asked.answers] for path, one in facts.items()
+    }
+    counts = Counter(name for names in asks.values() for name in names)
+    known, files = Known(modules), by_name(modules)
+    return Ready(
+        blobs={entry.path: entry.blob for entry in entries},
+        modules=modules,
+        errors={path: one["error"] for path, one in facts.items() if one["error"]},
+        asked={name: counts[name] for name in asked.answers},
+        asks={path: names for path, names in asks.items() if names},
+        links={path: _links(path, one, known, files) for path, one in facts.items()},
+    )
+
+
+def by_name(modules: Mapping[str, str]) -> dict[str, str]:
+    """Dotted name → path."""
+    return {dotted: path for path, dotted in modules.items()}
+
+
+def _links(path: str, facts: Mapping[str, Any], known: Known, files: Mapping[str, str]) -> list[Any]:
+    flat: list[Any] = []
+    for link in file_links(path, facts["imports"], known):
+        target = link.target.partition(":")[2]
+        if file_of(target, files) is not None:
+            flat += (target, link.line, link.method, link.confidence)
+    return flat

@@ -1,0 +1,44 @@
+"""`kl graph path`: how one thing depends on another."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.answered import asked, at_option, how, say_answer
+from kl_hooks.cli.common import counted, format_option, say, say_json
+from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
+
+_SHOWN, _LISTED = 5, 100
+
+
+@click.command(epilog="Example: kl graph path shop.web.show_page Basket")
+@click.argument("start", metavar="FROM")
+@click.argument("end", metavar="TO")
+@at_option()
+@format_option()
+def path(start: str, end: str, rev: str | None, shape: str) -> None:
+    """Show the shortest chain of links by which FROM depends on TO, with file and line for each.
+
+    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is said only
+    where every file was read and no unresolved use on the way bears a name that could lead to TO.
+    """
+    from kl_hooks.code.asking.way import path as find
+
+    with asked(rev, shape) as graph:
+        found = find(graph, start, end)
+    if shape == "json":
+        ends = {"from": plain_symbol(found.start), "to": plain_symbol(found.end)}
+        steps = [plain_link(step) for step in found.steps]
+        open_uses = [plain_link(link) for link in found.answer.unresolved[:_LISTED]]
+        more = {"steps": steps, "length": found.length if found.answer.found else None, "unresolved_uses": open_uses}
+        say_json({"schema": "kl.graph.path/1", **ends, **more, **plain_answer(found.answer)})
+        return
+    if not found.answer.found:
+        say_answer(found.answer, "No path.", "", of=" on the way, of names that could lead there")
+        for link in found.answer.unresolved[:_SHOWN]:
+            say(f"  {link.path}:{link.line}  {link.source} {link.relation} {link.target.removeprefix('name:')}")
+        return
+    say(f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')} to {found.end.id})")
+    for step in found.steps:
+        place = f"  {step.path}:{step.line} ({how(step)})" if step.line and step.method else ""
+        say(f"  {step.relation} {step.target}{place}")

@@ -1,0 +1,116 @@
+"""`kl graph show`: one thing, on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kl_hooks.cli.answered import asked, at_option, how, say_answer
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
+
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.shown import Page
+    from kl_hooks.model.symbol import Link
+
+_FIRST = 8
+
+
+@click.command(epilog="Example: kl graph show Basket.total")
+@click.argument("name")
+@at_option()
+@format_option()
+def show(name: str, rev: str | None, shape: str) -> None:
+    """Show what is known of NAME: signature, place, what it uses, what uses it, overrides it, tests it.
+
+    NAME as in `kl graph refs`. The content hash changes with the code, not with comments, docstrings or layout.
+    """
+    from kl_hooks.code.asking.shown import show as find
+
+    with asked(rev, shape) as graph:
+        page = find(graph, name)
+    layer = _layer(page.symbol.path)
+    if shape == "json":
+        say_json({"schema": "kl.graph.show/1", **_plain(page), "layer": layer})
+        return
+    symbol = page.symbol
+    say(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
+    for line in (*symbol.decorators, symbol.signature, symbol.doc):
+        if line:
+            say(f"    {line}")
+    say(f"content hash   {symbol.content_hash}")
+    if page.defined_by:
+        say(f"defined by     {page.defined_by}")
+    if layer:
+        say(f"governed by    layer:{layer}")
+    _say_ids("defines", page.defines)
+    _say_ids("inherits", page.bases)
+    _say_ids("inherited by", page.subclasses)
+    _say_ids("overrides", page.overrides)
+    _say_ids("overridden by", page.overridden_by)
+    _say_links("uses", page.uses, "target")
+    if page.unresolved:
+        say(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
+    _say_links("used by", page.used_by, "source")
+    _say_ids("tests", page.tests)
+    say_answer(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
+
+
+def _layer(path: str) -> str:
+    """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be read."""
+    from kl_hooks.arch.manifest import read_manifest
+    from kl_hooks.arch.paths import owner
+    from kl_hooks.config.files import read_small
+    from kl_hooks.errors import KlError
+    from kl_hooks.model.manifest import MANIFEST
+
+    root = workspace().root
+    try:
+        text = read_small(root / MANIFEST, within=root)
+        layer = owner(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
+    except KlError:  # `kl arch check` tells what is wrong with it
+        return ""
+    return layer.name if layer is not None else ""
+
+
+def _plain(page: Page) -> dict[str, Any]:
+    symbol = page.symbol
+    about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
+    names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
+    lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
+    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by}
+    links = {key: [plain_link(link) for link in some] for key, some in said.items()}
+    whole = {**plain_symbol(symbol), **about}
+    return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **plain_answer(page.answer)}
+
+
+def _say_ids(title: str, ids: Sequence[str]) -> None:
+    if ids:
+        say(f"{title:<14} {len(ids)}")
+        for one in ids[:_FIRST]:
+            say(f"    {one}")
+        _say_more(len(ids))
+
+
+def _say_links(title: str, links: Sequence[Link], end: str) -> None:
+    from kl_hooks.code.asking.shown import counted_relations
+
+    if not links:
+        return
+    counts = ", ".join(f"{number} {relation}" for relation, number in counted_relations(links).items())
+    say(f"{title:<14} {counts}")
+    for link in links[:_FIRST]:
+        say(f"    {link.relation} {getattr(link, end)}  {link.path}:{link.line} ({how(link)})")
+    _say_more(len(links))
+
+
+def _names(links: Sequence[Link]) -> list[str]:
+    names = list(dict.fromkeys(link.target.removeprefix("name:") for link in links))
+    return [*names[:_FIRST], "…"] if len(names) > _FIRST else names
+
+
+def _say_more(number: int) -> None:
+    if number > _FIRST:
+        say(f"    … {number - _FIRST} more")

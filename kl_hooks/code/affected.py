@@ -1,0 +1,78 @@
+"""Which files must be resolved again after some changed: those that say a name whose meaning may have changed. Pure.
+
+A link of an unchanged file can only change if a name in its expressions now leads elsewhere. Such a name was defined,
+removed or bound anew in a changed file; or it stands in the outline of some file for something that says such a name:
+an import under another name, a base class, the class of a field. So the names are followed through outlines until no
+new one comes up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kl_hooks.code.resolve import Outline
+from kl_hooks.code.uses import WORD
+
+_EMPTY: Final[Outline] = {}
+
+
+def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set[str]:
+    """The names whose meaning may differ between two states of some files; module → outline, before and after.
+
+    `*` among them: the names that a changed star import brings can't be told, so any may differ.
+    """
+    found: set[str] = set()
+    for module in old.keys() | new.keys():
+        before, after = old.get(module, _EMPTY), new.get(module, _EMPTY)
+        if not (module in old and module in new):
+            found.add(module.partition("@")[0].rpartition(".")[2])
+        for part in ("defs", "names", "types", "bases"):
+            was, now = before.get(part) or {}, after.get(part) or {}
+            found |= {key.rpartition(".")[2] for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
+        if before.get("stars") != after.get("stars") or before.get("all") != after.get("all"):
+            found |= _public(before) | _public(after) | _starred(before) | _starred(after)
+    return found
+
+
+def resolve_again(
+    names: set[str], mentions: Mapping[str, str], outline: Callable[[str], Outline | None]
+) -> tuple[set[str], set[str]]:
+    """The paths that say one of `names`, or a name that depends on one; and all these names.
+
+    `mentions`: path → every identifier it says, between spaces. `outline`: path → its outline.
+    """
+    said = {path: frozenset(words.split()) for path, words in mentions.items()} if names else {}
+    if "*" in names:
+        return set(mentions), names
+    known, new, hit = set(names), set(names), set[str]()
+    while new:
+        now = {path for path, words in said.items() if not words.isdisjoint(new)}
+        hit |= now
+        found: set[str] = set()
+        for path in now:
+            found |= _dependent(outline(path) or _EMPTY, known)
+        new = found - known
+        known |= new
+    return hit, known
+
+
+def _dependent(outline: Outline, names: set[str]) -> set[str]:
+    """The names in an outline that stand for something which says one of `names`."""
+    found = set()
+    for part in ("names", "types"):
+        for key, expression in (outline.get(part) or {}).items():
+            if not names.isdisjoint(WORD.findall(expression)):
+                found.add(key.rpartition(".")[2])
+    for key, expressions in (outline.get("bases") or {}).items():
+        if not names.isdisjoint(WORD.findall(" ".join(expressions))):
+            found.add(key.rpartition(".")[2])
+    return found
+
+
+def _public(outline: Outline) -> set[str]:
+    return {key for part in ("defs", "names") for key in outline.get(part) or () if "." not in key}
+
+
+def _starred(outline: Outline) -> set[str]:
+    return {"*"} if outline.get("stars") else set()

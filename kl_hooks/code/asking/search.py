@@ -1,0 +1,117 @@
+"""Looking for symbols, files and whatever else the index holds: by name first, then by words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.ask import KINDS
+from kl_hooks.code.asking.stored import find
+from kl_hooks.index import index
+from kl_hooks.index.index import Hit
+from kl_hooks.model.ids import split
+
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.model.symbol import Symbol
+
+ALL_KINDS: Final = (*KINDS, "test", "file", "violation")
+BY_WORDS: Final = 2000
+"""Most hits by words that are looked at where only some files are wanted."""
+_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that bears a name, or words, that were asked for."""
+
+    id: str
+    path: str
+    line: int
+    signature: str
+    by: str
+    """`name` or `words`: how it was found."""
+
+
+def find_all(
+    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int
+) -> tuple[list[Found], bool]:
+    """At most `limit` things, best first, and whether there are more.
+
+    By name: the same name, then names that begin so; in the case given before any other, short before long. A dotted
+    word is an owner's end and the beginning of a name: `Basket.add` finds `shop.Basket.add_line`. Then by words, as
+    the index ranks them. `kinds`: only these (none: every symbol). `file`: a path, a folder, or a pattern (`src/*.py`).
+    """
+    wanted = kinds or KINDS
+    found = list(dict.fromkeys([*_named(graph, words, wanted, file), *_files(graph, words, kinds, file)]))
+    seen = {(one.id, one.path) for one in found}
+    if len(found) <= limit:
+        spare = BY_WORDS if file else limit + len(found) + 1
+        indexed = [kind for kind in wanted if kind not in ("test", "file")]
+        hits = index.search(graph.db, words, spare, indexed) if indexed else []
+        found += [_hit(hit) for hit in hits if (hit.id, hit.path) not in seen and in_place(hit.path, file)]
+    return found[:limit], len(found) > limit
+
+
+def in_place(path: str, file: str) -> bool:
+    """True if a path is this file, lies in this folder, or fits this pattern; everything does where none is given."""
+    if not file:
+        return True
+    file = file.removeprefix("./").rstrip("/")
+    return path == file or path.startswith(f"{file}/") or path.endswith(f"/{file}") or fnmatchcase(path, file)
+
+
+def _named(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
+    ranked: list[tuple[tuple[int, int, str, str], Symbol]] = []
+    for word in words:
+        for symbol in _beginning(graph, word):
+            rank = _rank(symbol, word)
+            if rank is not None and split(symbol.id)[0] in kinds and in_place(symbol.path, file):
+                ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
+    return [Found(s.id, s.path, s.line, s.signature, "name") for _, s in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _beginning(graph: Graph, word: str) -> Iterator[Symbol]:
+    """The symbols whose last part begins with the last part of a word, in any case; and the one with that Id."""
+    yield from find(graph.db, "id = ?", (word,))
+    last = re.split(r"::|[.:]", word)[-1]
+    if last:
+        yield from find(graph.db, "name LIKE ? ESCAPE '\\'", (re.sub(r"([\\%_])", r"\\\1", last) + "%",))
+
+
+def _rank(symbol: Symbol, word: str) -> int | None:
+    """How well a name fits, less is better; None: not at all."""
+    if symbol.id == word:
+        return 0
+    prefix, asked = split(word)
+    name = _QUALIFIED.sub("", split(symbol.id)[1]).replace("::", ".")
+    asked = asked.replace("::", ".")
+    if prefix and prefix != split(symbol.id)[0]:
+        return None
+    owner, _, last = name.rpartition(".")
+    asked_owner, _, asked_last = asked.rpartition(".")
+    if asked_owner and not f".{owner.lower()}".endswith(f".{asked_owner.lower()}"):
+        return None
+    if last.lower() == asked_last.lower():
+        return 1 if last == asked_last else 2
+    return 3 if last.startswith(asked_last) else 4
+
+
+def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
+    """Files by path, where files are asked for: by their kind, or by a word that looks like a path."""
+    asked = [word for word in words if "file" in kinds or (not kinds and ("/" in word or word.endswith(".py")))]
+    if not asked:
+        return []
+    rows = graph.db.rows("SELECT path, module FROM files ORDER BY path")
+    return [
+        Found(f"file:{path}", path, 1, f"module {module}", "name")
+        for path, module in rows
+        if in_place(path, file) and any(word.lower() in path.lower() for word in asked)
+    ]
+
+
+def _hit(hit: Hit) -> Found:
+    return Found(hit.id, hit.path, hit.line, hit.title, "words")

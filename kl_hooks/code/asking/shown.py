@@ -1,0 +1,90 @@
+"""What is known of one symbol, on a page; and of one file, as a tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kl_hooks.code.asking.address import addressed, file_of
+from kl_hooks.code.asking.answers import Answer, answer, names_of
+from kl_hooks.code.asking.classes import above, below, overridden, overriding
+from kl_hooks.code.asking.dependents import reaching_tests
+from kl_hooks.code.asking.inbound import USES
+from kl_hooks.code.asking.stored import in_file
+from kl_hooks.graph import links
+from kl_hooks.model.ids import split
+
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.model.symbol import Link, Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A symbol and what hangs on it."""
+
+    symbol: Symbol
+    defined_by: str
+    defines: tuple[str, ...]
+    uses: tuple[Link, ...]
+    """Outgoing: calls, references, bases, imports; by line."""
+    unresolved: tuple[Link, ...]
+    """Uses in it of which nobody can say what they mean: their targets are names."""
+    used_by: tuple[Link, ...]
+    """Incoming, by path and line."""
+    bases: tuple[str, ...]
+    subclasses: tuple[str, ...]
+    overrides: tuple[str, ...]
+    overridden_by: tuple[str, ...]
+    tests: tuple[str, ...]
+    """Tests that reach it by at most three links, nearest first."""
+    answer: Answer
+    """Whether it is used."""
+
+
+def show(graph: Graph, text: str) -> Page:
+    """Everything the graph knows of what `text` means. Errors as `addressed`."""
+    symbol, db = addressed(graph, text), graph.db
+    into = [k for k in links.incoming(db, symbol.id) if k.relation in (*USES, "defines")]
+    out = links.outgoing(db, symbol.id)
+    owners = [k.source for k in into if k.relation == "defines"]
+    used_by = sorted((k for k in into if k.relation != "defines"), key=_by_place)
+    uses = sorted((k for k in out if k.relation in USES and not k.target.startswith("name:")), key=_by_place)
+    is_class = split(symbol.id)[0] in ("type", "interface")
+    return Page(
+        symbol, owners[0] if owners else "",
+        tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),
+        tuple(uses), tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")), tuple(used_by),
+        tuple(above(db, [symbol.id])) if is_class else (), tuple(below(db, [symbol.id])) if is_class else (),
+        tuple(one.id for one in overridden(db, symbol)), tuple(one.id for one in overriding(db, symbol)),
+        tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol])),
+    )  # fmt: skip
+
+
+def counted_relations(found: Sequence[Link]) -> dict[str, int]:
+    """Relation → how many of these links, by name."""
+    return dict(sorted(Counter(link.relation for link in found).items()))
+
+
+def symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]], str]:
+    """The file that `text` means, what it defines, and why that is unknown (empty: it is known).
+
+    (depth, symbol), the outer before the inner.
+    """
+    path = file_of(graph, text)
+    problem = next((str(problem) for problem in graph.not_assessed if problem.path == path), "")
+    found: list[tuple[int, Symbol]] = []
+    names: list[str] = []
+    for symbol in in_file(graph.db, path):
+        name = split(symbol.id)[1]
+        while names and not name.startswith(f"{names[-1]}."):
+            names.pop()
+        found.append((len(names), symbol))
+        names.append(name)
+    return path, found, problem
+
+
+def _by_place(link: Link) -> tuple[str, int, str, str]:
+    return (link.path, link.line, link.relation, link.target)

@@ -1,0 +1,54 @@
+"""Symbols as the graph database holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kl_hooks.graph.names import Rows
+from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import Symbol
+
+_COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decorators"
+_AT_ONCE: Final = 500
+
+
+def find(db: Rows, condition: str, params: Iterable[Any]) -> list[Symbol]:
+    """The symbols that fit a condition over the table's columns, by path and place."""
+    sql = f"SELECT {_COLUMNS} FROM symbols WHERE {condition} ORDER BY path, line, end_line DESC, id"
+    rows = db.rows(sql, tuple(params))
+    return [_symbol(*row) for row in rows]
+
+
+def _symbol(
+    identifier: str, path: str, line: int, end_line: int, signature: str, doc: str, content_hash: str, marks: str
+) -> Symbol:
+    decorators = tuple(marks.split("\n")) if marks else ()
+    return Symbol(identifier, path, line, end_line, signature, doc, content_hash, decorators)
+
+
+def by_ids(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
+    """Id → its symbol, of those that have one; of several the first."""
+    wanted, found = sorted(set(ids)), dict[str, Symbol]()
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        for symbol in find(db, f"id IN ({', '.join('?' * len(some))})", some):
+            found.setdefault(symbol.id, symbol)
+    return found
+
+
+def in_file(db: Rows, path: str) -> list[Symbol]:
+    """What a file defines, the outer before the inner; without its tests, which are functions of it too."""
+    found = [symbol for symbol in find(db, "path = ?", (path,)) if not symbol.id.startswith("test:")]
+    return sorted(found, key=lambda symbol: not symbol.id.startswith("namespace:"))
+
+
+def parts(db: Rows, symbol: Symbol) -> list[Symbol]:
+    """What is defined inside a symbol, at any depth; of a module everything."""
+    prefix, name = split(symbol.id)
+    if prefix == "test":
+        return []
+    inside = in_file(db, symbol.path)
+    if prefix == "namespace":
+        return [one for one in inside if one.id != symbol.id]
+    return [one for one in inside if split(one.id)[1].startswith(f"{name}.")]

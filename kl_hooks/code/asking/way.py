@@ -1,0 +1,99 @@
+"""The shortest chain of links by which one thing depends on another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.asking.address import addressed
+from kl_hooks.code.asking.answers import Answer, used_names
+from kl_hooks.code.asking.dependents import outgoing
+from kl_hooks.code.asking.stored import parts
+from kl_hooks.graph import links
+from kl_hooks.graph.closure import Reach, reach
+from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import Link
+
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.model.symbol import Symbol
+
+PART_OF: Final = "is part of"
+HOLDS: Final = "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How `start` depends on `end`."""
+
+    start: Symbol
+    end: Symbol
+    steps: tuple[Link, ...]
+    """One after the other. `holds` and `is part of` lead into a class or module and out of it; they have no line."""
+    length: int
+    """Links on the way, without those two."""
+    answer: Answer
+
+
+def path(graph: Graph, from_text: str, to_text: str) -> Way:
+    """The shortest way, the same every time; without one, whether there may be one that nobody can see."""
+    start, end = addressed(graph, from_text), addressed(graph, to_text)
+    mine = {start.id, *(one.id for one in parts(graph.db, start))}
+    theirs = {end.id, *(one.id for one in parts(graph.db, end))}
+    lost = tuple(problem.path for problem in graph.not_assessed)
+    if mine & theirs:
+        inner, outer = (start, end) if start.id in theirs else (end, start)
+        step = [] if inner.id == outer.id else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
+        return Way(start, end, tuple(step), 0, Answer(True, (), lost))
+    reached = reach(graph.db, theirs, lookups=False)
+    near = [(level, name != start.id, name) for name, level in reached.levels.items() if name in mine]
+    if not near:
+        return Way(start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost))
+    length, _, first = min(near)
+    steps = [_free(start, HOLDS, first)] if first != start.id else []
+    steps += _walk(graph, first, length, [end.id, *sorted(theirs)], reached)
+    if steps[-1].target != end.id:
+        steps.append(Link(steps[-1].target, PART_OF, end.id, end.path))
+    return Way(start, end, tuple(steps), length, Answer(True, (), lost))
+
+
+def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) -> list[Link]:
+    """From something `level` links away, always to what is one link nearer, by way of its class where need be."""
+    steps: list[Link] = []
+    while level:
+        level -= 1
+        said = outgoing(graph, [name])[name]
+        if not level:
+            return [*steps, min((k for k in said if k.target in ends), key=lambda k: ends.index(k.target))]
+        whole = [k for k in said if reached.levels.get(k.target) == level]
+        part = [k for k in said if reached.parts.get(k.target) == level]
+        steps.append((whole or part)[0])
+        name = steps[-1].target
+        if not whole:
+            owner = _class_of(name, level, reached)
+            steps.append(Link(name, PART_OF, owner))
+            name = owner
+    return steps
+
+
+def _class_of(name: str, level: int, reached: Reach) -> str:
+    owner = split(name)[1]
+    while owner:
+        owner = owner.rpartition(".")[0]
+        for prefix in ("type", "interface"):
+            if reached.levels.get(f"{prefix}:{owner}") == level:
+                return f"{prefix}:{owner}"
+    return name
+
+
+def _unseen(graph: Graph, mine: set[str], theirs: set[str], reached: Reach) -> list[Link]:
+    """Uses that nobody can resolve, in what the start depends on, of names that would lead to the end."""
+    ends = theirs | reached.levels.keys() | reached.parts.keys()
+    possible = reach(graph.db, mine, forward=True)
+    here = mine | possible.levels.keys() | possible.parts.keys()
+    found = links.between(graph.db, here, {f"name:{name}" for name in used_names(ends)})
+    return sorted(found, key=lambda link: (link.path, link.line, link.source, link.target))
+
+
+def _free(start: Symbol, relation: str, target: str) -> Link:
+    return Link(start.id, relation, target, start.path, start.line)

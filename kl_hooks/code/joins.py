@@ -1,0 +1,103 @@
+"""From what one file defines, imports and uses to its links, by way of the resolver.
+
+There are hundreds of thousands of them, so they are plain rows here: see `Row` in `graph.links`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kl_hooks.code.resolve import Resolver
+from kl_hooks.code.uses import RELATIONS
+from kl_hooks.code.values import CLASSES, Resolved
+from kl_hooks.graph.links import Row
+
+METHODS: Final = {
+    "=": ("same scope", 100), "@": ("import", 100), "^": ("self", 90), "<": ("super", 90), "~": ("instance", 80),
+    "*": ("star import", 90), "()": ("return annotation", 70),
+}  # fmt: skip
+"""First sign of an expression → how a link through it was found, and how sure that is (percent). An instance may be
+one of a subclass that knows better; so may `self`. `()`: a part of what a function returns by its annotation."""
+NAME_ONLY: Final = "name only"
+"""How a link to `name:x` was found: something called x is used, and nobody can say which."""
+
+CONSTRUCTOR: Final = "constructor"
+"""How a link to `__init__` was found: the class is called."""
+
+
+def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
+    """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the module first."""
+    by_name = {row[0].partition(":")[2]: row[0] for row in reversed(rows)}
+    module = rows[0][0].partition(":")[2] if rows else ""
+    for identifier, line, *_ in rows:
+        prefix, _, name = identifier.partition(":")
+        if prefix == "namespace":
+            yield f"file:{path}", "defines", identifier, line, "same scope", 100
+        else:
+            yield _owner(name, module, by_name), "defines", identifier, line, "same scope", 100
+
+
+def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
+    """test → the function that pytest calls for it; `tests`: see `code.tests_found`."""
+    for row in tests:
+        yield row[0], "calls", row[-1], row[1], "pytest", 100
+
+
+def _owner(name: str, module: str, by_name: Mapping[str, str]) -> str:
+    outer = name.rpartition(".")[0].removesuffix(".<locals>")
+    while outer not in by_name and len(outer) > len(module):
+        outer = outer.rpartition(".")[0].removesuffix(".<locals>")
+    return by_name.get(outer, f"namespace:{module}")
+
+
+def used_links(
+    module: str, ids: Sequence[str], uses: Mapping[str, Sequence[int]], resolver: Resolver,
+    defined: Callable[[str], bool],
+) -> Iterator[Row]:  # fmt: skip
+    """The links of what a file uses, each once. `ids`: of the file's symbols, as `uses` counts them.
+
+    `defined`: whether anything in the repository bears a name; a use of one that nothing bears is no link.
+    """
+    seen: set[tuple[str, str, str, int]] = set()
+    for expression, flat in uses.items():
+        found = resolver.resolve(expression, module)
+        if not found.symbols and not found.lost:
+            continue
+        targets = list(_targets(expression, found, resolver, defined))
+        for place in range(0, len(flat), 3):
+            source, relation, line = ids[flat[place]], RELATIONS[flat[place + 1]], flat[place + 2]
+            for target, last, method, confidence in targets:
+                if method == CONSTRUCTOR and relation != "calls":
+                    continue
+                how = _relation(source, relation if last else "references", target)
+                key = (source, how, target, line)
+                if key not in seen:
+                    seen.add(key)
+                    yield source, how, target, line, method, confidence
+
+
+def _targets(
+    expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]
+) -> Iterator[tuple[str, bool, str, int]]:
+    """(target, whether it is what the expression means, method, confidence)."""
+    method, confidence = METHODS.get(expression[0], (NAME_ONLY, 0))
+    end = len(found.symbols) - 1
+    for place, value in enumerate(found.symbols):
+        meant = place == end and not found.lost and not found.beyond
+        if value.returned:
+            method, confidence = METHODS["()"]
+        yield value.id, meant, method, confidence
+        if meant and value.prefix in CLASSES:
+            made = resolver.member(value.module, value.name, "__init__")
+            if made is not None and made.sort == "symbol":
+                yield made.id, True, CONSTRUCTOR, min(confidence, 90)
+    for place, name in enumerate(found.lost):
+        if defined(name):
+            yield f"name:{name}", place == len(found.lost) - 1, NAME_ONLY, 0
+
+
+def _relation(source: str, relation: str, target: str) -> str:
+    if relation == "inherits" and target.startswith("interface:") and not source.startswith("interface:"):
+        return "implements"
+    return relation

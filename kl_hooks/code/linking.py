@@ -1,0 +1,114 @@
+"""Links of the files that changed, and of those whose names now lead elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.code import remembered
+from kl_hooks.code.affected import changed_names, resolve_again
+from kl_hooks.code.facts import under
+from kl_hooks.code.imports import Known, file_links
+from kl_hooks.code.joins import defined_links, test_links, used_links
+from kl_hooks.code.resolve import Outline, Resolver
+from kl_hooks.graph import links
+
+if TYPE_CHECKING:
+    from kl_hooks.code.scan import Facts
+    from kl_hooks.store.database import Database
+
+_AT_ONCE = 400
+
+
+def relink(
+    db: Database, gone: Iterable[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
+    modules: Mapping[str, str],
+) -> int:  # fmt: skip
+    """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
+
+    `changed`: path → facts under its module; `was`: module → outline as it was of what changed or is gone;
+    `modules`: path → module of all files. The tables `files` and `symbols` are as they are to be. In one transaction.
+    """
+    outlines = _Outlines(db, {modules[path]: facts["outline"] for path, facts in changed.items()})
+    resolver, targets = Resolver(Known(modules), outlines.of), Known(modules)
+    defined = _Defined(db, whole=len(changed) > _AT_ONCE)
+    others = _others(db, changed, was, outlines, modules)
+    batch: dict[str, list[links.Row]] = {path: [] for path in gone}
+    for path, facts in chain(changed.items(), _facts(db, others, modules)):
+        batch[path] = list(links_of(path, modules[path], facts, resolver, targets, defined))
+        if len(batch) >= _AT_ONCE:
+            links.replace_rows(db, batch)
+            batch = {}
+    links.replace_rows(db, batch)
+    return len(others)
+
+
+def links_of(
+    path: str, module: str, facts: Facts, resolver: Resolver, targets: Known, defined: Callable[[str], bool]
+) -> Iterator[links.Row]:
+    """All links that one file says."""
+    yield from defined_links(path, facts["symbols"])
+    for link in file_links(path, facts["imports"], targets):
+        yield link.source, link.relation, link.target, link.line, link.method, link.confidence
+    yield from test_links(facts["tests"])
+    ids = [row[0] for row in facts["symbols"]]
+    yield from used_links(module, ids, facts["uses"], resolver, defined)
+
+
+def _others(
+    db: Database, changed: Mapping[str, Facts], was: Mapping[str, Outline], outlines: _Outlines,
+    modules: Mapping[str, str],
+) -> list[str]:  # fmt: skip
+    """The unchanged files that say a name whose meaning may have changed."""
+    names = changed_names(was, {modules[path]: facts["outline"] for path, facts in changed.items()})
+    if not names or len(changed) == len(modules):
+        return []
+    sql = "SELECT f.path, x.names FROM files f JOIN facts x ON x.blob = f.blob AND x.scanner = f.scanner"
+    mentions: dict[str, str] = dict(db.rows(sql))
+    found, _ = resolve_again(names, mentions, lambda path: outlines.of(modules[path]))
+    return sorted(found - changed.keys())
+
+
+def _facts(db: Database, paths: list[str], modules: Mapping[str, str]) -> Iterator[tuple[str, Facts]]:
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        keys = {
+            path: (blob, scanner)
+            for path, blob, scanner in db.rows(
+                f"SELECT path, blob, scanner FROM files WHERE path IN ({', '.join('?' * len(some))})", some
+            )
+        }
+        facts = remembered.load(db, keys.values(), uses=True)
+        for path in some:
+            if keys[path] in facts:
+                yield path, under(facts[keys[path]], modules[path], path)
+
+
+class _Outlines:
+    """Outlines by module: those of changed files as given, others read when somebody asks."""
+
+    def __init__(self, db: Database, given: dict[str, Any]) -> None:
+        self._db, self._known = db, dict(given)
+
+    def of(self, module: str) -> Outline | None:
+        """The outline of a module; None for one that has none."""
+        if module not in self._known:
+            sql = "SELECT blob, scanner FROM files WHERE module = ?"
+            keys = [(blob, scanner) for blob, scanner in self._db.rows(sql, (module,))]
+            self._known[module] = next(iter(remembered.outlines(self._db, keys).values()), None)
+        return self._known[module] or None
+
+
+class _Defined:
+    """Whether a symbol bears a name."""
+
+    def __init__(self, db: Database, whole: bool) -> None:
+        self._db = db
+        self._known = {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbols")} if whole else {}
+        self._whole = whole
+
+    def __call__(self, name: str) -> bool:
+        if name not in self._known and not self._whole:
+            self._known[name] = bool(self._db.rows("SELECT 1 FROM symbols WHERE name = ? LIMIT 1", (name,)))
+        return self._known.get(name, False)

@@ -1,0 +1,21 @@
+"""The id that a capture will have in the ledger, told from its spool file before anybody takes it in."""
+
+from __future__ import annotations
+
+from kl_hooks.evidence.intake import receipt_of
+from kl_hooks.evidence.spools import spools
+from kl_hooks.store.spool import SUFFIX
+from kl_hooks.store.spool_read import read
+from kl_hooks.workspace.open import Workspace
+
+
+def receipt_id(ws: Workspace, run: str) -> str:
+    """64 hexadecimal digits; empty where no capture of this run waits in a spool."""
+    for folder, _ in spools(ws):
+        try:
+            receipt = receipt_of(read(folder / f"{run}{SUFFIX}").records)
+        except OSError:
+            continue
+        if receipt:
+            return receipt.id
+    return ""

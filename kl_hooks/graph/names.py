@@ -1,0 +1,61 @@
+"""Texts of links by number: interned, so that a link is six numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final, Protocol
+
+_AT_ONCE: Final = 500
+_MANY: Final = 5000
+
+
+class Rows(Protocol):
+    """What links need of a database; the store's Database is one."""
+
+    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+    def execute(self, sql: str, params: Any = ()) -> Any: ...
+    def many(self, sql: str, rows: Any) -> Any: ...
+
+
+def numbers(db: Rows, texts: Collection[str]) -> dict[str, int]:
+    """Text → number, of those that have one."""
+    if len(texts) > _MANY:
+        found = {text: number for number, text in db.rows("SELECT id, text FROM link_names")}
+        return {text: found[text] for text in texts if text in found}
+    return {
+        text: number
+        for some in _parts(list(texts))
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE text IN ({_marks(some)})", some)
+    }
+
+
+def intern(db: Rows, texts: Collection[str]) -> dict[str, int]:
+    """Text → number of all of these; new ones get one. Call it inside a transaction."""
+    known = numbers(db, texts)
+    new = sorted(set(texts) - known.keys())
+    if new:
+        first = int(db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM link_names")[0][0])
+        made = list(enumerate(new, first))
+        db.many("INSERT INTO link_names (id, text) VALUES (?, ?)", made)
+        known.update((text, number) for number, text in made)
+    return known
+
+
+def texts(db: Rows, wanted: Iterable[int]) -> dict[int, str]:
+    """Number → text."""
+    asked = sorted(set(wanted))
+    if len(asked) > _MANY:
+        return dict(db.rows("SELECT id, text FROM link_names"))
+    return {
+        number: text
+        for some in _parts(asked)
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({_marks(some)})", some)
+    }
+
+
+def _parts(items: list[Any]) -> Iterable[list[Any]]:
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
+
+
+def _marks(items: list[Any]) -> str:
+    return ", ".join("?" * len(items))

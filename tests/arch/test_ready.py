@@ -1,0 +1,109 @@
+"""The survey that is kept ready says what one from nothing says, whatever happened in between."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.arch import ready, survey
+from kl_hooks.arch.source import content
+from kl_hooks.code.facts import facts_of, scanners_of
+from kl_hooks.workspace.open import Workspace
+from tests.code.making import repository
+from tests.code.test_catch_up import CONTENTS, PATHS, step
+from tests.git.repos import write
+
+
+def seen(ws: Workspace) -> tuple[object, ...]:
+    found = survey.survey(ws, content(ws))
+    return dict(found.modules), found.links, found.unread
+
+
+def anew(ws: Workspace) -> ready.Ready:
+    here = content(ws)
+    python = [entry for entry in here.entries if entry.path.endswith(".py")]
+    return ready.made(here.entries, facts_of(None, python, here.read, scanners_of(ws.plugins), symbols=False))
+
+
+@pytest.fixture
+def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setattr(survey, "FEW", 0)
+    opened = repository(tmp_path / "repo", {path: CONTENTS[n] for n, path in enumerate(PATHS[:6])})
+    write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
+    return opened
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_kept_or_not_it_is_the_same(ws: Workspace, tmp_path: Path, seed: int) -> None:
+    chance, story, used = random.Random(seed), [], 0
+    for _ in range(12):
+        story.append(step(tmp_path / "repo", chance))
+        write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
+        assert ws.initialised
+        expected = anew(ws)
+        kept = ready.load(ws.state.cache, ready.key_of(ws.root, [s.version for s in scanners_of(ws.plugins)]))
+        used += kept is not None
+        found = survey.survey(ws, content(ws))
+        assert dict(found.modules) == expected.modules, story
+        plain = {path: flat for path, flat in found.ready.links.items() if flat}
+        assert plain == {path: flat for path, flat in expected.links.items() if flat}, story
+        assert found.ready.errors == expected.errors
+        assert {n for n, c in found.ready.asked.items() if c} == {n for n, c in expected.asked.items() if c}
+    assert used > 5, "nothing was ever kept"
+
+
+def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen(ws)
+    read: list[str] = []
+    real = survey.facts_of
+    monkeypatch.setattr(survey, "facts_of", lambda s, e, *a, **k: read.extend(x.path for x in e) or real(s, e, *a, **k))
+    seen(ws)
+    assert read == []
+    write(tmp_path / "repo", {"a.py": "import p.m\n"})
+    seen(ws)
+    assert read == ["a.py"]
+
+
+def kept_key(ws: Workspace) -> str:
+    return ready.key_of(ws.root, [s.version for s in scanners_of(ws.plugins)])
+
+
+BROKEN = [
+    lambda r: r.links.update({"a.py": ["p", 1, "import"]}),
+    lambda r: r.links.update({"a.py": ["p", "1", "import", 100]}),
+    lambda r: r.links.update({"a.py": {"p": 1}}),
+    lambda r: r.links.pop("a.py"),
+    lambda r: r.modules.update({"a.py": 3}),
+    lambda r: r.modules.pop("a.py"),
+    lambda r: r.asked.update({"x": -1}),
+    lambda r: r.asks.update({"a.py": ["never"]}),
+    lambda r: r.errors.update({"a.py": None}),
+    lambda r: r.errors.update({"other.py": ""}),
+    lambda r: r.blobs.update({"a": 1}),
+    lambda r: r.asks.update({"a.py": [[]]}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BROKEN)))
+def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
+    before = seen(ws)
+    kept = ready.load(ws.state.cache, kept_key(ws))
+    assert kept is not None
+    BROKEN[number](kept)
+    ready.save(ws.state.cache, kept_key(ws), kept)
+    assert ready.load(ws.state.cache, kept_key(ws)) is None
+    assert seen(ws) == before
+
+
+@pytest.mark.parametrize("odd", [[], [1, 2, 3], {"a": 1}, "text", [{}, {}, {}, {}, {}, 1]])
+def test_what_is_odd_is_as_good_as_nothing(ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kl_hooks.config.compiled import keep
+
+    before = seen(ws)
+    key = ready.key_of(ws.root, [s.version for s in scanners_of(ws.plugins)])
+    keep(ws.state.cache, "survey-1", key, odd)
+    assert seen(ws) == before
+    assert asdict(anew(ws))["modules"] == before[0]

@@ -1,0 +1,1 @@
+"""Tests of what the benches compute. What they measure is no test's business."""

@@ -1,0 +1,45 @@
+"""Repositories to measure on: made of archives, brought back to what was published, and said to be missing."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from bench.repositories import NotHere, python_files, repository
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of our own, and no package index."""
+    monkeypatch.setenv("KL_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    return tmp_path
+
+
+def test_what_can_not_be_downloaded_is_said_and_leaves_no_repository(cache: Path) -> None:
+    with pytest.raises(NotHere, match="pip could not get Django"):
+        repository("django")
+    assert not (cache / "django" / ".git").exists()
+
+
+def test_a_repository_holds_what_was_published_whatever_was_done_to_it(cache: Path) -> None:
+    folder = cache / "archives" / "Django"
+    folder.mkdir(parents=True)
+    with tarfile.open(folder / "Django-5.2.tar.gz", "w:gz") as packed:
+        for name, text in (("Django-5.2/django/__init__.py", b"x = 1\n"), ("Django-5.2/.gitignore", b"*.py\n")):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text))
+    top = repository("django").top
+    (top / "django" / "__init__.py").write_text("x = 2\n", encoding="utf-8")
+    (top / "new.py").write_text("", encoding="utf-8")
+    repo = repository("django")
+    assert (top / "django" / "__init__.py").read_bytes() == b"x = 1\n"
+    assert python_files(top) == ["django/__init__.py"]
+    assert repo.git("status", "--porcelain") == b""
+    assert repo.git("ls-files").split() == [b".kl/config.yaml", b"django/__init__.py"]

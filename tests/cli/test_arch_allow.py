@@ -1,0 +1,123 @@
+"""`kl arch allow`: the advice that `kl arch check` gives, followed; the manifest keeps every other byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER
+from tests.cli.conftest import Call
+from tests.git.repos import commit, sh, write
+
+FOLDER = Path(".kl/knowledge/decisions")
+WHY = ("--until", "30d", "--reason", "orders are split in January")
+
+
+@pytest.fixture
+def drifted(in_shop: Call) -> Call:
+    write(Path.cwd(), {ORDER: DRIFT, MANIFEST: "# ours\n" + LAYERS + "exceptions: []  # none yet\n"})
+    commit(Path.cwd(), "drift")
+    return in_shop
+
+
+def records() -> list[str]:
+    return sorted(path.name for path in FOLDER.rglob("*.md"))
+
+
+def test_the_advice_of_a_check_makes_it_green(drifted: Call) -> None:
+    code, out, _ = drifted("arch", "check")
+    advice = next(line for line in out.splitlines() if "kl arch allow" in line).partition("kl arch allow ")[2]
+    source, target = advice.split()[:2]
+    code, out, err = drifted("arch", "allow", source, target, *WHY)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1:] == [
+        f"wrote {FOLDER}/ADR-0005-shop-core-order-may-import-shop-web-page.md",
+        "1 import excused. Review and commit it.",
+    ]  # fmt: skip
+    assert drifted("arch", "check")[0] == 0
+    diff = sh(Path.cwd(), "diff", "-U0", MANIFEST).splitlines()[5:]
+    assert [line[:1] for line in diff] == ["-", "+", "+", "+"] and diff[3] == "+  ]  # none yet"
+    assert diff[2].startswith("+  {from: shop.core.order, to: shop.web.page, until: 20") and "ADR-0005}" in diff[2]
+    made = (FOLDER / records()[0]).read_text()
+    assert "orders are split in January" in made and "status: accepted" in made
+
+
+def test_layers_json_and_a_decision_that_is_there(drifted: Call) -> None:
+    write(Path.cwd(), {f"{FOLDER}/archive/ADR-0041-old.md": "x", f"{FOLDER}/ADR-0004-core.md": "x"})
+    code, out, err = drifted("arch", "allow", "core", "web", *WHY, "--decision", "ADR-0004", "--format", "json")
+    value = json.loads(out)
+    assert (code, err, value["schema"], value["record"]) == (0, "", "kl.arch.allow/1", None)
+    assert (value["from"], value["to"], value["decision"], value["imports"]) == ("core", "web", "ADR-0004", 1)
+    assert Path(MANIFEST).read_text().splitlines()[value["line"] - 1].strip().startswith("{from: core, to: web")
+    assert len(records()) == 2
+    drifted("arch", "allow", "shop.core.order", "web", *WHY)
+    assert "ADR-0042-shop-core-order-may-import-web.md" in records(), "numbers of the archive are taken"
+
+
+def test_what_nothing_needs_is_said(drifted: Call) -> None:
+    code, out, err = drifted("arch", "allow", "shop.core", "shop.web.page", *WHY, "--decision", "ADR-0900")
+    assert code == 0 and "0 imports excused" in out
+    assert "no import of today needs it" in err and "ADR-0900 is not in" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("core", "wbe", *WHY), 'Did you mean "web"?'), (("core", "core", *WHY), "the same"),
+        (("core", "web", "--until", "soon", "--reason", "x"), "Write 30d, or YYYY-MM-DD."),
+        (("core", "web", "--until", "2020-01-01", "--reason", "x"), "is over"),
+        (("core", "web", "--until", "30d", "--reason", "  "), "--reason is empty"),
+        (("core", "web", "--until", "30d"), "--reason"),
+        (("core", "web", *WHY, "--decision", "4"), "no id of a decision"),
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_wrong_use_writes_nothing(drifted: Call, args: tuple[str, ...], said: str) -> None:
+    code, out, err = drifted("arch", "allow", *args)
+    assert (code, out) == (2, "") and said in err
+    assert sh(Path.cwd(), "status", "--porcelain") == ""
+
+
+def test_an_invalid_or_missing_manifest_is_refused(drifted: Call) -> None:
+    before = Path(MANIFEST).read_text() + "exhaustive: maybe\n"
+    Path(MANIFEST).write_text(before)
+    code, _, err = drifted("arch", "allow", "core", "web", *WHY)
+    assert code == 2 and "must be true or false" in err and Path(MANIFEST).read_text() == before and records() == []
+    Path(MANIFEST).unlink()
+    code, _, err = drifted("arch", "allow", "core", "web", *WHY)
+    assert code == 2 and "kl init" in err
+
+
+def test_a_second_time_is_refused(drifted: Call) -> None:
+    assert drifted("arch", "allow", "core", "web", *WHY)[0] == 0
+    code, _, err = drifted("arch", "allow", "core", "web", *WHY)
+    assert code == 2 and "allowed already until" in err and len(records()) == 1
+
+
+def test_nothing_is_written_through_a_link(drifted: Call, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    Path(".kl/knowledge").symlink_to(tmp_path / "out")
+    before = Path(MANIFEST).read_bytes()
+    code, _, err = drifted("arch", "allow", "core", "web", *WHY)
+    assert code == 3 and "is a link" in err
+    assert Path(MANIFEST).read_bytes() == before and list((tmp_path / "out").iterdir()) == []
+    Path(".kl/knowledge").unlink()
+    Path(MANIFEST).rename(".kl/real.yaml")
+    Path(MANIFEST).symlink_to("real.yaml")
+    assert drifted("arch", "allow", "core", "web", *WHY)[0] == 3
+    assert records() == [] and Path(MANIFEST).is_symlink()
+
+
+def test_the_mode_of_the_manifest_stays(drifted: Call) -> None:
+    Path(MANIFEST).chmod(0o600)
+    assert drifted("arch", "allow", "core", "web", *WHY)[0] == 0
+    assert Path(MANIFEST).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_in_the_reason_is_not_written(drifted: Call) -> None:
+    secret = "ghp_" + "A1b2C3d4" * 4 + "E5f6"
+    assert drifted("arch", "allow", "core", "web", "--until", "30d", "--reason", f"token {secret} expires")[0] == 0
+    made = (FOLDER / records()[0]).read_text()
+    assert secret not in made and "expires" in made

@@ -1,0 +1,65 @@
+"""`kl arch fix` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.arch.shop import MANIFEST, ORDER
+from tests.cli.conftest import Call
+
+USED = "from shop.web.page import total\n\nx = total\n"
+UNUSED = "from shop.web.page import total\n"
+
+
+def test_the_diff_is_shown_and_the_exit_code_says_what_is_left(in_shop: Call) -> None:
+    Path("src/shop/web/page.py").write_text("total = 1\n")
+    Path(ORDER).write_text(UNUSED)
+    code, out, _ = in_shop("arch", "fix", "--dry-run")
+    assert code == 1 and Path(ORDER).read_text() == UNUSED
+    assert f"--- a/{ORDER}\n+++ b/{ORDER}\n@@ -1 +0,0 @@\n-from shop.web.page import total\n" in out
+    assert "would be dropped: from shop.web.page import total  (core -> web)" in out
+    assert out.endswith("1 violation could be fixed in 1 file, 0 left. Nothing was written: kl arch fix does\n")
+    code, out, _ = in_shop("arch", "fix")
+    assert code == 0 and Path(ORDER).read_text() == "" and "1 violation fixed in 1 file, 0 left\n" in out
+    assert in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n")
+
+
+def test_what_is_left_is_listed_with_its_reason(in_shop: Call) -> None:
+    Path(ORDER).write_text(USED)
+    code, out, _ = in_shop("arch", "fix")
+    assert code == 1
+    assert f"{ORDER}:1" in out and "not fixed: from shop.web.page import total" in out
+    assert "it is used at run time (line 3)\n" in out and out.endswith("nothing to fix, 1 left: see kl arch check\n")
+
+
+def test_json(in_shop: Call) -> None:
+    Path(ORDER).write_text(USED)
+    code, out, _ = in_shop("arch", "fix", "--format", "json")
+    found = json.loads(out)
+    assert (code, found["schema"], found["written"], found["fixed"], found["files"]) == (
+        1,
+        "kl.arch.fix/1",
+        True,
+        [],
+        [],
+    )
+    assert found["left"][0]["reason"] == "it is used at run time (line 3)"
+
+
+def test_a_file_that_does_not_parse_is_left(in_shop: Call) -> None:
+    Path(ORDER).write_text("def f(:\n")
+    code, out, _ = in_shop("arch", "fix")
+    assert code == 1 and f"{ORDER}:1:7: can't be parsed" in out
+
+
+def test_wrong_use_and_no_manifest(in_shop: Call) -> None:
+    code, _, err = in_shop("arch", "fix", "src/shop/core/ordr.py")
+    assert code == 2 and f"Did you mean {ORDER}?" in err
+    assert in_shop("arch", "fix", "/")[0] == 2
+    Path(MANIFEST).write_text("layers: []\n")
+    assert in_shop("arch", "fix")[0] == 2
+    Path(MANIFEST).unlink()
+    code, out, _ = in_shop("arch", "fix")
+    assert code == 0 and "nothing to enforce" in out
+    assert json.loads(in_shop("arch", "fix", "--format", "json")[1])["files"] == []

@@ -1,0 +1,70 @@
+"""Search: names before words, whole names before beginnings."""
+
+from __future__ import annotations
+
+import pytest
+
+from kl_hooks.code.asking.opened import Graph
+from kl_hooks.code.asking.search import Found, find_all, in_place
+from tests.code.asking.conftest import Ask
+
+
+def ids(found: tuple[list[Found], bool], by: str = "name") -> list[str]:
+    return [one.id for one in found[0] if one.by == by]
+
+
+def search(graph: Graph, *words: str, kinds: tuple[str, ...] = (), file: str = "", limit: int = 50) -> list[str]:
+    return ids(find_all(graph, words, kinds, file, limit))
+
+
+def test_whole_names_come_first_in_the_case_given(graph_of: Ask) -> None:
+    graph = graph_of({"m.py": "class Feed: pass\ndef feed(): pass\ndef feeder(): pass\nclass Feeding: pass\n"})
+    whole = ["function:m.feed", "type:m.Feed", "function:m.feeder", "type:m.Feeding"]
+    assert search(graph, "feed") == whole
+    assert search(graph, "Feed") == ["type:m.Feed", "function:m.feed", "type:m.Feeding", "function:m.feeder"]
+    assert search(graph, "type:m.Feed")[0] == "type:m.Feed"
+    assert search(graph, "eed") == []
+
+
+def test_a_dotted_word_is_an_owner_and_a_beginning(shop: Graph) -> None:
+    assert search(shop, "Basket.add") == ["method:shop.core.Basket.add_line"]
+    assert search(shop, "basket.ADD_line") == ["method:shop.core.Basket.add_line"]
+    assert search(shop, "core.Basket") == ["type:shop.core.Basket"]
+    assert search(shop, "sket.add") == []
+
+
+def test_words_come_after_names_and_nothing_twice(shop: Graph) -> None:
+    found = find_all(shop, ["line"], (), "", 50)
+    assert ids(found) == ["type:shop.core.Line"]
+    said = ids(found, "words")
+    assert "method:shop.core.Basket.add_line" in said
+    assert "type:shop.core.Line" not in said
+
+
+def test_kinds_and_files(shop: Graph) -> None:
+    assert search(shop, "test_t", kinds=("test",)) == ["test:tests/test_core.py::TestBasket::test_total"]
+    assert search(shop, "core", kinds=("file",)) == ["file:src/shop/core.py", "file:tests/test_core.py"]
+    assert search(shop, "shop/web.py") == ["file:src/shop/web.py"]
+    assert search(shop, "total", file="tests") == []
+    assert len(search(shop, "total", file="src/shop/*.py")) == 2
+    assert search(shop, "basket", kinds=("type",), file="core.py") == ["type:shop.core.Basket"]
+
+
+def test_a_limit_is_told(shop: Graph) -> None:
+    found, more = find_all(shop, ["total"], ("method",), "", 1)
+    assert ([one.id for one in found], more) == (["method:shop.core.Basket.total"], True)
+    everything, more = find_all(shop, ["total"], ("method",), "", 50)
+    assert not more
+    assert find_all(shop, ["total"], ("method",), "", len(everything)) == (everything, False)
+
+
+@pytest.mark.parametrize("word", ["%", "a_d", "\\", "", ".", "::", "a%"])
+def test_signs_of_sql_mean_nothing(shop: Graph, word: str) -> None:
+    assert search(shop, word) == []
+
+
+def test_in_place() -> None:
+    assert in_place("a/b.py", "")
+    assert in_place("a/b.py", "a") and in_place("a/b.py", "a/") and in_place("a/b.py", "./a/b.py")
+    assert in_place("a/b.py", "b.py") and in_place("a/b.py", "*.py")
+    assert not in_place("a/b.py", "b") and not in_place("ab/c.py", "a")

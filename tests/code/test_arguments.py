@@ -1,0 +1,45 @@
+"""Functions that use an import, and functions that take such a thing already."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from kl_hooks.code.rewriting.arguments import Place, parameter_names, takers, users
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "places"),
+    [
+        ("from a import user\ndef f():\n    user()\ndef g(): ...\n", ["user"], [Place("f", 2)]),
+        ("from a import user as u\nclass C:\n    def m(self):\n        return u\n", ["user"], [Place("m", 3)]),
+        ("def f():\n    import a.b\n    a.b.c()\n", ["b"], [Place("f", 1)]),
+        ("from a import user\nx = user\ndef f():\n    user()\n", ["user"], []),
+        ("from a import User\ndef f(u: User):\n    User()\n", ["User"], [Place("f", 2)]),
+        ("from a import user\n", ["user"], []),
+    ],
+)
+def test_users(text: str, names: list[str], places: list[Place]) -> None:
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if "import" in one)
+    assert users(ast.parse(text), line) == (names, places)
+
+
+def test_takers_by_name_or_annotation() -> None:
+    text = (
+        "def a(user): ...\ndef b(*, current_user=None): ...\ndef c(x: 'list[current_user]'): ...\ndef d(users): ...\n"
+    )
+    assert [place.name for place in takers(ast.parse(text), ["current_user"])] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("HttpPage", ["http_page", "page"]),
+        ("user", ["user"]),
+        ("HTTPServer", ["http_server", "server"]),
+        ("my_id", ["my_id"]),
+    ],
+)
+def test_names_of_parameters(name: str, words: list[str]) -> None:
+    assert parameter_names(name) == words

@@ -1,0 +1,182 @@
+"""Set-ups of real projects, imported: the verdict is that of the tool they were written for, clean and broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.arch.foreign.imported import imported_text
+from kl_hooks.arch.foreign.run import import_set_up
+from kl_hooks.arch.run import check
+from kl_hooks.arch.verdict import Verdict
+from kl_hooks.model.manifest import MANIFEST
+from tests.arch.shop import opened
+from tests.arch.test_from_tach import CASES, paths
+from tests.git.repos import make, sh, write
+
+pytestmark = [pytest.mark.net, pytest.mark.slow]
+
+PROJECTS = {
+    "import_linter-2.16": (
+        "import-linter==2.16 --hash=sha256:c5bd0d38bdef46c7251120266b3bf72662bc8cd989a8fe461499936e12e8c6fa",
+        "src/importlinter/domain/fields.py", "import importlinter.cli", {"Layered architecture"},
+    ),
+    "usethis-0.22.0": (
+        "usethis==0.22.0 --hash=sha256:1c29ef12ea4f0fc9d1920b7cfd9431c716dd88a57bfd2ad35a5acb5e1fcd6f95",
+        "src/usethis/errors.py", "import usethis._core.badge", {"usethis"},
+    ),
+    "kedro-1.7.0": (
+        "kedro==1.7.0 --hash=sha256:50b654c0f6ec79c465bc913c1680ea6ad35fff287160262dce7f9d4c1bdbd493",
+        "kedro/config/__init__.py", "import kedro.runner",
+        {"CLI > Context > Library, Runner > Extras > IO & Pipeline", "Config cannot import Runner et al"},
+    ),
+}  # fmt: skip
+"""Folder of the sdist → its pin, a file, an import that must not be there, the contracts that it breaks at least."""
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Ours, with packages of the project's source instead of installed ones."""
+    places = [str(folder / "src"), str(folder)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places), "HOME": str(folder.parent), "COLUMNS": "200"}
+
+
+@pytest.fixture(scope="module", params=PROJECTS)
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist as a repository with one commit."""
+    place = tmp_path_factory.mktemp("sdist")
+    pin = PROJECTS[request.param][0]
+    name = pin.partition("=")[0]
+    (place / "pin.txt").write_text(pin + "\n", encoding="utf-8")
+    call = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name, "--require-hashes"]
+    subprocess.run([*call, "-r", "pin.txt", "-d", "."], cwd=place, check=True)
+    with tarfile.open(place / f"{request.param}.tar.gz") as archive:
+        archive.extractall(place, filter="data")
+    folder = place / str(request.param)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, os.getuid(), os.getgid(), follow_symlinks=False)  # root keeps foreign owners, git refuses them
+    make(folder)
+    sh(folder, "add", "-A")
+    sh(folder, "commit", "-qm", "Import")
+    return folder
+
+
+def theirs(folder: Path) -> set[str]:
+    """Names of the contracts that lint-imports itself finds broken, its exit code held against them."""
+    call = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    done = subprocess.run(
+        [sys.executable, "-c", call], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    broken = set(re.findall(r"^(.*?) BROKEN", done.stdout, re.MULTILINE))
+    assert done.returncode == bool(broken), done.stdout + done.stderr
+    assert "kept" in done.stdout, done.stdout + done.stderr
+    return broken
+
+
+def ours(folder: Path, source: str = "worktree") -> Verdict:
+    found, _ = check(opened(folder), source)
+    assert found is not None
+    return found
+
+
+def test_the_verdict_is_that_of_lint_imports(project: Path) -> None:
+    _, path, statement, expected = PROJECTS[project.name]
+    found = import_set_up(opened(project))
+    assert found.left == ()
+    write(project, {MANIFEST: imported_text(found)})
+    assert theirs(project) == set() and ours(project).clean
+    before = (project / path).read_text(encoding="utf-8")
+    write(project, {path: f"{before}\n{statement}\n"})
+    broken = {one.contract for one in ours(project).contracts}
+    assert broken == theirs(project) and broken >= expected
+    sh(project, "add", "-A")
+    write(project, {path: before})
+    assert theirs(project) == set() and ours(project).clean
+    assert {one.contract for one in ours(project, "staged").contracts} == broken
+
+
+@pytest.fixture(scope="module")
+def tach(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("tach")
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--only-binary",
+            ":all:",
+            "--target",
+            str(place),
+            "tach==0.35.3",
+        ],
+        check=True,
+    )
+    return place
+
+
+def tach_says(tach: Path, folder: Path) -> list[tuple[str, int]]:
+    """Where tach itself finds errors."""
+    call = "from tach.start import start; start()"
+    environ = {**os.environ, "PYTHONPATH": str(tach), "HOME": str(folder.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", call, "check", "--output", "json"],
+        cwd=folder, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    rows = [row["Located"] for row in json.loads(done.stdout) if "Located" in row]
+    return sorted({(row["file_path"], row["line_number"]) for row in rows if row["severity"] == "Error"})
+
+
+@pytest.mark.parametrize(("config", "files", "expected"), CASES)
+def test_the_table_of_tach_s_rules_is_tach_s(
+    tmp_path: Path, tach: Path, config: str, files: Mapping[str, str], expected: list[tuple[str, int]]
+) -> None:
+    content = {path: text.decode() for path, text in paths(files).items()}
+    make(tmp_path / "shop", {**content, "tach.toml": "exclude = []\n" + config})
+    assert tach_says(tach, tmp_path / "shop") == expected
+
+
+REAL = """\
+source_roots = ["src"]
+layers = ["doors", "rules", "ground"]
+[[modules]]
+path = "importlinter.cli"
+layer = "doors"
+depends_on = []
+[[modules]]
+path = "importlinter.contracts"
+layer = "rules"
+depends_on = []
+[[modules]]
+path = "importlinter.application"
+layer = "rules"
+depends_on = ["importlinter.domain"]
+[[modules]]
+path = "importlinter.domain"
+layer = "ground"
+depends_on = []
+[[modules]]
+path = "importlinter.configuration"
+utility = true
+depends_on = ["importlinter.application", "importlinter.adapters"]
+[[modules]]
+path = "importlinter.adapters"
+unchecked = true
+"""
+"""Rules of tach for the source of a real project, some of them broken by it."""
+
+
+@pytest.mark.parametrize("project", ["import_linter-2.16"], indirect=True)
+def test_a_set_up_of_tach_over_a_real_project(project: Path, tach: Path) -> None:
+    write(project, {"tach.toml": REAL})
+    write(project, {MANIFEST: imported_text(import_set_up(opened(project), "tach.toml"))})
+    found = {(one.path, one.line) for one in ours(project).violations}
+    assert found and sorted(found) == tach_says(tach, project)
