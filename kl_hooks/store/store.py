@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -61,15 +61,19 @@ class Store:
                 db.close()
 
     def problem(self) -> EnvironmentProblem | None:
-        """What keeps us from writing evidence, found without writing: newer, damaged, no rights. None: nothing."""
+        """What keeps us from writing evidence: newer, damaged, no rights. None: nothing.
+
+        Found without writing; but what somebody left unfinished is finished first, as by any reader.
+        """
         from kl_hooks.store.migrate import refuse_unexpected
-        from kl_hooks.store.sqlite import open_sqlite
 
         path = self._path("kl")
-        if not path.exists():
-            return None
         try:
-            with _told(path), closing(open_sqlite(path, write=False, busy_ms=self._busy)) as db:
+            with _told(path), ExitStack() as stack:
+                db = self._as_it_is(path)
+                if db is None:
+                    return None
+                stack.callback(db.close)
                 newer = self._newer("kl", db)
                 if newer is None:
                     refuse_unexpected(db, self._of("kl"), path)

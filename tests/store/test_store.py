@@ -201,7 +201,10 @@ def test_a_foreign_table_is_refused(store: Store, state: State) -> None:
     assert isinstance(store.problem(), StoreDamaged)
 
 
-def test_a_write_that_was_stopped_in_the_middle_is_undone_by_looking(store: Store, state: State) -> None:
+@pytest.mark.parametrize("look", [_ids, Store.problem])
+def test_a_write_that_was_stopped_in_the_middle_is_undone_by_looking(
+    store: Store, state: State, look: Callable[[Store], object]
+) -> None:
     code = f"""
 import os, sqlite3
 connection = sqlite3.connect({str(state.database)!r}, isolation_level=None)
@@ -212,6 +215,7 @@ os.kill(os.getpid(), 9)
 """
     subprocess.run([sys.executable, "-c", code], check=False)
     assert state.database.with_name("kl.db-journal").stat().st_size > 512
+    assert look(store) in (["a"], None)
     assert _ids(store) == ["a"]
     assert not state.database.with_name("kl.db-journal").exists()
 
