@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
     from kl_hooks.model.package import Candidate
     from kl_hooks.model.problem import Problem
     from kl_hooks.model.receipt import Receipt
@@ -81,6 +82,11 @@ class Retriever:
 @hookspec
 def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
     """Called when a database is opened for writing. Every answer counts; steps run in the order of rooms' names."""
+
+
+@hookspec
+def kl_kinds() -> Sequence[Kind]:  # type: ignore[empty-body]
+    """Called when records are first needed. A kind of a name that is taken is refused, with both plugins named."""
 
 
 @hookspec
