@@ -11,7 +11,20 @@ from kl_hooks.hookspecs import hookimpl
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
-MODULES: Final[tuple[str, ...]] = ("decision",)
+MODULES: Final[tuple[str, ...]] = (
+    "decision",
+    "objective.kind",
+    "task.kind",
+    "outcome",
+    "failure.kind",
+    "feature.kind",
+    "role.kind",
+    "gate.kind",
+    "mode",
+    "turn.kind",
+    "fact.kind",
+    "guide",
+)
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
 
