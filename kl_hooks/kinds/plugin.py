@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
 MODULES: Final = (
+    "memory.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
