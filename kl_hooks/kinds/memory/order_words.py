@@ -26,8 +26,8 @@ _SECRET: Final = (
     r"|~/\.ssh|~/\.aws|environment variables|cookies?)"
 )
 _AWAY: Final = (
-    r"(?:https?://|www\.|ftp://|\b[\w.+-]{1,64}@[\w-]{1,64}\.\w|webhooks?|pastebin|\bgist\b|ngrok|requestbin|remote server"
-    r"|external (?:server|service|url))"
+    r"(?:https?://|www\.|ftp://|\b[\w.+-]{1,64}@[\w-]{1,64}\.\w|webhooks?|pastebin|\bgist\b|ngrok|requestbin"
+    r"|remote server|external (?:server|service|url))"
 )
 _FETCH: Final = r"(?:curl|wget|iwr|invoke-webrequest|nc|ncat|telnet)"
 
@@ -104,7 +104,7 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"\b(?:always |automatically |silently |you must |you should |please )(?:approve|accept|merge|grant"
             r"|allow)\b[^\n.]{0,30}\b(?:this|all|every|any|each|these)\b[^\n.]{0,30}\b(?:memor\w+|candidates?"
             r"|changes?|pull requests?|requests?|permissions?|tool calls?|commands?)\b",
-        r"\b(?:disable|turn off|switch off|bypass|circumvent) (?:all |the |any |your )?(?:safety|security"
+        r"(?<!we )\b(?:disable|turn off|switch off|bypass|circumvent) (?:all |the |any |your )?(?:safety|security"
             r"|sandbox\w*|guard ?rails?|permission checks?|content filters?)\b(?![^\n.]{0,20}\b(?:test|in"
             r" tests)\b)",
         r"\brm -rf (?:/|~|\$HOME)(?:\s|$|\*)",
