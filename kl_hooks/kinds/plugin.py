@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MODULES: Final[tuple[str, ...]] = (
     "decision",
+    "memory.kind",
     "objective.kind",
     "task.kind",
     "outcome",
