@@ -11,8 +11,7 @@ from kl_hooks.hookspecs import hookimpl
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
-MODULES: Final = (
-)
+MODULES: Final = ()
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
 
