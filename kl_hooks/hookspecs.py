@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from kl_hooks.model.change import Change
     from kl_hooks.model.kind import Kind
+    from kl_hooks.model.lifecycle import Lifecycle
     from kl_hooks.model.package import Candidate
     from kl_hooks.model.problem import Problem
     from kl_hooks.model.receipt import Receipt
@@ -79,6 +81,22 @@ class Retriever:
     """(workspace, task, most rows) → candidates, best first. May raise: the package then says `failed`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule of upkeep: what it would change, and how."""
+
+    name: str
+    """As the report calls it: `expired claims`."""
+    says: str
+    """What it does, in one line."""
+    look: Callable[[Any, Lifecycle, int], Sequence[Change]]
+    """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what reading takes in."""
+    apply: Callable[[Any, Sequence[Change], int], None] | None = None
+    """(workspace, changes, now). What is no longer as the change says is passed over; done twice is done once.
+    None: there is nothing to do, the report says it.
+    """
+
+
 @hookspec
 def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
     """Called when a database is opened for writing. Every answer counts; steps run in the order of rooms' names."""
@@ -102,6 +120,11 @@ def kl_scanners() -> Sequence[Scanner]:  # type: ignore[empty-body]
 @hookspec
 def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
     """Called once per context package. All answers are used, ordered by name; names are unique."""
+
+
+@hookspec
+def kl_policies() -> Sequence[Policy]:  # type: ignore[empty-body]
+    """Called when upkeep looks. All answers are used, ordered by name; names are unique."""
 
 
 @hookspec

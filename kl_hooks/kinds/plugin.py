@@ -11,7 +11,9 @@ from kl_hooks.hookspecs import hookimpl
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
-MODULES: Final = (
+MODULES: Final[tuple[str, ...]] = (
+    "decision",
+    "memory.kind",
     "objective.kind",
     "task.kind",
     "outcome",
@@ -23,6 +25,7 @@ MODULES: Final = (
     "turn.kind",
     "fact.kind",
     "guide",
+    "finding.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
