@@ -68,7 +68,7 @@ def say_links(links: Sequence[Link], *, of_name: bool = False) -> None:
             path = link.path
             say(path)
         name = f" {link.target.removeprefix('name:')}" if of_name else ""
-        say(f"{link.line:>6}  {link.relation:<10}{name}  {link.source}  ({how(link)})")
+        say(f"{link.line:>6}  {link.relation:<10}{name}  in {link.source}  ({how(link)})")
 
 
 def say_answer(

@@ -63,8 +63,9 @@ def note(text: str) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 layer`, `2 layers`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`1 layer`, `2 layers`; `2 properties`, `2 classes`."""
+    many = f"{noun[:-1]}ies" if noun.endswith("ty") else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
+    return f"{number} {noun if number == 1 else many}"
 
 
 def short(identifier: str | None, digits: int = 12) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.answered import asked, at_option, how, say_answer
-from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, say, say_json, workspace
 from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Link
 
 _FIRST = 8
+_NOUNS = {
+    "calls": "call", "references": "reference", "imports": "import",
+    "inherits": "base class", "implements": "interface",
+}  # fmt: skip
 
 
 @click.command(epilog="Example: kl graph show Basket.total")
@@ -99,10 +103,12 @@ def _say_links(title: str, links: Sequence[Link], end: str) -> None:
 
     if not links:
         return
-    counts = ", ".join(f"{number} {relation}" for relation, number in counted_relations(links).items())
-    say(f"{title:<14} {counts}")
+    nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
+    numbers = counted_relations(links).items()
+    say(f"{title:<14} {', '.join(counted(number, nouns.get(relation, relation)) for relation, number in numbers)}")
+    inside = "in " if end == "source" else ""
     for link in links[:_FIRST]:
-        say(f"    {link.relation} {getattr(link, end)}  {link.path}:{link.line} ({how(link)})")
+        say(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({how(link)})")
     _say_more(len(links))
 
 

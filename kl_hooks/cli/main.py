@@ -28,9 +28,47 @@ COMMANDS = {
 }
 """Command → its line in `kl --help`; it stands in the module of the same name, under the same name."""
 
+KINDS = {
+    "decision": "Decisions: what was decided, why, and what it rules.",
+}
+"""The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
+
+
+class Commands(LazyGroup):
+    """All commands: those that stand in a module, and those that are made from a kind."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in COMMANDS:
+            return super().get_command(ctx, name)
+        from kl_hooks.cli.kinds import group_of
+
+        line = KINDS.get(name) or self._described(ctx).get(name)
+        return group_of(name, line) if line else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._lines:
+            self._lines |= self._described(ctx)
+        return super().resolve_command(ctx, args)
+
+    def _described(self, ctx: click.Context) -> dict[str, str]:
+        """The kinds of plugins and of the repository at hand; none where there is no repository."""
+        from kl_hooks.cli.common import workspace
+        from kl_hooks.errors import KlError
+
+        try:
+            with ctx.scope(cleanup=False):
+                kinds = workspace().kinds
+        except KlError:
+            return {}
+        return {
+            name: f"{kind.plural.capitalize()}: {kind.purpose}" for name, kind in kinds.items() if name not in KINDS
+        }
+
 
 @click.command(
-    cls=LazyGroup, prefix="kl_hooks.cli.", lines=COMMANDS,
+    cls=Commands, prefix="kl_hooks.cli.", lines={**COMMANDS, **KINDS},
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
 )  # fmt: skip
 @click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")

@@ -15,8 +15,9 @@ from typing import Final
 from kl_hooks.code import scan
 from kl_hooks.code.scan import Facts, scan_python, unread
 
-VERSION: Final = f"{scan.VERSION}+1"
-"""Part of the key of remembered facts, as `scan.VERSION`: raised when this file would give other facts."""
+VERSION: Final = f"{scan.VERSION}+2"
+"""Part of the key of remembered facts, as `scan.VERSION`: raised when this file would give other facts, or
+their links would differ."""
 PARTS: Final = 200
 """The most parts that a dotted name in an import may have."""
 _SMALL: Final = 8_192

@@ -26,7 +26,7 @@ from kl_hooks.code.symbols import decorators_of, symbol_rows
 from kl_hooks.code.uses import outline_of, uses_of, words_of
 from kl_hooks.code.walk import walk
 
-VERSION: Final = "python-ast/7"
+VERSION: Final = "python-ast/8"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
@@ -75,7 +75,7 @@ def _facts(tree: ast.Module, lines: list[bytes], module: str) -> Facts:
     places = {row[0]: place for place, row in enumerate(symbols)}
     uses, outline = uses_of(frames, places), outline_of(frames, places)
     imports = _imports(frames, lines)
-    if _always_checking(frames[0]):
+    if any(row[4] == "type-checking import" for row in imports) and _checked_always(frames):
         imports = [[*row[:4], row[4].replace("type-checking import", "import"), row[5]] for row in imports]
     return {
         "error": "", "symbols": symbols, "words": words, "imports": imports,
@@ -84,10 +84,24 @@ def _facts(tree: ast.Module, lines: list[bytes], module: str) -> Facts:
     }  # fmt: skip
 
 
-def _always_checking(module: Frame) -> bool:
-    """True where a file says `TYPE_CHECKING = True` itself: what stands under it is imported when it runs."""
-    fields = (kid.node for kid in module.kids if kid.kind == "field" and "TYPE_CHECKING" in kid.names)
-    return any(isinstance(node.value, ast.Constant) and node.value.value is True for node in fields)
+def _checked_always(frames: list[Frame]) -> bool:
+    """True where a file makes a `TYPE_CHECKING` of its own that may be true: what stands under it is imported then."""
+    return any(_binds_it(frame) for frame in frames)
+
+
+def _binds_it(frame: Frame) -> bool:
+    if "TYPE_CHECKING" in frame.stores:
+        return frame.kind != "field" or not _false(frame.node.value)
+    if frame.kind in ("class", "function") and "TYPE_CHECKING" in frame.names:
+        return True
+    return any(name == "TYPE_CHECKING" and not source.endswith(":TYPE_CHECKING") for name, source in frame.binds)
+
+
+def _false(value: ast.expr | None) -> bool:
+    """True for nothing, `False`, `0`, and another `TYPE_CHECKING`."""
+    if isinstance(value, ast.Attribute):
+        return value.attr == "TYPE_CHECKING"
+    return value is None or (isinstance(value, ast.Constant) and value.value in (False, 0))
 
 
 def _imports(frames: list[Frame], lines: list[bytes]) -> list[list[Any]]:

@@ -132,18 +132,14 @@ def record(
 
 
 def record_check(
-    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], tree: str | None, run: str | None = None
+    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], place: Place, run: str | None = None
 ) -> str | None:
-    """Records what a check of ours found (`clean` or `failed`) for a tree. None, or why it was not recorded.
+    """Records what a check of ours found (`clean` or `failed`) in a content. None, or why it was not recorded.
 
     `run`: the id of the capture (`new_run()`), for whoever wants to find it again.
     """
     if not ws.initialised:
         return None
-    from kl_hooks.git.repository import head
-
-    sha, branch = head(ws.repo) if ws.repo else (None, None)
-    place = Place(tree, None, sha, branch)
     exit_code = 0 if outcome == "clean" else 1
     result = {
         "exit": exit_code, "complete": True, "how": "finished", "reasons": [],

@@ -138,20 +138,27 @@ class Logged:
     subject: str
     body: str
     files: tuple[str, ...]
+    tree: str = ""
+    author: str = ""
+    receipt: str = ""
+    """The receipt that names it."""
+
+
+_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt FROM commit_log"
+
+
+def _logged(row: Row) -> Logged:
+    sha, at, subject, body, files, tree, author, receipt = row
+    return Logged(sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt)
 
 
 def commit_log(db: Database, limit: int) -> Sequence[Logged]:
     """The newest commits, newest first."""
-    sql = "SELECT sha, at, subject, body, files FROM commit_log ORDER BY at DESC, sha LIMIT ?"
-    return [
-        Logged(sha, at, subject, body, tuple(json.loads(files)))
-        for sha, at, subject, body, files in db.rows(sql, (limit,))
-    ]
+    return [_logged(row) for row in db.rows(f"{_LOGGED} ORDER BY at DESC, sha LIMIT ?", (limit,))]
 
 
 def logged(db: Database, shas: Sequence[str]) -> dict[str, Logged]:
     """These commits, by sha; those that are not in the log are left out."""
     marks = ", ".join("?" * len(shas))
-    sql = f"SELECT sha, at, subject, body, files FROM commit_log WHERE sha IN ({marks})"
-    rows = db.rows(sql, tuple(shas)) if shas else []
-    return {row[0]: Logged(row[0], row[1], row[2], row[3], tuple(json.loads(row[4]))) for row in rows}
+    rows = db.rows(f"{_LOGGED} WHERE sha IN ({marks})", tuple(shas)) if shas else []
+    return {row[0]: _logged(row) for row in rows}

@@ -11,7 +11,22 @@ from kl_hooks.hookspecs import hookimpl
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
-MODULES: Final = ()
+MODULES: Final[tuple[str, ...]] = (
+    "decision",
+    "memory.kind",
+    "objective.kind",
+    "task.kind",
+    "outcome",
+    "failure.kind",
+    "feature.kind",
+    "role.kind",
+    "gate.kind",
+    "mode",
+    "turn.kind",
+    "fact.kind",
+    "guide",
+    "finding.kind",
+)
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
 

@@ -9,7 +9,8 @@ from typing import Final
 
 TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
 """What a field can hold: a line; several lines; a list of either; a list of short words (tags); one of some words;
-a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by text."""
+a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by
+text."""
 AUTHORITIES: Final = ("human", "agent", "auto")
 """Who stands behind a record, the weightiest first."""
 SHARES: Final = (
@@ -74,7 +75,7 @@ class Kind:
     purpose: str
     """One line: what it is for."""
     home: str
-    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows in the state directory, until a verb writes a file."""
+    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows in the state directory, until it is `filed`."""
     statuses: tuple[str, ...]
     """The first is what a new record has."""
     live: tuple[str, ...]

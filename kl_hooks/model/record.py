@@ -1,4 +1,4 @@
-"""Record: one piece of knowledge of a Kind, as it was read from a file or a row. It never changes; verbs make new ones."""
+"""Record: one piece of knowledge of a Kind, as it was read from a file or a row. Verbs make new ones."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "build") == (
         0,
-        "4 files (4 newly read, 0 gone), 11 symbols, 19 links\n"
-        "  symbols  1 field, 2 function, 2 method, 4 namespace, 1 test, 1 type\n"
-        "  links    3 calls, 10 defines, 3 imports, 3 references; 0 of them to a name only\n"
+        "4 files (4 newly read, 0 gone), 11 symbols, 21 links\n"
+        "  symbols  1 field, 2 functions, 2 methods, 4 namespaces, 1 test, 1 type\n"
+        "  links    3 calls, 10 defines, 5 imports, 3 references; 0 of them to a name only\n"
         "  0 files not assessed\n",
         "",
     )
@@ -53,15 +53,15 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
     assert code == 0
-    assert out.startswith("5 files (5 newly read, 0 gone), 11 symbols, 19 links\n")
+    assert out.startswith("5 files (5 newly read, 0 gone), 11 symbols, 21 links\n")
     assert out.endswith("  1 file not assessed\n")
     assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.build/1"
     counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")]
-    assert counts == [5, 0, 0, 11, 19, 0]
+    assert counts == [5, 0, 0, 11, 21, 0]
     assert sum(answer["nodes"].values()) == 11
-    assert sum(answer["relations"].values()) == 19
+    assert sum(answer["relations"].values()) == 21
     assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
 
 
@@ -122,19 +122,20 @@ def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
     assert kl("graph", "callers", "Basket.total") == (
         0,
         "method:shop.core.Basket.total  src/shop/core.py:11\ntests/test_core.py\n"
-        "     5  calls       function:tests.test_core.test_total  (instance, 80%)\n",
+        "     5  calls       in function:tests.test_core.test_total  (instance, 80%)\n",
         "",
     )
-    answer = json.loads(kl("graph", "refs", "Basket", "--format", "json", "--limit", "1")[1])
+    answer = json.loads(kl("graph", "refs", "Basket", "--format", "json", "--limit", "2")[1])
     assert (answer["schema"], answer["answer"], answer["unresolved"]) == ("kl.graph.refs/1", "yes", 0)
-    assert (answer["not_assessed"], answer["total"]) == ([], 2)
-    (place,) = answer["refs"]
+    assert (answer["not_assessed"], answer["total"]) == ([], 4)
+    assert [(one["line"], one["links"][0]["relation"]) for one in answer["refs"]] == [(2, "imports"), (5, "references")]
+    place = answer["refs"][1]
     assert (place["path"], place["line"]) == ("src/shop/web.py", 5)
     assert place["links"] == [{
         "source": "function:shop.web.show_page", "relation": "references", "target": "type:shop.core.Basket",
         "method": "import", "confidence": 100,
     }]  # fmt: skip
-    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 2; more with --limit 2.\n"
+    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 4; more with --limit 4.\n"
 
 
 @pytest.mark.requirement("C19")
@@ -148,7 +149,7 @@ def test_none_is_said_three_ways(kl: Kl) -> None:
         " 1 file not assessed: bad.py"
     ]
     listed = kl("graph", "callers", "show_page", "--unresolved")[1].splitlines()[1:]
-    assert listed == ["late.py", "     2  calls       function:late.f  (name only, 0%)"]
+    assert listed == ["late.py", "     2  calls       in function:late.f  (name only, 0%)"]
     answer = json.loads(kl("graph", "callers", "show_page", "--format", "json")[1])
     assert (answer["answer"], answer["unresolved"], answer["not_assessed"]) == ("not assessed", 1, ["bad.py"])
     assert kl("graph", "callers", "Basket.total")[2] == "kl: there may be more: 1 file not assessed: bad.py.\n"
@@ -249,8 +250,26 @@ def test_unresolved_uses_of_a_part_leave_dependents_open(kl: Kl) -> None:
         "none found; 1 unresolved use of its name or a part's (kl graph dependents Late --unresolved lists them)"
     ]
     listed = kl("graph", "dependents", "Late", "--unresolved")[1].splitlines()[1:]
-    assert listed == ["late.py", "     6  calls      feed  function:late.f  (name only, 0%)"]
+    assert listed == ["late.py", "     6  calls      feed  in function:late.f  (name only, 0%)"]
     answer = json.loads(kl("graph", "dependents", "Late", "--unresolved", "--format", "json")[1])
     assert [link["target"] for link in answer["unresolved_uses"]] == ["name:feed"]
     out = kl("graph", "show", "late.f")[1].splitlines()
     assert out[-2:] == ["unresolved     1: feed", "used by        nothing"]
+
+
+def test_a_name_that_is_only_imported_has_a_user(kl: Kl) -> None:
+    write(Path.cwd(), {"a.py": "LIMIT_OF_A = 1\n", "b.py": "from a import LIMIT_OF_A\n"})
+    said = kl("graph", "refs", "LIMIT_OF_A")[1].splitlines()
+    assert said[1:] == ["b.py", "     1  imports     in namespace:b  (import)"]
+    assert kl("graph", "path", "b", "LIMIT_OF_A")[1].splitlines()[1] == "  imports field:a.LIMIT_OF_A  b.py:1 (import)"
+
+
+def test_show_counts_in_plain_words(kl: Kl) -> None:
+    source = (
+        "class Base: pass\nclass One(Base): pass\nclass Two(Base): pass\n\ndef f():\n    Base()\n    return [Base]\n"
+    )
+    write(Path.cwd(), {"a.py": source, "b.py": "from a import Base\n"})
+    out = kl("graph", "show", "a.Base")[1]
+    assert "used by        1 call, 1 import, 2 subclasses, 1 reference\n" in out
+    assert "    calls in function:a.f  a.py:6 (same scope)\n" in out
+    assert "uses           1 base class\n    inherits type:a.Base  a.py:2" in kl("graph", "show", "a.One")[1]

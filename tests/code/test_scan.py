@@ -298,7 +298,7 @@ def test_source_deeper_than_python_recurses() -> None:
 def test_a_file_that_is_always_checking_imports_what_it_says() -> None:
     source = "TYPE_CHECKING = {}\nif TYPE_CHECKING:\n    import a\n"
     assert [row[4] for row in scan_python(source.format("True").encode(), "m.py", "m")["imports"]] == ["import"]
-    for value in ("False", "bool(0)"):
+    for value in ("False", "0"):
         (row,) = scan_python(source.format(value).encode(), "m.py", "m")["imports"]
         assert row[4] == "type-checking import"
 

@@ -36,20 +36,22 @@ def renewed(found: Iterable[Violation], again: Iterable[Violation]) -> tuple[Vio
 
 
 def shrink(ws: Workspace, verdict: Verdict, found: Match, seen: Content) -> str:
-    """After a clean check of the work tree: takes what is fixed out of the file. What was done in one line, or empty.
+    """After a clean check of the work tree: takes what is fixed out of the file, gives renamed modules their new names.
 
+    Returns what was done, in one line, or nothing.
     Only a person's own look does it: not a CI job, not a git hook, and not a look that could not judge every file.
     """
     if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
         return ""
     gone = total(read_baseline(BASELINE, seen.baseline)) - total(found.needed)
-    if not gone or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
+    if not (gone or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
+    done = [f"{gone} fixed"] * bool(gone) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
     try:
-        written = write(ws, found.needed, seen.baseline)
+        written = write(ws, found.today, seen.baseline)
     except EnvironmentProblem as problem:
-        return f"{problem.place}: {gone} fixed can't be taken out: {problem.reason}"
-    return f"{BASELINE}: {gone} fixed, {total(found.needed)} left. Commit it." if written else ""
+        return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
+    return f"{BASELINE}: {', '.join(done)}, {total(found.today)} left. Commit it." if written else ""
 
 
 def total(entries: Iterable[Accepted]) -> int:

@@ -18,8 +18,10 @@ def test_references_of_every_sort_with_place_and_method(shop: Graph) -> None:
     found = refs(shop, "Basket")
     assert [(k.path, k.line, k.relation, k.source, k.method) for k in found.links] == [
         ("src/shop/core.py", 38, "inherits", "type:shop.core.BigBasket", "same scope"),
+        ("src/shop/web.py", 2, "imports", "namespace:shop.web", "import"),
         ("src/shop/web.py", 5, "references", "function:shop.web.show_page", "import"),
         ("src/shop/web.py", 13, "calls", "function:shop.web.main", "import"),
+        ("tests/test_core.py", 1, "imports", "namespace:tests.test_core", "import"),
         ("tests/test_core.py", 6, "calls", "method:tests.test_core.TestBasket.test_total", "import"),
     ]
     assert found.answer.verdict == "yes"
