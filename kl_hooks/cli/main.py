@@ -21,6 +21,7 @@ COMMANDS = {
     "verify": "The gate: is there complete, passing evidence for this tree?",
     "arch": "Layers: who may depend on whom.",
     "graph": "The code graph: what is defined where, and what hangs on what.",
+    "knowledge": "Everything that is known, across kinds, and its upkeep.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "commits": "Take note of new commits (git hooks call this).",
