@@ -33,7 +33,9 @@ def block(text: str, above: int = 0) -> dict[str, object]:
     """The keys and values of a block of YAML that has so many lines above it. NotReadable."""
     root, problems = load("", text.encode("utf-8", "replace"))
     if problems:
-        raise NotReadable(problems[0].message + (f" {problems[0].hint}" if problems[0].hint else ""), above + problems[0].line)
+        raise NotReadable(
+            problems[0].message + (f" {problems[0].hint}" if problems[0].hint else ""), above + problems[0].line
+        )
     if root is None:
         return {}
     if not isinstance(root, Map):

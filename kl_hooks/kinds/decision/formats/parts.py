@@ -56,7 +56,12 @@ def apart(text: str, level: int = 2, title: bool = True) -> Parts:
     head = [*before, *lines[begin : starts[0] if starts else len(lines)]]
     ends = [*starts, len(lines)][1:]
     sections = tuple(
-        Part(one.words, tidy("\n".join(lines[one.line + one.lines : end])), one.line + 1, tidy("\n".join(lines[one.line : end])))
+        Part(
+            one.words,
+            tidy("\n".join(lines[one.line + one.lines : end])),
+            one.line + 1,
+            tidy("\n".join(lines[one.line : end])),
+        )
         for one, end in zip(cuts, ends, strict=True)
     )
     return Parts(top.words if top else "", tidy("\n".join(head)), sections)
