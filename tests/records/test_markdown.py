@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.records.markdown import closed, headings, said
 
-MARKS = st.lists(st.sampled_from(list("`~#-=<!>\n \tax*\\") + ["```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
+MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
     "".join
 )
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kl_hooks.config.nodes import Listing, Mapping as Map, Node, Text
+from kl_hooks.config.nodes import Listing, Node, Text
+from kl_hooks.config.nodes import Mapping as Map
 from kl_hooks.config.yaml import load
 from kl_hooks.kinds.decision.formats.entry import NotReadable
 from kl_hooks.model.record import Value
