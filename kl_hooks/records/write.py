@@ -29,9 +29,8 @@ def create(
     """A new record of these values (see `records.check`); `asked` names its id, `by` who made it.
 
     Problems (exit 2) with everything wrong, UsageProblem for an id that is taken, EnvironmentProblem where the store or
-    the folder can't be written; then nothing was written. `expires`
-    given as None: it never ends. A record that is the same by its identity is a UsageProblem
-    too: look first.
+    the folder can't be written; then nothing was written. `expires` given as None: it never ends. A record that is the
+    same by its identity is a UsageProblem too: look first.
     """
     return create_many(ws, kind, [raw], asked=asked, body=body, by=by)[0]
 

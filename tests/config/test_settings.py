@@ -158,6 +158,6 @@ def test_what_is_mined_and_given_of_memories_can_be_less_but_not_more(tmp_path: 
     assert [warning.line for warning in read.warnings] == [1]
     with pytest.raises(Problems) as wrong:
         load_settings(tmp_path, {"memory-top-k": "0", "memory-auto-extract": "perhaps"}, {}, None)
-    assert [problem.path for problem in wrong.value.problems] == [
+    assert {problem.path for problem in wrong.value.problems} == {
         "git config kl.memory-top-k", "git config kl.memory-auto-extract"
-    ]  # fmt: skip
+    }  # fmt: skip
