@@ -47,9 +47,15 @@ def format_option(*more: str) -> Callable[[F], F]:
     )
 
 
-def say(text: str = "") -> None:
-    """A line of the answer, on stdout, made safe for a terminal."""
-    click.echo(safe_text(text))
+def say(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
+    """A line of the answer, on stdout, made safe for a terminal.
+
+    `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody sees colours.
+    """
+    start = max(red, yellow)
+    head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
+    paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow") if tail else ""
+    click.echo(safe_text(head) + paint)
 
 
 def say_json(value: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+from kl_hooks.cli.kind_commands import an
 from kl_hooks.cli.record_text import lines_of, plain_record, row
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
@@ -43,7 +44,7 @@ def list_of(kind: Kind) -> click.Command:
                 else f"no such {kind.name}."
             )
 
-    list_.help = f"The {kind.plural}: {kind.purpose}"
+    list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return list_
 
 
@@ -117,7 +118,7 @@ def history_of(kind: Kind) -> click.Command:
         if not found:
             say("it was never changed, and is not committed yet.")
 
-    history.help = f"What a {kind.name} said before: commits of its file, and versions from before it was one."
+    history.help = f"What {an(kind.name)} said before: commits of its file, and versions from before it was one."
     return history
 
 
@@ -137,7 +138,7 @@ def delete_of(kind: Kind) -> click.Command:
         delete(ws, record)
         say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
 
-    delete_.help = f"Take a {kind.name} away. Its id is never used again; a file stays in git's history."
+    delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
     return delete_
 
 

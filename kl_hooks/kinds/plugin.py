@@ -25,7 +25,6 @@ MODULES: Final[tuple[str, ...]] = (
     "turn.kind",
     "fact.kind",
     "guide",
-    "finding.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 

@@ -175,13 +175,15 @@ def _problems(db: Database | None) -> tuple[Problem, ...]:
         for (error,) in db.rows("SELECT error FROM authored WHERE error <> '[]'")
         for one in json.loads(error)
     ]
-    twice = "SELECT id FROM authored WHERE id <> '' GROUP BY id HAVING COUNT(*) > 1"
-    for identifier, path in db.rows(f"SELECT id, path FROM authored WHERE id IN ({twice}) ORDER BY id, path DESC"):
-        others = [p for (p,) in db.rows("SELECT path FROM authored WHERE id = ? AND path <> ?", (identifier, path))]
-        hint = (
-            f"Give one of them a new id: kl decision renumber {path}"
-            if identifier.startswith("ADR-")
-            else "Rename one."
-        )
-        found.append(Problem(path, 1, 0, f"{identifier} is the id of {', '.join(sorted(others))} too.", hint))
+    places: dict[tuple[str, str], list[str]] = {}
+    shared = "SELECT id FROM authored WHERE id <> '' GROUP BY id HAVING COUNT(*) > 1"
+    for kind, identifier, path in db.rows(f"SELECT kind, id, path FROM authored WHERE id IN ({shared}) ORDER BY path"):
+        places.setdefault((kind, identifier), []).append(path)
+    found += [_twice(kind, identifier, some) for (kind, identifier), some in places.items() if len(some) > 1]
     return tuple(sorted(found))
+
+
+def _twice(kind: str, identifier: str, paths: Sequence[str]) -> Problem:
+    """Two branches, or two people, took the same id."""
+    hint = f"Give one of them a new id: kl {kind} renumber {paths[-1]}"
+    return Problem(paths[-1], 1, 0, f"{identifier} is the id of {', '.join(paths[:-1])} too.", hint)
