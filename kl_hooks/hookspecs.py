@@ -6,11 +6,10 @@ A hookimpl stands in a room's `plugin.py` (built in) or in an installed package 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pluggy
-
-from kl_hooks.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Candidate

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.outcome import REFUTES, TEST_OUTCOMES
 
 OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kl_hooks.arch.baseline.accepted import Match, added, match
 from kl_hooks.arch.baseline.file import Accepted, accept
 from kl_hooks.arch.baseline.ratchet import write
@@ -13,7 +15,6 @@ from kl_hooks.arch.survey import survey
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 

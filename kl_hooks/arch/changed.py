@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.arch.source import WORKTREE, repository
@@ -12,12 +12,10 @@ from kl_hooks.arch.verdict import Verdict
 from kl_hooks.git import files
 from kl_hooks.git.files import Entry
 from kl_hooks.git.ranges import commit_of, merge_base
-from kl_hooks.model.frozen import dataclass
-from kl_hooks.model.late import late
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 
-_RANGE: Final = late(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
+_RANGE: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 _SUFFIXES: Final = (".py", MANIFEST, BASELINE)
 
 

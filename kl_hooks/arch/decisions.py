@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -10,12 +11,11 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import KlError
 from kl_hooks.git import files
 from kl_hooks.model.ids import RECORD_ID
-from kl_hooks.model.late import late
 from kl_hooks.model.text import one_line
 
 DECISIONS: Final = ".kl/knowledge/decisions/"
-_TITLE: Final = late(r"title:[ \t]*(.+)")
-_HEADING: Final = late(r"#[ \t]+(.+?)[ \t]*#*")
+_TITLE: Final = re.compile(r"title:[ \t]*(.+)")
+_HEADING: Final = re.compile(r"#[ \t]+(.+?)[ \t]*#*")
 
 
 def titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from kl_hooks.arch.propose import Proposal
-from kl_hooks.model.late import late
 from kl_hooks.model.manifest import Layer
 
-_PLAIN = late(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _HEAD = """\
 # The layers of this repository, from the bottom up. A layer may always import itself.
 # Proposed by `kl init` from today's imports, so that the first check is green: it says what the code does,

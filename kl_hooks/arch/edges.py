@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from kl_hooks.arch.paths import owner
 from kl_hooks.code.modules import plain_name
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link

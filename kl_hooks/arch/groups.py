@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.code.modules import plain_name
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.text import safe_text
 
 ASIDE: Final = frozenset(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kl_hooks.arch.edges import Edge, edges
 from kl_hooks.arch.groups import Group, groups
 from kl_hooks.arch.levels import components, levels
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
 

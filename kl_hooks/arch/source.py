@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.code.modules import MARKERS, is_marker
@@ -13,7 +14,6 @@ from kl_hooks.git import files, trees
 from kl_hooks.git.disk import Overlooked, overlooked
 from kl_hooks.git.files import Entry
 from kl_hooks.git.repository import Repository, head
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 

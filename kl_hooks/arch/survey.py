@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.arch.edges import file_of
@@ -14,7 +14,6 @@ from kl_hooks.arch.source import Content
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.imports_read import imports_of, scanners_of
 from kl_hooks.code.parse import lost
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from kl_hooks.model.contract import Breach
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Manifest, Violation
 from kl_hooks.model.problem import Problem
 

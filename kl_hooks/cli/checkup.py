@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from kl_hooks.cli import checkup_git, checkup_pytest, checkup_store
 from kl_hooks.cli.common import counted
 from kl_hooks.config.problems import Problems
 from kl_hooks.errors import KlError
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.workspace.open import Workspace, open_workspace
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.cli.init_record import keep, record_of
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.lock import store_lock
 from kl_hooks.store.state import State, prepare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code import remembered
@@ -23,7 +23,6 @@ from kl_hooks.code.remembered import Key
 from kl_hooks.code.resolve import Outline
 from kl_hooks.code.writing import File, write_files
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import safe_text
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from kl_hooks.code.frames import Node
-from kl_hooks.model.late import late
 
 Chain = tuple[str, str]
 """(root name, attributes joined by dots or empty)."""
-_DOTTED = late(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WRAPPERS = frozenset(
     {"Optional", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Type", "type"}
 )  # a class has the members of its instances

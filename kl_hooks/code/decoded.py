@@ -6,15 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.model.late import late
-
 LONGEST: Final = 300
 """Characters of a signature or statement; what is longer ends in `…`."""
 _ENOUGH: Final = 4 * LONGEST + 4
 """Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
 
-_COOKIE: Final = late(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
-_FIRST_TWO: Final = late(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
+_COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+_FIRST_TWO: Final = re.compile(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
 _BOM: Final = b"\xef\xbb\xbf"
 _LATIN: Final = ("latin-1", "iso-8859-1", "iso-latin-1")
 

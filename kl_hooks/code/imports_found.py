@@ -7,15 +7,15 @@ gives `["a.b", "", 0, …]`. The statement is filled in by `told`, which has the
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from kl_hooks.code.decoded import statement
-from kl_hooks.model.late import late
 
 DYNAMIC = frozenset({"import_module", "__import__"})
 """The functions that import by name."""
-_LITERAL = late(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+_LITERAL = re.compile(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
 
 def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -> list[list[Any]]:

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
-
-from kl_hooks.model.frozen import dataclass
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")
 """Files that mark a project and are no source themselves; `setup.py` does too."""

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from kl_hooks.code.decoded import shown
-from kl_hooks.model.late import late
 
 _HEADER = 20_000
 _PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
-_PIECE = late(
+_PIECE = re.compile(
     rb"""(?P<comment>\#[^\r\n]*)
     |(?P<text>\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')
     |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<colon>:)|(?P<gap>\\?[\s]+)|(?P<rest>[^\s#"'()\[\]{}:\\]+|.)""",

@@ -11,17 +11,17 @@ Both are plain JSON, in the expressions of `code.scopes`:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.frames import Frame
 from kl_hooks.code.returned import is_setter, returned
 from kl_hooks.code.scopes import instance, joined, nameless, owner_class, qualified, spell, stands_for
-from kl_hooks.model.late import late
 
 RELATIONS: Final = ("references", "calls", "inherits")
 INHERITS: Final = RELATIONS.index("inherits")
-WORD: Final = late(r"[^\W\d]\w*")
+WORD: Final = re.compile(r"[^\W\d]\w*")
 """An identifier."""
 
 

@@ -6,16 +6,16 @@ deep or large is built, nothing recurses, and no type is guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from kl_hooks.config.nodes import Listing, Mapping, Node, Text
-from kl_hooks.model.late import late
 from kl_hooks.model.problem import Problem
 
 MAX_DEPTH: Final = 50
 MAX_NODES: Final = 10_000
-_SURROGATE: Final = late("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class _Open:

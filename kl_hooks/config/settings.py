@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.config.compiled import compiled
 from kl_hooks.config.files import read_small
 from kl_hooks.config.problems import Problems
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.problem import Problem
 
 CHECKOUT_FILE: Final = ".kl/config.yaml"

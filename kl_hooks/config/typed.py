@@ -8,12 +8,11 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from kl_hooks.config.nodes import Listing, Mapping, Node, Text, sort_of
-from kl_hooks.model.late import late
 from kl_hooks.model.problem import Problem
 
 _TRUE: Final = frozenset({"true", "yes", "on"})
 _FALSE: Final = frozenset({"false", "no", "off"})
-_HUMP: Final = late(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def nearest(word: str, known: Collection[str]) -> str:

@@ -5,18 +5,18 @@ The pure-Python parser is used on purpose: the one in C dies of deep nesting.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from kl_hooks.config.builder import Builder
 from kl_hooks.config.files import MAX_BYTES
 from kl_hooks.config.nodes import Node
-from kl_hooks.model.late import late
 from kl_hooks.model.problem import Problem
 
 _MAX_PROBLEMS: Final = 100
 
-_UNPRINTABLE: Final = late("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_BREAK: Final = late("\r\n|[\n\r\x85\u2028\u2029]")
+_UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DASH: Final = "this `-` is not indented like the list it belongs to."
 _SAID: Final = {
     "mapping values are not allowed here": "a `:` that does not fit here; look at the line above and the indentation.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.clock import micros
@@ -14,7 +15,6 @@ from kl_hooks.context.document import SCHEMA, document, envelope
 from kl_hooks.context.estimator import read_budget
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.model.canonical import digest, replace_surrogates
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.package import Item, Package
 from kl_hooks.model.text import safe_text
 

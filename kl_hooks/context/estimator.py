@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.package import Budget
 
 

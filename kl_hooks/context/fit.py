@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.context.estimator import estimator_of
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.render import NOTHING, UNKNOWN_ID, Facts, Style, page, whole
 from kl_hooks.context.weights import LARGE, LEFT_OUT_FROM, LEFT_OUT_ROOM
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.package import Budget, Left
 from kl_hooks.model.text import one_line
 

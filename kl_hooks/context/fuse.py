@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.context.weights import KIND_ORDER, LIFT, MOST_TOUCHED, RANK_OFFSET, TIER_BONUS
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.package import Candidate
 
 MILLION: Final = 1_000_000

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.context.weights import ROWS
 from kl_hooks.hookspecs import Retriever
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.task import Task
 from kl_hooks.model.text import one_line

@@ -7,11 +7,11 @@ has, so that it can be measured before that is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kl_hooks.context.fuse import kind_place
 from kl_hooks.context.quote import field, gives_orders, quoted
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.package import Budget, Candidate
 
 UNKNOWN_ID: Final = "cp-000000000000"

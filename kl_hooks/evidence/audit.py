@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from kl_hooks.errors import StoreDamaged
@@ -12,7 +13,6 @@ from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.commits import log_digest, rows_of
 from kl_hooks.evidence.ledger import UNREADABLE, entry, list_digest, test_names
 from kl_hooks.evidence.mark import breaks_of
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
 

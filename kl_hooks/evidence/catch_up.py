@@ -6,13 +6,14 @@ can't be written the spool stays as it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.commits import Unread, keep, not_logged, receipt_for, unread
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.mark import ledger_for_adding
 from kl_hooks.evidence.waiting import Waiting, done_with, waiting
 from kl_hooks.git.run import GitFailed
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.workspace.open import Workspace
 
 

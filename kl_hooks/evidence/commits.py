@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.who import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.store.database import Database, Row

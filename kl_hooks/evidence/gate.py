@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation, vouching
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
 from kl_hooks.model.outcome import REFUTES
 from kl_hooks.model.receipt import Receipt

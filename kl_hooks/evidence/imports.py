@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
@@ -11,7 +12,6 @@ from kl_hooks.evidence.mark import ledger_for_adding
 from kl_hooks.evidence.shape import flaw
 from kl_hooks.evidence.who import producer
 from kl_hooks.hookspecs import FileOfEvidence, Source
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redact import redact, redact_value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.evidence.assertions import asserted
 from kl_hooks.evidence.commits import Logged, commit_log
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.model.claim import Claim
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.database import Database

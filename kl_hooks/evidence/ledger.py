@@ -6,6 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
@@ -13,7 +14,6 @@ from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
 from kl_hooks.model.canonical import canonical, digest
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import is_hex
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt, receipt_from

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.trees import snapshot
-from kl_hooks.model.frozen import dataclass
 
 _HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
 """Endings of untracked files that no test is expected to need."""

@@ -5,15 +5,15 @@ What stands in the ledger is never edited, so one value of a wrong kind would tr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.model.late import late
 from kl_hooks.model.receipt import CLASSES, Evidence, Receipt
 
-_RUN: Final = late(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_GIT_ID: Final = late(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST: Final = 1 << 63
 _TEXTS: Final = ("source", "observer", "producer")
 _GIT_IDS: Final = ("tree", "tree_all", "tree_end", "head")

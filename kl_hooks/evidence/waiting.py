@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,6 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.intake import SPOOL_SCHEMA, receipt_of, schema_of
 from kl_hooks.evidence.spools import IN_CHECKOUT, spools
 from kl_hooks.git.repository import is_tracked
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.spool_read import pending, read, tidy
 from kl_hooks.workspace.open import Workspace

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.git.repository import Repository, head, here
 from kl_hooks.git.run import GitFailed, running
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import is_hex
 
 MOST_FILES: Final = 500

@@ -10,21 +10,19 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from kl_hooks.git.repository import GitSettings, Repository, ask, no_drivers, own_index
 from kl_hooks.git.run import GitFailed, git
 from kl_hooks.git.treehash import object_id
-from kl_hooks.model.frozen import dataclass
-from kl_hooks.model.late import late
 
 GONE: Final = b""
 LINK: Final = b"120000"
 GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE = b"100644", b"100755"
-_NEEDS_QUOTES: Final = late(rb'[\x00-\x1f"\\\x7f]')
-_ODD: Final = late(rb"\0(?!H 1[02]0)([^\0]+)")
+_NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
+_ODD: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git looks at those by itself."""
 _DIFF: Final = (
     "--raw",

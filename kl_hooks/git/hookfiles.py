@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Final
 
-from kl_hooks.model.late import late
 from kl_hooks.shipped import shipped
 
 NAMES: Final = ("post-commit", "pre-commit", "pre-push")
@@ -17,8 +16,8 @@ CHAINED: Final = ".kl-chained"
 LEGACY: Final = ".legacy"
 """Where pre-commit and prek keep the git hook that they found, and run it first."""
 
-_MARK: Final = late(rb"^# kl git hook \d+ ([0-9a-f]{64})$", re.M)
-_PYTHON: Final = late(rb"^python='((?:[^']|'\\'')*)'$", re.M)
+_MARK: Final = re.compile(rb"^# kl git hook \d+ ([0-9a-f]{64})$", re.M)
+_PYTHON: Final = re.compile(rb"^python='((?:[^']|'\\'')*)'$", re.M)
 _BLANK: Final = b"@sum@"
 _LONGEST: Final = 1 << 20
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,6 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import hookfiles
 from kl_hooks.git.hookfiles import CHAINED, LEGACY, NAMES, content, is_edited, is_ours, runs_legacy
 from kl_hooks.git.repository import Repository, settings
-from kl_hooks.model.frozen import dataclass
 
 _LINES: Final = {
     "post-commit": "kl commits record",

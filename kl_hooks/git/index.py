@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kl_hooks.git.repository import Repository, ask, own_index
-from kl_hooks.model.late import late
 
 _ANNOUNCED: Final = 0x20000000  # `git add -N`: the name is there, the content is not
-_WITH_FLAGS: Final = late(
+_WITH_FLAGS: Final = re.compile(
     r"(\d{6} [0-9a-f]+ \d)\t([^\0]+)\0"
     r"  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n"
 )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.run import GitFailed, failure, git
-from kl_hooks.model.frozen import dataclass
-from kl_hooks.model.late import late
 
 MINIMUM_GIT: Final = (2, 31)
 # A flag that rev-parse does not know is printed as it is: a separator that paths with newlines survive.
@@ -167,7 +165,7 @@ def settings(repo: Repository) -> GitSettings:
     return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)
 
 
-_WORTH_ASKING: Final = late(rb"filter|include|filemode\s*(?:=(?!\s*true\b)|$)", re.I | re.M)
+_WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)|$)", re.I | re.M)
 
 
 def content_settings(repo: Repository) -> GitSettings:

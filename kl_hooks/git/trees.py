@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.git import disk
 from kl_hooks.git.objects import tree_reader
 from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, find, head
 from kl_hooks.git.treehash import TreeBuilder, object_id
-from kl_hooks.model.frozen import dataclass
 
 MOST_UNTRACKED: Final = 256 * 1024 * 1024
 """Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""

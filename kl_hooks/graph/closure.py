@@ -7,12 +7,12 @@ at whole columns, which costs a few passes in C instead of a look-up for each li
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.graph.columns import Columns
 from kl_hooks.graph.lookups import Blocks
 from kl_hooks.graph.names import Rows, numbers, texts
-from kl_hooks.model.frozen import dataclass
 
 DEPENDS: Final = ("calls", "references", "inherits", "implements", "imports", "depends_on")
 """Relations whose source depends on its target."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kl_hooks.index import plain
 from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
 from kl_hooks.index.words import parts_only, query_words, split, split_all
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split as split_id
 
 _RAREST: Final = 16

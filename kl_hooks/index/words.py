@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
-
-from kl_hooks.model.late import late
 
 MOST: Final = 32
 """Words of a query that are looked at."""
 _LONGEST: Final = 200
 """Characters of a word of a query: nobody's name is longer, and LIKE refuses huge patterns."""
-_WORD: Final = late(r"\w+")
-_SEAM: Final = late(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD: Final = re.compile(r"\w+")
+_SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def split(identifier: str) -> list[str]:

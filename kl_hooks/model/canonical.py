@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
-
-from kl_hooks.model.late import late
 
 Plain = Any
 """What canonical JSON can hold: dict with str keys, list or tuple, str, int, bool, None. No floats."""
 
-_SURROGATE = late("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(value: Plain) -> Plain:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

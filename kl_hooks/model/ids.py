@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
-
-from kl_hooks.model.late import late
 
 PREFIXES: Final = (
     "file", "namespace", "type", "interface", "method", "function", "property", "field", "test",
@@ -12,8 +11,8 @@ PREFIXES: Final = (
 )  # fmt: skip
 """What can stand before the colon. `command:` is a command line, `check:` a validator of ours."""
 
-RECORD_ID: Final = late(r"[A-Z]{2,4}-[0-9]{4,}")
-_HEX: Final = late(r"[0-9a-f]{4,64}")
+RECORD_ID: Final = re.compile(r"[A-Z]{2,4}-[0-9]{4,}")
+_HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
 
 def make(prefix: str, name: str) -> str:

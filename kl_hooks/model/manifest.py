@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Contract
-from kl_hooks.model.frozen import dataclass
 
 MANIFEST: Final = ".kl/architecture.yaml"
 """Where it stands, from the top of the repository."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.tier import Tier
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.frozen import dataclass
 
 CLASSES: Final = (
     "TestResult", "ExitCode", "Validator", "GitHistory",

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kl_hooks.model.late import late
-
-_UNSAFE: Final = late(
+_UNSAFE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.receipt import HARD
 
 

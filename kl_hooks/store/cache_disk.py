@@ -19,9 +19,7 @@ from typing import Any, Final
 import diskcache
 from diskcache.core import ENOVAL, METADATA, MODE_BINARY, MODE_RAW
 
-from kl_hooks.model.late import late
-
-_FILE: Final = late(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val", re.ASCII)
+_FILE: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val", re.ASCII)
 _MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 MOST_BYTES: Final = 64 * 1024 * 1024
 DATABASE: Final = "cache.db"

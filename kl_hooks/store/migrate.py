@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.hookspecs import Schema
-from kl_hooks.model.late import late
 from kl_hooks.model.text import one_line
 from kl_hooks.store.atomic import sync_folder
 from kl_hooks.store.database import Database
@@ -17,7 +16,7 @@ from kl_hooks.store.sqlite import newer
 from kl_hooks.store.sqlite_look import damaged
 
 KEPT_BACKUPS: Final = 2
-_TABLE: Final = late(
+_TABLE: Final = re.compile(
     r"(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)", re.IGNORECASE | re.ASCII
 )
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (

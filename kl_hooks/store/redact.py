@@ -10,10 +10,10 @@ A net, not a promise: a secret without a known look, a telling name or a place i
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from kl_hooks.model.late import late
 from kl_hooks.model.text import safe_text
 from kl_hooks.store.secret_assigned import hide_assignments
 from kl_hooks.store.secret_names import placeholder, secret_name
@@ -22,14 +22,14 @@ from kl_hooks.store.secret_words import hide_words
 
 Redactor = Callable[[str], str]
 
-_COLOUR: Final = late(r"\x1b\[[0-9;:]{0,32}m")
-_HARMLESS: Final = late(
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
+_HARMLESS: Final = re.compile(
     r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]++(?![A-Za-z])|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
-)
+).fullmatch
 """A test id without the look of a token: small letters and the signs of a path, `:` in pairs, digits that no letter
 follows, few capitals. A random word of sixteen characters is none of these but by a rare accident.
 """
-_OPTION_NAME: Final = late(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
+_OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
 _COMMON: Final = frozenset(
     ("password", "postgres", "postgresql", "changeme", "testtest", "testpass", "username", "disabled", "internal")
 )
@@ -55,7 +55,7 @@ def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def suspicious(text: str) -> bool:
     """A cheap look: False means that `redact(text)` is `text`. Made for test ids, of which nearly all are harmless."""
-    if _added or not _HARMLESS.fullmatch(text) or "glpat-" in text or "hf_" in text or "sk-" in text:
+    if _added or not _HARMLESS(text) or "glpat-" in text or "hf_" in text or "sk-" in text:
         return True
     for value in _hidden:  # noqa: SIM110 - a generator costs as much as all of the rest
         if value in text:

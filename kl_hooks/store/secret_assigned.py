@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kl_hooks.model.late import late
 from kl_hooks.store.secret_names import is_password, looks_like_code, placeholder, random_word, secret_name
 
-_FIND: Final = late(
+_FIND: Final = re.compile(
     r"(?:[Pp](?:[Aa][Ss][Ss]|[Ww][Dd])|[Ss][Ee][Cc][Rr][Ee][Tt]|[Tt][Oo][Kk][Ee][Nn]|[Cc][Rr][Ee][Dd]|[Aa][Uu][Tt][Hh]|"
     r"[Kk][Ee][Yy]|[Bb]earer)"
     r"(?P<rest>[A-Za-z0-9_.-]{0,40}+)(?:\\{0,3}[\"'`])?\]?"
@@ -21,19 +20,14 @@ _FIND: Final = late(
     r"(?P<scheme>(?:[Bb]asic|[Bb]earer|[Dd]igest|[Tt]oken|[Aa]pi[Kk]ey|[Nn]egotiate)[ ]{1,4}+)?"
     r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?(?=[^\s\"'`,;&|<>(){}\\])(?!\[redacted:)"
 )
-_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
-"""What `_FIND` begins with, in small letters."""
-_QUOTED: Final = late(r"[^\"'`\n\\]+")
-_BARE: Final = late(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
+_QUOTED: Final = re.compile(r"[^\"'`\n\\]+")
+_BARE: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
 _SHORT: Final = 64
-_HEAD: Final = late(r"[A-Za-z0-9_.-]*\Z")
+_HEAD: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
 
 
 def hide_assignments(text: str) -> str:
     """The values of names that say secret. What could be code (`token = self.token`) stays."""
-    low = text.lower()
-    if not any(word in low for word in _WORDS):
-        return text
     parts: list[str] = []
     kept = at = 0
     while match := _FIND.search(text, at):

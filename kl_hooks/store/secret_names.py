@@ -7,9 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from kl_hooks.model.late import late
-
-_WORDS: Final = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -28,7 +26,7 @@ _WITH_KEY: Final = _words(
     storage deploy service webhook session hmac aes
     """
 )
-_GLUED: Final = late(
+_GLUED: Final = re.compile(
     r"passw(?:or)?d|passphrase|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
     r"(?:access|auth|refresh|bearer|id|session)token"
 )
@@ -44,12 +42,12 @@ _ABOUT: Final = _words(
     """
 )
 """Last words that say the value is something *about* the secret."""
-_PLACEHOLDER: Final = late(
+_PLACEHOLDER: Final = re.compile(
     r"none|null|nil|true|false|undefined|self|str|bytes|bytearray|int|float|bool|object|any|optional|string|text|"
     r"required|optional|changeme|example|dummy|x{3,}|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
     re.IGNORECASE | re.DOTALL,
 )
-_CODE: Final = late(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*")
+_CODE: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*")
 
 
 @lru_cache(maxsize=4096)
@@ -95,8 +93,8 @@ def random_word(value: str) -> bool:
     return turns(value) // 3 + signs >= 2
 
 
-_CASE: Final = late(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][A-Z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
-_DIGIT: Final = late(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][A-Z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
+_DIGIT: Final = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 
 
 def turns(word: str) -> int:

@@ -6,17 +6,16 @@ whatever the text is. Assignments have a file of their own.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from kl_hooks.model.late import late
-
-_BEGIN: Final = late(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_END: Final = late(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINE: Final = late(r"[A-Za-z0-9+/=]+")
-_BREAK: Final = late(r"\\n|\n")
+_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]+")
+_BREAK: Final = re.compile(r"\\n|\n")
 _PEM: Final = "[redacted:private-key]"
-_URL: Final = late(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
-_COOKIE: Final = late(r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)")
+_URL: Final = re.compile(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
+_COOKIE: Final = re.compile(r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)")
 
 
 def hide_key_blocks(text: str) -> str:

@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kl_hooks.model.late import late
 from kl_hooks.store.secret_names import turns
 
-_WORD: Final = late(r"[A-Za-z0-9_+/=.~-]{16,}+")
-_PART: Final = late(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
-_PIECE: Final = late(r"[A-Za-z0-9]{4,}")
-_HEX: Final = late(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
-_HEX_DIGITS: Final = "0123456789abcdef"
-_INTEGRITY: Final = late(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
+_WORD: Final = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}+")
+_PART: Final = re.compile(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
+_PIECE: Final = re.compile(r"[A-Za-z0-9]{4,}")
+_HEX: Final = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
+_INTEGRITY: Final = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
 _B64: Final = "[A-Za-z0-9_-]"
 _PREFIXES: Final = (
     ("aws", r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
@@ -46,7 +44,7 @@ _PREFIXES: Final = (
              rf"xai-[A-Za-z0-9]{{60,100}}|sbp_[a-f0-9]{{40}}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{{30,70}}|"
              rf"SK[a-f0-9]{{32}}(?![A-Za-z0-9])|EAAA{_B64}{{60}}|sq0[a-z]{{3}}-{_B64}{{22,50}}"),
 )  # fmt: skip
-_KNOWN: Final = late(
+_KNOWN: Final = re.compile(
     r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:" + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _PREFIXES) + ")"
 )
 """Where a word begins (also after a written `\\n`): `task-…` holds no `sk-…`."""
@@ -59,8 +57,6 @@ def hide_words(text: str) -> str:
 
 def _word(match: re.Match[str]) -> str:
     word = match[0]
-    if not word.strip(_HEX_DIGITS):  # an id of git or ours: most long words here, and never taken for a secret
-        return word
     word = _KNOWN.sub(lambda m: f"[redacted:{m.lastgroup}]", word)
     if "eyJ" in word:
         word = _hide_jwt(word)

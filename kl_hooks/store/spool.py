@@ -11,6 +11,7 @@ needs to write is bound when it is imported. `spool_read` is the other half.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from errno import EIO, ENOENT, ENOSPC
@@ -31,14 +32,13 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from kl_hooks.model.canonical import canonical, replace_surrogates
-from kl_hooks.model.late import late
 from kl_hooks.store.redact import redact_value
 from kl_hooks.store.spool_read import Spool, pending, read
 
 __all__ = ["Spool", "SpoolWriter", "first_writable", "pending", "read"]
 
 SUFFIX: Final = ".jsonl"
-_NAME: Final = late(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _sync_data: Final = getattr(os, "fdatasync", os.fsync)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from errno import EPERM
 from fcntl import LOCK_NB, LOCK_SH, flock
 from hashlib import sha256
@@ -16,7 +16,6 @@ from stat import S_ISREG
 from typing import Any, BinaryIO, Final
 
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.frozen import dataclass
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 MOST_LINE: Final = 16 * 1024 * 1024

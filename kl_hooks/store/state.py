@@ -7,11 +7,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.store.atomic import sync_folder
 
 README: Final = """This is the state directory of kl (the knowledge layer of this repository).

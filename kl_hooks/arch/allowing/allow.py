@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from kl_hooks.arch.allowing.decision_record import decision_text, file_name, next_id
@@ -20,7 +21,6 @@ from kl_hooks.arch.survey import survey
 from kl_hooks.code.modules import plain_name
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.redact import redact

@@ -8,11 +8,10 @@ from typing import Final
 
 from kl_hooks.arch.draft import quoted
 from kl_hooks.arch.edges import Edge
-from kl_hooks.model.late import late
 from kl_hooks.model.manifest import Allowance, Manifest
 from kl_hooks.model.text import one_line, safe_text
 
-_PLAIN: Final = late(r"[A-Za-z][A-Za-z0-9 ._/-]*")
+_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9 ._/-]*")
 _MOST: Final = 10
 """Imports that are listed."""
 

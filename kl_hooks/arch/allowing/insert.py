@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from kl_hooks.arch.draft import quoted
 from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.arch.mistakes import ManifestProblems
 from kl_hooks.config.typed import snake
-from kl_hooks.model.frozen import dataclass
-from kl_hooks.model.late import late
 from kl_hooks.model.manifest import Allowance, Manifest
 
-_BREAK: Final = late("\r\n|[\n\r\x85\u2028\u2029]")
-_NOTHING: Final = late("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
+_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
 _KEY: Final = "exceptions"
 
 

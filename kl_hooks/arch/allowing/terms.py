@@ -12,11 +12,10 @@ from kl_hooks.arch.run import day
 from kl_hooks.config.typed import nearest
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.ids import RECORD_ID
-from kl_hooks.model.late import late
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.workspace.open import Workspace
 
-_DAYS: Final = late(r"([1-9][0-9]{0,3})d")
+_DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d")
 
 
 def last_day(until: str, ws: Workspace) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kl_hooks.arch.baseline.file import Accepted
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Violation
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Violation, fingerprint
 
 SCHEMA: Final = "kl.baseline/1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -10,12 +11,11 @@ from typing import Any, Final
 from kl_hooks.arch.baseline.file import KEYS, SCHEMA, Accepted
 from kl_hooks.arch.source import LARGEST
 from kl_hooks.config.problems import Problems
-from kl_hooks.model.late import late
 from kl_hooks.model.problem import Problem
 
-_MARKER: Final = late(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
-_LIST: Final = late(r'"violations"\s*:\s*\[')
-_BETWEEN: Final = late(r"[\s,]*")
+_MARKER: Final = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
+_LIST: Final = re.compile(r'"violations"\s*:\s*\[')
+_BETWEEN: Final = re.compile(r"[\s,]*")
 _MOST_PROBLEMS: Final = 100
 _AGAIN: Final = "Take it from git (git checkout -- .kl/baseline.json), or delete it and run: kl arch baseline write"
 _MEND: Final = "Mend this line, or take the file from git: git checkout -- .kl/baseline.json"

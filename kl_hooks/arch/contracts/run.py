@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,6 @@ from kl_hooks.config.compiled import compiled
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import UNREADABLE
 from kl_hooks.model.contract import Contract
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.problem import Problem
 

@@ -18,12 +18,11 @@ from kl_hooks.code.rewriting.evaluators import LIBRARIES
 from kl_hooks.code.rewriting.parsed import parsed
 from kl_hooks.code.rewriting.quiet import disturbance
 from kl_hooks.model.ids import split
-from kl_hooks.model.late import late
 from kl_hooks.model.manifest import Violation
 
 _AT_ONCE: Final = ("import", "star import")
 """Manners of imports that run when the module is imported."""
-_PEEK = late(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+_PEEK = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
 
 Row = Sequence[Any]
 """An import as the source says it: see `code.imports_found`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kl_hooks.arch.fixing.around import Around, Row, rows_of
@@ -11,7 +12,6 @@ from kl_hooks.arch.survey import Survey
 from kl_hooks.code.rewriting.child import Job, rewrite_apart
 from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, Need, Source, need
 from kl_hooks.code.rewriting.parsed import parsed
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Manifest, Violation
 
 _ENFORCED = "only annotations use it, and the manifest enforces imports for type checkers too"

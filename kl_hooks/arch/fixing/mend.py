@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from kl_hooks.arch.check import violations
 from kl_hooks.arch.fixing.fix import Outcome, fix
@@ -12,7 +13,6 @@ from kl_hooks.arch.run import day
 from kl_hooks.arch.source import WORKTREE, content
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kl_hooks.arch.draft import quoted
 from kl_hooks.model.contract import Contract
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 from kl_hooks.model.text import one_line
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.arch.foreign.imported import Imported
 from kl_hooks.config.problems import Problems
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Layer
 from kl_hooks.model.problem import Problem
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import one_line, safe_text

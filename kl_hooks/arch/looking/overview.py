@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.arch.baseline.ratchet import held
@@ -14,7 +15,6 @@ from kl_hooks.arch.run import day, judge
 from kl_hooks.arch.source import WORKTREE, content
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.arch.verdict import Verdict
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import MANIFEST, Manifest, Violation
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace

@@ -6,10 +6,10 @@ Pure. Box characters or ASCII; nothing is said by colour. No line is wider than 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.arch.looking.overview import Arrow, Overview
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.text import one_line
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.code.asking.stored import find, in_file
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.ids import split
-from kl_hooks.model.late import late
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
     from kl_hooks.model.symbol import Symbol
 
-_PLACE: Final = late(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
-_QUALIFIED: Final = late(r"@.+?\.py(?=\.|$)")
+_PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
+_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
 """What tells modules of one name apart (see `code.modules`)."""
 _SHOWN: Final = 20
 

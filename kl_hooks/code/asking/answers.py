@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.writing import last_name
 from kl_hooks.graph import links
-from kl_hooks.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.asking.address import addressed
@@ -10,7 +11,6 @@ from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.stored import parts
 from kl_hooks.graph import links
 from kl_hooks.graph.closure import DEPENDS, Reach, first_of, reach
-from kl_hooks.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph

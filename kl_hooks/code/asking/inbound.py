@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.asking.address import addressed
 from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.doubts import doubts_of_calls
 from kl_hooks.graph import links
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
 
 if TYPE_CHECKING:

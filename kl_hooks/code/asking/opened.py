@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kl_hooks.code.catch_up import Scan, catch_up
 from kl_hooks.code.facts import Watch, unwatched
-from kl_hooks.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from kl_hooks.model.problem import Problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +12,7 @@ from kl_hooks.code.ask import KINDS
 from kl_hooks.code.asking.stored import find
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
-from kl_hooks.model.late import late
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 ALL_KINDS: Final = (*KINDS, "test", "file", "violation")
 BY_WORDS: Final = 2000
 """Most hits by words that are looked at where only some files are wanted."""
-_QUALIFIED: Final = late(r"@.+?\.py(?=\.|$)")
+_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True)

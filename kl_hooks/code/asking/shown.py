@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kl_hooks.code.asking.address import addressed, file_of
@@ -13,7 +14,6 @@ from kl_hooks.code.asking.dependents import reaching_tests
 from kl_hooks.code.asking.inbound import USES
 from kl_hooks.code.asking.stored import in_file
 from kl_hooks.graph import links
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
 
 if TYPE_CHECKING:

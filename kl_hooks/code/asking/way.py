@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.asking.address import addressed
@@ -10,7 +11,6 @@ from kl_hooks.code.asking.dependents import outgoing
 from kl_hooks.code.asking.stored import parts
 from kl_hooks.graph import links
 from kl_hooks.graph.closure import Reach, reach
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import split
 from kl_hooks.model.symbol import Link
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.precise.edges import compare, export
 from kl_hooks.code.precise.run import assessed, edges
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.problem import Problem
 
 if TYPE_CHECKING:

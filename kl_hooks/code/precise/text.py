@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kl_hooks.code.decoded import LONGEST
 from kl_hooks.code.signature import tidy
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.late import late
 
-_LINE_END = late(r"\r\n|\r|\n")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
@@ -9,7 +10,6 @@ import libcst as cst
 from kl_hooks.code.precise.imports import dynamic_row, import_rows
 from kl_hooks.code.precise.names import Found, local_names
 from kl_hooks.code.precise.text import Source
-from kl_hooks.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

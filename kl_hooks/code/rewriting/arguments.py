@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from kl_hooks.code.rewriting.names import binds
-from kl_hooks.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
-
-from kl_hooks.model.frozen import dataclass
 
 Row = Sequence[Any]
 _SECONDS: Final = 60

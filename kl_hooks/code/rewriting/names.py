@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from kl_hooks.model.late import late
-
 _LOOKS: Final = frozenset({"globals", "eval", "exec"})
 _BARE_LOOKS: Final = frozenset({"dir", "vars", "locals"})
-_TYPE_COMMENT = late(r"#\s*type:\s*(?!ignore)(.*)")
-_NEWLINE = late(r"\r\n|\r|\n")
-_WORD = late(r"[^\W\d]\w*")
+_TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Names:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kl_hooks.code.rewriting.evaluators import evaluator, reader_of, special
 from kl_hooks.code.rewriting.names import Names
-from kl_hooks.model.frozen import dataclass
-from kl_hooks.model.late import late
 
 UNUSED: Final = "unused"
 NOTED: Final = "annotations"
 KEPT: Final = "kept"
-_KEEP_COMMENT = late(rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I)
+_KEEP_COMMENT = re.compile(rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.errors import KlError, UsageProblem
@@ -17,7 +18,6 @@ from kl_hooks.evidence.capture import PARENT, begin, finish, new_run
 from kl_hooks.evidence.place import Place, place_of
 from kl_hooks.evidence.sources.spawn import Ended, spawn
 from kl_hooks.git.run import LOCAL_VARIABLES
-from kl_hooks.model.frozen import dataclass
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.redact import redact, redact_value

@@ -13,7 +13,6 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.ids import make
-from kl_hooks.model.late import late
 from kl_hooks.model.outcome import worst
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.text import one_line
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 LARGEST: Final = 64 * 1024 * 1024
-_DOCTYPE: Final = late(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
+_DOCTYPE: Final = re.compile(rb"<!\s*(DOCTYPE|ENTITY)", re.I)
 
 
 def read_junit(file: FileOfEvidence) -> list[Receipt]:

@@ -9,11 +9,11 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
 from kl_hooks.evidence.sources.tee import copy_through
-from kl_hooks.model.frozen import dataclass
 
 KEPT: Final = 16 * 1024
 """Bytes of output that are remembered."""
