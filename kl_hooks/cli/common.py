@@ -47,9 +47,15 @@ def format_option(*more: str) -> Callable[[F], F]:
     )
 
 
-def say(text: str = "") -> None:
-    """A line of the answer, on stdout, made safe for a terminal."""
-    click.echo(safe_text(text))
+def say(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
+    """A line of the answer, on stdout, made safe for a terminal.
+
+    `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody sees colours.
+    """
+    start = max(red, yellow)
+    head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
+    paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow") if tail else ""
+    click.echo(safe_text(head) + paint)
 
 
 def say_json(value: Any) -> None:
@@ -66,6 +72,11 @@ def counted(number: int, noun: str) -> str:
     """`1 layer`, `2 layers`; `2 properties`, `2 classes`."""
     many = f"{noun[:-1]}ies" if noun.endswith("ty") else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
     return f"{number} {noun if number == 1 else many}"
+
+
+def an(noun: str) -> str:
+    """`a decision`, `an objective`."""
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
 
 
 def short(identifier: str | None, digits: int = 12) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import workspace
+from kl_hooks.cli.common import an, workspace
 from kl_hooks.model.kind import Field, Kind, Verb
 
 _TYPES = {"number": click.INT, "flag": click.BOOL}
@@ -33,6 +33,8 @@ def _option(field: Field) -> Callable[..., Any]:
     if field.type in ("map", "lines", "words", "ids"):
         shape = "KEY=TEXT" if field.type == "map" else "TEXT"
         return click.option(name, field.name, multiple=True, metavar=shape, help=f"{says} May be repeated.")
+    if field.type == "choice" and len(field.choices) < 5:
+        return click.option(name, field.name, help=field.says, metavar=f"[{'|'.join(field.choices)}]")
     return click.option(name, field.name, help=says, type=_TYPES.get(field.type))
 
 
@@ -63,7 +65,6 @@ def _new(kind: Kind) -> click.Command:
     from kl_hooks.cli.kind_new import make
 
     @click.argument("title", required=False)
-    @click.option("--title", "title_option", help="What it is, in one line.")
     @click.option(
         "--id",
         "asked",
@@ -77,8 +78,10 @@ def _new(kind: Kind) -> click.Command:
     def new(title: str | None, title_option: str | None, **options: Any) -> None:
         make(kind, raw_of(kind, {**options, "title": title or title_option}), options)
 
-    made = _options(kind, new)
-    made.__doc__ = f"Make a {kind.name}: {kind.purpose}"
+    made = click.option("--title", "title_option", help="What it is, in one line; or give it as TITLE.")(
+        _options(kind, new)
+    )
+    made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"')(made)
 
 
@@ -92,7 +95,7 @@ def _edit(kind: Kind) -> click.Command:
         run(kind, id, raw_of(kind, options), clear)
 
     made = _options(kind, edit)
-    made.__doc__ = f"Change fields of a {kind.name}; without any, its file opens in your editor."
+    made.__doc__ = f"Change fields of {an(kind.name)}; without any, its file opens in your editor."
     return click.command("edit", epilog=f"Example: kl {kind.name} edit {kind.prefix}-0001 --tag speed")(made)
 
 

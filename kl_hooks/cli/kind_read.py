@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import an, format_option, note, say, say_json, workspace
 from kl_hooks.cli.record_text import lines_of, plain_record, row
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
@@ -43,7 +43,7 @@ def list_of(kind: Kind) -> click.Command:
                 else f"no such {kind.name}."
             )
 
-    list_.help = f"The {kind.plural}: {kind.purpose}"
+    list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return list_
 
 
@@ -117,7 +117,7 @@ def history_of(kind: Kind) -> click.Command:
         if not found:
             say("it was never changed, and is not committed yet.")
 
-    history.help = f"What a {kind.name} said before: commits of its file, and versions from before it was one."
+    history.help = f"What {an(kind.name)} said before: commits of its file, and versions from before it was one."
     return history
 
 
@@ -137,15 +137,15 @@ def delete_of(kind: Kind) -> click.Command:
         delete(ws, record)
         say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
 
-    delete_.help = f"Take a {kind.name} away. Its id is never used again; a file stays in git's history."
+    delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
     return delete_
 
 
 def told() -> None:
     """Says, on stderr, what is wrong in authored files and why what was found may be old."""
-    from kl_hooks.records.catch_up import catch_up
+    from kl_hooks.records.catch_up import last
 
-    found = catch_up(workspace())
+    found = last(workspace())
     for problem in found.problems[:9]:
         note(str(problem))
     if len(found.problems) > 9:
@@ -163,4 +163,4 @@ def _say(kind: Kind, found: list[Record], total: int, shape: str) -> None:
     for record in found:
         say(row(ws, record))
     if total > len(found):
-        note(f"these are the first {len(found)} of {counted(total, kind.name)}; more with --limit.")
+        note(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --limit.")

@@ -21,6 +21,7 @@ COMMANDS = {
     "verify": "The gate: is there complete, passing evidence for this tree?",
     "arch": "Layers: who may depend on whom.",
     "graph": "The code graph: what is defined where, and what hangs on what.",
+    "knowledge": "Everything that is known, across kinds, and its upkeep.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "commits": "Take note of new commits (git hooks call this).",
@@ -28,7 +29,19 @@ COMMANDS = {
 """Command → its line in `kl --help`; it stands in the module of the same name, under the same name."""
 
 KINDS = {
-    "decision": "Decisions: what was decided, why, and what it rules.",
+    "decision": "What was decided, why, and what it rules.",
+    "memory": "What was learned here, reviewed before anybody is told.",
+    "objective": "What we are after, and how far it is.",
+    "task": "Pieces of work: what each needs and makes.",
+    "outcome": "How pieces of work went.",
+    "failure": "What was tried and failed, and how to prevent it.",
+    "feature": "What the product can do, or is to do.",
+    "role": "What a role must do, and must not.",
+    "gate": "What work of a sort must pass.",
+    "mode": "Ways of working.",
+    "turn": "What each turn of a piece of work came to.",
+    "fact": "What is so, as people told it.",
+    "guide": "How things are done here.",
 }
 """The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
 
@@ -51,6 +64,12 @@ class Commands(LazyGroup):
             self._lines |= self._described(ctx)
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Knowledge, each with new, list, show, search, edit"):
+            formatter.write_dl(list((KINDS | self._described(ctx)).items()))
+
     def _described(self, ctx: click.Context) -> dict[str, str]:
         """The kinds of plugins and of the repository at hand; none where there is no repository."""
         from kl_hooks.cli.common import workspace
@@ -61,9 +80,7 @@ class Commands(LazyGroup):
                 kinds = workspace().kinds
         except KlError:
             return {}
-        return {
-            name: f"{kind.plural.capitalize()}: {kind.purpose}" for name, kind in kinds.items() if name not in KINDS
-        }
+        return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
 
 
 @click.command(

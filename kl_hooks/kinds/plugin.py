@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import hookimpl
+from kl_hooks.hookspecs import Staleness, hookimpl
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
 MODULES: Final[tuple[str, ...]] = (
-    "decision",
+    "decision.kind",
     "memory.kind",
     "objective.kind",
     "task.kind",
@@ -25,7 +25,6 @@ MODULES: Final[tuple[str, ...]] = (
     "turn.kind",
     "fact.kind",
     "guide",
-    "finding.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
@@ -33,3 +32,10 @@ MODULES: Final[tuple[str, ...]] = (
 @hookimpl
 def kl_kinds() -> Sequence[Kind]:
     return [import_module(f"kl_hooks.kinds.{name}").KIND for name in MODULES]
+
+
+@hookimpl
+def kl_stale() -> Sequence[Staleness]:
+    from kl_hooks.kinds.finding.anchor import stale
+
+    return [Staleness("finding", stale)]

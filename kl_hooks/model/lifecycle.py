@@ -1,4 +1,4 @@
-"""Lifecycle: the numbers that upkeep goes by. The defaults stand here; `.kl/knowledge/lifecycle.yaml` may say others."""
+"""Lifecycle: the numbers that upkeep goes by. Defaults stand here; `.kl/knowledge/lifecycle.yaml` may say others."""
 
 from __future__ import annotations
 

@@ -38,8 +38,7 @@ class Read:
 def read(kind: Kind, path: str, data: bytes) -> Read:
     """The record in the file `path`, whose content is `data`. Raises nothing, whatever the bytes."""
     if len(data) > MAX_BYTES:
-        problem = Problem(path, 0, 0, f"{len(data)} bytes are too many.", f"At most {MAX_BYTES} are read.")
-        return Read(None, (problem,))
+        return Read(None, (Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Keep the essence here."),))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -45,6 +45,7 @@ class Kept:
     def write(self, path: str, data: bytes | None) -> None:
         """Writes a file below the root, or removes it (None). EnvironmentProblem where that can't be."""
         try:
+            _folders(self._root, Path(path).parent, make=data is not None)
             self._before.setdefault(path, read_small(self._root / path, within=self._root))
             self._put(path, data)
         except OSError as error:
@@ -55,7 +56,6 @@ class Kept:
         if data is None:
             place.unlink(missing_ok=True)
             return
-        _folders(self._root, Path(path).parent)
         write_atomic(place, data, within=self._root)
 
 
@@ -136,9 +136,10 @@ def _version(ws: Workspace, db: Database, before: Record, how: str) -> None:
     )
 
 
-def _folders(root: Path, folder: Path) -> None:
-    """Makes the folders of a file, none of them through a link."""
+def _folders(root: Path, folder: Path, *, make: bool) -> None:
+    """Makes the folders of a file; EnvironmentProblem if any of them is a link."""
     for place in [*reversed(folder.parents), folder][1:]:
         if (root / place).is_symlink():
             raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
-        (root / place).mkdir(exist_ok=True)
+        if make:
+            (root / place).mkdir(exist_ok=True)

@@ -29,4 +29,13 @@ def catalogue(root: Path, kinds: Sequence[Kind]) -> Mapping[str, Kind]:
 
 
 def _described(root: Path) -> Sequence[Kind]:
-    return []
+    """The kinds of `.kl/kinds/*.yaml`. Problems, all at once, where one can't be read: nobody guesses what it meant."""
+    if not (root / ".kl" / "kinds").is_dir():
+        return ()
+    from kl_hooks.config.kinds_file import read_kinds
+    from kl_hooks.config.problems import Problems
+
+    kinds, problems = read_kinds(root)
+    if problems:
+        raise Problems(problems)
+    return kinds

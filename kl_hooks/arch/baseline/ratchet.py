@@ -16,6 +16,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.who import ci
 from kl_hooks.model.manifest import BASELINE, Violation
 from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.folder_lock import folder_locked
 from kl_hooks.workspace.open import Workspace
 
 
@@ -65,10 +66,11 @@ def write(ws: Workspace, entries: Iterable[Accepted], before: bytes | None) -> b
     EnvironmentProblem where it can't be written.
     """
     top = repository(ws).top
-    if read_small(top / BASELINE, within=top, most=LARGEST) != before:
-        return False
     try:
-        write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
+        with folder_locked((top / BASELINE).parent):
+            if read_small(top / BASELINE, within=top, most=LARGEST) != before:
+                return False
+            write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
     except (OSError, ValueError) as error:
         hint = "Is .kl a folder that you may write to?"
         raise EnvironmentProblem(f"can't be written: {error}.", place=BASELINE, hint=hint) from error

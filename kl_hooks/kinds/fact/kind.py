@@ -1,4 +1,4 @@
-"""The kind `fact`."""
+"""The kind `fact`: what is true of this project."""
 
 from __future__ import annotations
 

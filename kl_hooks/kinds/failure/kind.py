@@ -1,4 +1,4 @@
-"""The kind `failure`."""
+"""The kind `failure`: what was tried and did not work."""
 
 from __future__ import annotations
 

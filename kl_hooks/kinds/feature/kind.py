@@ -1,4 +1,4 @@
-"""The kind `feature`."""
+"""The kind `feature`: what the product does or will do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `gate`."""
+"""The kind `gate`: what work must pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `objective`."""
+"""The kind `objective`: what is worked towards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `role`."""
+"""The kind `role`: what somebody must and must not do."""
 
 from __future__ import annotations
 

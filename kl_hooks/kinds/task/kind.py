@@ -1,4 +1,4 @@
-"""The kind `task`."""
+"""The kind `task`: what is to be done."""
 
 from __future__ import annotations
 

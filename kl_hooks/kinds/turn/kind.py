@@ -1,4 +1,4 @@
-"""The kind `turn`."""
+"""The kind `turn`: one round of work and review."""
 
 from __future__ import annotations
 
