@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
 MODULES: Final[tuple[str, ...]] = (
-    "decision",
+    "decision.kind",
     "memory.kind",
     "objective.kind",
     "task.kind",
