@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
 MODULES: Final[tuple[str, ...]] = (
-    "decision",
+    "decision.kind",
     "memory.kind",
     "objective.kind",
     "task.kind",
@@ -25,6 +25,7 @@ MODULES: Final[tuple[str, ...]] = (
     "turn.kind",
     "fact.kind",
     "guide",
+    "finding.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 

@@ -31,10 +31,15 @@ def raw_values() -> st.SearchStrategy[dict[str, Any]]:
         "choice": st.sampled_from(TRIGGERS),
     }
     fields = {
-        one.name: kinds[one.type] for one in KIND.all_fields if one.name not in ("title", "status", "authority", "updated")
+        one.name: kinds[one.type]
+        for one in KIND.all_fields
+        if one.name not in ("title", "status", "authority", "updated")
     }
     return st.fixed_dictionaries(
-        {"title": st.text(min_size=1, max_size=30).filter(lambda text: bool(text.split())) | MARKDOWN.map(lambda text: f"T{text}")},
+        {
+            "title": st.text(min_size=1, max_size=30).filter(lambda text: bool(text.split()))
+            | MARKDOWN.map(lambda text: f"T{text}")
+        },
         optional={**fields, "status": st.sampled_from([*KIND.statuses])},
     )
 
