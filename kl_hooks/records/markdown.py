@@ -58,7 +58,7 @@ def _stands_alone(lines: list[str], number: int) -> bool:
 
 
 def closed(text: str) -> str:
-    """The text, with the fence or the comment that is open at its end closed: what follows is then read as it should be."""
+    """The text, with a fence or a comment that is open at its end closed, so that it swallows nothing that follows."""
     for _ in range(3):
         if said(text + "\n\n.").endswith("."):
             break
@@ -103,9 +103,10 @@ class _Blocks:
     def _opens(self, line: str, indent: int, item: re.Match[str] | None) -> bool:
         """Takes a line that is no code; True where a fence begins on it."""
         self._blank = not line.strip()
-        if item:
-            self._inside = len(item[0].expandtabs(4))
-            line, indent = " " * self._inside + line[item.end() :], self._inside
+        while item:
+            self._inside = indent = len(item[0].expandtabs(4))
+            line = " " * indent + line[item.end() :]
+            item = _ITEM.match(line)
         opened = _FENCE.match(line.expandtabs(4)[min(self._inside, indent) :])
         self._comment = not opened and _comment_open(line, False)
         if opened:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.records.markdown import closed, headings, said
 
-MARKS = st.lists(st.sampled_from(list("`~#-=<!>\n \tax*\\") + ["```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
+MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
     "".join
 )
 
@@ -46,7 +46,9 @@ def test_code_and_comments_are_not_said(text: str) -> None:
 
 
 def test_headings_of_both_forms() -> None:
-    text = "Top\n===\n\n# One #\n\n## `Two` and ##\n\nwords\n---\n\n#no\n\n```\n# no\n```\n\n    # no\n\nlist\n- a\n---\n"
+    text = (
+        "Top\n===\n\n# One #\n\n## `Two` and ##\n\nwords\n---\n\n#no\n\n```\n# no\n```\n\n    # no\n\nlist\n- a\n---\n"
+    )
     assert [(one.line, one.level, one.words) for one in headings(text)] == [
         (0, 1, "Top"), (3, 1, "One"), (5, 2, "`Two` and"), (7, 2, "words"),
     ]  # fmt: skip

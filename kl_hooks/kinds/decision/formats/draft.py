@@ -46,7 +46,7 @@ class Draft:
     def key(self, name: str, value: Any) -> None:
         """A key of front matter and its value."""
         field = field_of_key(name)
-        if field is None or isinstance(value, Mapping) and field.type != "map":
+        if field is None or (isinstance(value, Mapping) and field.type != "map"):
             self._keys[name] = value
         else:
             self.put(field.name, value)
@@ -89,7 +89,9 @@ class Draft:
 def typed(field: Field, value: Any) -> Value | None:
     """A value in the form that its field keeps; text that does not fit stays text, for the check to name."""
     if field.section and field.type == "text":
-        return settled("\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value), inner)
+        least = 4 if field.name == "decision" else 3  # MADR's sections of the third level in it are other fields
+        text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        return settled(text, lambda one: inner(one, least))
     if field.type == "lines":
         return _items(field, value)
     if field.type in ("ids", "words"):

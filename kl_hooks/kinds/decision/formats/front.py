@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kl_hooks.config.nodes import Listing, Mapping as Map, Node, Text
+from kl_hooks.config.nodes import Listing, Node, Text
+from kl_hooks.config.nodes import Mapping as Map
 from kl_hooks.config.yaml import load
 from kl_hooks.kinds.decision.formats.entry import NotReadable
 from kl_hooks.model.record import Value
@@ -33,7 +34,9 @@ def block(text: str, above: int = 0) -> dict[str, object]:
     """The keys and values of a block of YAML that has so many lines above it. NotReadable."""
     root, problems = load("", text.encode("utf-8", "replace"))
     if problems:
-        raise NotReadable(problems[0].message + (f" {problems[0].hint}" if problems[0].hint else ""), above + problems[0].line)
+        raise NotReadable(
+            problems[0].message + (f" {problems[0].hint}" if problems[0].hint else ""), above + problems[0].line
+        )
     if root is None:
         return {}
     if not isinstance(root, Map):

@@ -8,7 +8,8 @@ from typing import Final
 from kl_hooks.clock import micros
 
 _NUMBERED: Final = re.compile(
-    r"(?i:adr)[-_ ]?(\d{1,9})(?:\s*[:.\u2013\u2014-]+\s*|\s+)(\S.*)|(\d{1,9})[.:]\s+(\S.*)|(0\d{1,8})\s+[\u2013\u2014-]\s+(\S.*)"
+    r"(?i:adr)[-_ ]?(\d{1,9})(?:\s*[:.\u2013\u2014-]+\s*|\s+)(\S.*)|(\d{1,9})[.:]\s+(\S.*)"
+    r"|(0\d{1,8})\s+[\u2013\u2014-]\s+(\S.*)"
 )
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY_FIRST: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ .-]+([A-Za-z]{3})[a-z]*\.?,?[ .-]+(\d{4})")
@@ -38,6 +39,7 @@ def numbered(title: str) -> tuple[str, str]:
 def iso_date(text: str) -> str:
     """A date as ISO 8601 where it can be read as one (`12 Feb 2016`, `2016/02/12`, a moment); else empty."""
     spoken = text.strip().strip("*_` ")
+    parts: tuple[str, str, str] | None
     if found := _DIGITS.fullmatch(spoken):
         parts = found[1], found[2], found[3]
     elif (found := _DAY_FIRST.fullmatch(spoken)) and found[2].lower() in _MONTHS:
@@ -45,7 +47,7 @@ def iso_date(text: str) -> str:
     elif (found := _MONTH_FIRST.fullmatch(spoken)) and found[1].lower() in _MONTHS:
         parts = found[3], str(_MONTHS.index(found[1].lower()) + 1), found[2]
     else:
-        parts = ()
+        parts = None
     written = f"{parts[0]}-{int(parts[1]):02}-{int(parts[2]):02}" if parts else spoken
     try:
         micros(written)

@@ -10,7 +10,12 @@ from kl_hooks.kinds.decision.formats.head import iso_date, relation
 from kl_hooks.kinds.decision.formats.statusline import put_status
 
 _LINE: Final = re.compile(r"(?:[-*+] +)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,20}?)[*_]{0,2}\s*:[*_]{0,2}(?:\s+(.*)|)")
-_PEOPLE: Final = {"deciders": "deciders", "decision makers": "deciders", "consulted": "consulted", "informed": "informed"}
+_PEOPLE: Final = {
+    "deciders": "deciders",
+    "decision makers": "deciders",
+    "consulted": "consulted",
+    "informed": "informed",
+}
 
 
 def read_list_head(draft: Draft, text: str) -> str:

@@ -23,7 +23,9 @@ read = madr.read
 def write(entry: Entry, names: Mapping[str, Other]) -> str:
     """The file of a decision; what its list has no word for stands in a block of YAML at the end."""
     title, exact = heading(entry.text("title"))
-    left = {key: value for key, value in entry.values.items() if key not in madr.IN_BODY or (key == "title" and not exact)}
+    left = {
+        key: value for key, value in entry.values.items() if key not in madr.IN_BODY or (key == "title" and not exact)
+    }
     lines = []
     for field, word in _WORDS:
         line = f"- {word}: {', '.join(entry.many(field))}"
@@ -31,7 +33,12 @@ def write(entry: Entry, names: Mapping[str, Other]) -> str:
             lines.append(line)
             del left[field]
     newer = entry.many("superseded_by")
-    if lines and lines[0] == "- Status: superseded" and len(newer) == 1 and comes_back(f"superseded by {newer[0]}", newer):
+    if (
+        lines
+        and lines[0] == "- Status: superseded"
+        and len(newer) == 1
+        and comes_back(f"superseded by {newer[0]}", newer)
+    ):
         file = names[newer[0]].file if newer[0] in names else ""
         lines[0] = f"{lines[0]} by [{file.removesuffix('.md')}]({file})" if file else f"{lines[0]} by {newer[0]}"
         del left["superseded_by"]
@@ -42,4 +49,8 @@ def write(entry: Entry, names: Mapping[str, Other]) -> str:
 def _comes_back(entry: Entry, field: str, line: str) -> bool:
     """True where the line says exactly what the field holds."""
     draft = Draft()
-    return "<!--" not in line and not read_list_head(draft, line).strip() and draft.entry().values == {field: entry.values[field]}
+    return (
+        "<!--" not in line
+        and not read_list_head(draft, line).strip()
+        and draft.entry().values == {field: entry.values[field]}
+    )

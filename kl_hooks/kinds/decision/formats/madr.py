@@ -1,4 +1,4 @@
-"""MADR 4: front matter (status, date, decision-makers, consulted, informed) and its sections. Older MADR is read too."""
+"""MADR 4: front matter (status, date, decision-makers, consulted, informed) and its sections; older MADR is read."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def read(text: str) -> Entry:
 
 
 def write(entry: Entry, names: Mapping[str, Other]) -> str:
-    """The file of a decision. `names`: how the decisions it names are linked to; those not in it are named as they are."""
+    """The file of a decision. `names`: how the decisions it names are linked to; others are named as they are."""
     front: dict[str, Value] = {key: entry.values[field] for field, key in _OWN.items() if entry.values.get(field)}
     line, exact = heading(entry.text("title"))
     for field, value in entry.values.items():
-        if field not in _OWN and (field not in IN_BODY or field == "title" and not exact):
+        if field not in _OWN and (field not in IN_BODY or (field == "title" and not exact)):
             front[f"kl-{field.replace('_', '-')}"] = value
     newer = entry.many("superseded_by")
     if entry.text("status") == "superseded" and len(newer) == 1:

@@ -16,6 +16,7 @@ from kl_hooks.kinds.decision.formats.statusline import put_status
 from kl_hooks.kinds.decision.formats.title import heading
 from kl_hooks.kinds.decision.formats.words import LISTS
 from kl_hooks.kinds.decision.kind import KIND
+from kl_hooks.model.record import Value
 
 _FIRST: Final = ("context", "decision", "consequences")
 _SECTIONS: Final = tuple(
@@ -74,7 +75,7 @@ def _read_status(draft: Draft, part: Part) -> None:
             draft.leave("Status", line)
 
 
-def _status(left: dict[str, object], names: Mapping[str, Other]) -> list[str]:
+def _status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]:
     """The paragraphs of the section Status; takes out of `left` what they say."""
     made = []
     links = [(field, word, found) for field, word in _LINKS if isinstance(found := left.get(field), tuple)]
@@ -100,7 +101,7 @@ def _link(name: str, names: Mapping[str, Other]) -> str:
 _NO_LINK: Final = str.maketrans("[]()<>", "      ")
 
 
-def _says(line: str, left: Mapping[str, object], field: str) -> bool:
+def _says(line: str, left: Mapping[str, Value], field: str) -> bool:
     """True where the line says exactly what the field holds."""
     draft = Draft()
     return field in left and not read_list_head(draft, line).strip() and draft.values == {field: left[field]}

@@ -32,18 +32,24 @@ def read_outline(draft: Draft, sections: tuple[Part, ...]) -> None:
         if field_of_heading(part.heading) != "decision":
             draft.section(part)
             continue
-        inside = apart(part.text, 3, title=False)
-        decision = [inside.head]
-        for sub in inside.sections:
-            name = field_of_heading(sub.heading)
-            text = deeper(sub.text, -1)
-            if name in _INSIDE:
-                draft.section(Part(sub.heading, text, sub.line))
-            elif sub.heading.lower() in _SHARES:
-                draft.put("consequences", f"### {sub.heading}\n\n{text}")
-            else:
-                decision.append(sub.whole)
-        draft.put("decision", "\n\n".join(decision))
+        lines: list[str | None] = list(part.text.split("\n"))
+        for sub in apart(part.text, 3, title=False).sections:
+            if not _taken(draft, sub):
+                continue
+            lines[sub.line - 1 : sub.line - 1 + sub.lines] = [None] * sub.lines
+        draft.put("decision", "\n".join(line for line in lines if line is not None))
+
+
+def _taken(draft: Draft, sub: Part) -> bool:
+    """Puts a subsection of the outcome where it belongs; False where it is only a part of the decision."""
+    text = deeper(sub.text, -1)
+    if sub.heading.lower() in _SHARES:
+        draft.put("consequences", f"### {sub.heading}\n\n{text}")
+    elif field_of_heading(sub.heading) in _INSIDE:
+        draft.section(Part(sub.heading, text, sub.line))
+    else:
+        return False
+    return True
 
 
 def outline(entry: Entry) -> str:
@@ -51,14 +57,6 @@ def outline(entry: Entry) -> str:
     made = []
     for name, heading in HEADS:
         text = bulleted(entry.many(name)) if name in LISTS else entry.text(name)
-        if name == "decision" and _splits(text):
-            text = deeper(text, 1)
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
             made.append(f"\n{heading}\n\n{deeper(text) if name in _INSIDE else text}".rstrip() + "\n")
     return "".join(made)
-
-
-def _splits(text: str) -> bool:
-    """True where a subsection of the decision would be read as another field."""
-    found = (one.heading for one in apart(text, 3, title=False).sections)
-    return any(field_of_heading(one) in _INSIDE or one.lower() in _SHARES for one in found)

@@ -21,8 +21,8 @@ class Part:
     text: str
     line: int
     """Of the heading, from 1."""
-    whole: str = ""
-    """With its heading, as it was written."""
+    lines: int = 0
+    """How many it takes up, its heading among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def apart(text: str, level: int = 2, title: bool = True) -> Parts:
     head = [*before, *lines[begin : starts[0] if starts else len(lines)]]
     ends = [*starts, len(lines)][1:]
     sections = tuple(
-        Part(one.words, tidy("\n".join(lines[one.line + one.lines : end])), one.line + 1, tidy("\n".join(lines[one.line : end])))
+        Part(one.words, tidy("\n".join(lines[one.line + one.lines : end])), one.line + 1, end - one.line)
         for one, end in zip(cuts, ends, strict=True)
     )
     return Parts(top.words if top else "", tidy("\n".join(head)), sections)
@@ -87,7 +87,7 @@ def inner(text: str, least: int = 3) -> str:
 
 
 def settled(text: str, step: Callable[[str], str]) -> str:
-    """The text after as many steps as change it: closing a fence in it may make a heading of what follows, and so on."""
+    """The text after as many steps as change it: closing a fence may make a heading of what follows, and so on."""
     for _ in range(10):
         if (after := step(text)) == text:
             break

@@ -1,4 +1,4 @@
-"""The JSON of the seeds: an object per decision with A's fields (`alternatives`, `governs` …) or B's; a list of them too."""
+"""JSON: an object per decision, or a list; keys as in `docs/decisions.md`, in any of the usual spellings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORDER: Final = (
     "id", "title", "status", "date", "context", "decision", "alternatives", "consequences", "supersedes", "tags",
     "governs",
 )  # fmt: skip
-"""A's fields, which are always there."""
+"""The fields that are always there."""
 _LISTS: Final = frozenset(("alternatives", "consequences", "supersedes", "tags", "governs"))
 _ID: Final = ("id", "adr_id", "adrid")
 
@@ -46,7 +46,7 @@ def read_all(text: str) -> list[Entry]:
 
 
 def write(entry: Entry, names: Mapping[str, Any] | None = None) -> str:
-    """A's JSON, with B's fields and ours after it where they say something."""
+    """The object of a decision: what is always there first, then whatever else it says."""
     return json.dumps(plain(entry), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -11,9 +11,9 @@ from kl_hooks.kinds.decision.formats.entry import Entry
 from kl_hooks.kinds.decision.kind import KIND, TRIGGERS
 
 PIECES = st.sampled_from(
-    ["# ", "## Context", "## ", "### Consequences", "---", "```", "~~~", "- ", "* ", "  ", "    ", "\n", "\n\n", "words",
-     "Status: accepted", "Date: 2020-01-01", "[1. X](0001-x.md)", "<!--", "-->", "`", "===", "|", "Superseded by ADR-0002",
-     "7. ", "\t", ":", "'", '"', "#", "\u202e", "\u2028", "\x85", "\x1b[31m", "\r\n", "é"]
+    ["# ", "## Context", "## ", "### Consequences", "---", "```", "~~~", "- ", "* ", "  ", "    ", "\n", "\n\n",
+     "words", "Status: accepted", "Date: 2020-01-01", "[1. X](0001-x.md)", "<!--", "-->", "`", "===", "|",
+     "Superseded by ADR-0002", "7. ", "\t", ":", "'", '"', "#", "\u202e", "\u2028", "\x85", "\x1b[31m", "\r\n", "é"]
 )  # fmt: skip
 MARKDOWN = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=40)
 
