@@ -10,19 +10,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.compiled import compiled
 from kl_hooks.config.files import read_small
 from kl_hooks.config.problems import Problems
 from kl_hooks.model.problem import Problem
 
+if TYPE_CHECKING:
+    from kl_hooks.config.nodes import Node
+    from kl_hooks.config.typed import Reader
+
 CHECKOUT_FILE: Final = ".kl/config.yaml"
-KEYS: Final = ("version", "plugins", "verified_requires", "budget")
+KEYS: Final = ("version", "plugins", "verified_requires", "budget", "significance", "docs")
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
 LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
-_KIND: Final = "settings-1"
+_KIND: Final = "settings-2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,10 @@ class Settings:
     verified_requires: str = STRENGTHS[0]
     budget: int = 6000
     """Of a context package, characters."""
+    significance: int = 40
+    """Percent from which an answered question is worth a decision record."""
+    docs: str = ""
+    """The folder of the repository's own pages, from the root; empty: `docs`, if it is there."""
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -84,6 +92,9 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
             chosen[key] = checkout[key][0]
         else:
             refuse(key, f"{checkout[key][0]} is looser than your own setting; ignored.", f"Yours: {chosen[key]}.")
+    for key in ("significance", "docs"):
+        if key in checkout:
+            chosen.setdefault(key, checkout[key][0])
     return Settings(warnings=tuple(warnings), **chosen)
 
 
@@ -115,6 +126,8 @@ def _is_whole(plain: Any) -> bool:
 def _fits(key: str, value: Any) -> bool:
     if key == "plugins":
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if key == "docs":
+        return isinstance(value, str)
     return value in STRENGTHS if key == "verified_requires" else type(value) is int
 
 
@@ -134,11 +147,24 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
             values[key] = [text.value for text in reader.texts(node, '"plugins"')]
         elif key == "verified_requires":
             values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
+        elif key == "significance":
+            values[key] = reader.number(node, '"significance"', 0, 100, 40)
+        elif key == "docs":
+            values[key] = _folder(reader, node)
         else:
             values[key] = reader.number(node, '"budget"', LEAST_BUDGET, MOST_BUDGET, 6000)
     if problems:
         raise Problems(problems)
     return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
+
+
+def _folder(reader: Reader, node: Node) -> str:
+    """A folder of the repository, without `/` at its end."""
+    text = reader.text(node, '"docs"').strip().replace("\\", "/").rstrip("/")
+    if text.startswith(("/", "~")) or ".." in text.split("/") or text.split("/")[0] in (".git", ".kl"):
+        reader.say(node, '"docs" must be a folder of this repository.', "Give its path from the root, such as docs.")
+        return ""
+    return "/".join(part for part in text.split("/") if part not in ("", "."))
 
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
