@@ -5,7 +5,7 @@ A hookimpl stands in a room's `plugin.py` (built in) or in an installed package 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.package import Candidate
     from kl_hooks.model.problem import Problem
     from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.record import Record
     from kl_hooks.model.task import Task
 
 hookspec = pluggy.HookspecMarker("kl")
@@ -68,6 +69,8 @@ class Scanner:
     """Part of the cache key: another version, another reading."""
     scan: Callable[[bytes, str, str], dict[str, Any]]
     """(content, path, module) → facts: plain JSON values, see `code.facts`. Never raises for bad source."""
+    imports: Callable[[bytes, str], dict[str, Any]] | None = None
+    """(content, path) → facts of which only `error` and `imports` count; None: there is no shorter way to these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,15 @@ class Retriever:
     """Of its list in the fusion, percent; 100 is neutral."""
     find: Callable[[Any, Task, int], Sequence[Candidate]]
     """(workspace, task, most rows) → candidates, best first. May raise: the package then says `failed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """What tells whether records of a kind still hold for the content as it is now."""
+
+    kind: str
+    look: Callable[[Any, Sequence[Record]], Mapping[str, str]]
+    """(workspace, records) → id of a record that is stale → why, in one line. Nothing is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +132,11 @@ def kl_scanners() -> Sequence[Scanner]:  # type: ignore[empty-body]
 @hookspec
 def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
     """Called once per context package. All answers are used, ordered by name; names are unique."""
+
+
+@hookspec
+def kl_stale() -> Sequence[Staleness]:  # type: ignore[empty-body]
+    """Called when records are shown. For each kind every answer is asked; a record is stale if one says why."""
 
 
 @hookspec

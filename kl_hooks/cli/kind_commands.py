@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import workspace
+from kl_hooks.cli.common import an, workspace
 from kl_hooks.model.kind import Field, Kind, Verb
 
 _TYPES = {"number": click.INT, "flag": click.BOOL}
@@ -83,11 +83,6 @@ def _new(kind: Kind) -> click.Command:
     )
     made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"')(made)
-
-
-def an(noun: str) -> str:
-    """`a decision`, `an objective`."""
-    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
 
 
 def _edit(kind: Kind) -> click.Command:

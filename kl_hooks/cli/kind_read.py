@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
-from kl_hooks.cli.kind_commands import an
+from kl_hooks.cli.common import an, format_option, note, say, say_json, workspace
 from kl_hooks.cli.record_text import lines_of, plain_record, row
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
@@ -144,9 +143,9 @@ def delete_of(kind: Kind) -> click.Command:
 
 def told() -> None:
     """Says, on stderr, what is wrong in authored files and why what was found may be old."""
-    from kl_hooks.records.catch_up import catch_up
+    from kl_hooks.records.catch_up import last
 
-    found = catch_up(workspace())
+    found = last(workspace())
     for problem in found.problems[:9]:
         note(str(problem))
     if len(found.problems) > 9:
@@ -164,4 +163,4 @@ def _say(kind: Kind, found: list[Record], total: int, shape: str) -> None:
     for record in found:
         say(row(ws, record))
     if total > len(found):
-        note(f"these are the first {len(found)} of {counted(total, kind.name)}; more with --limit.")
+        note(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --limit.")

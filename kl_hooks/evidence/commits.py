@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
+from kl_hooks.evidence.cursors import cursor_of, move_cursor
 from kl_hooks.evidence.who import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
@@ -55,8 +56,7 @@ def not_logged(db: Database, new: Unread) -> Unread:
 
 def cursor(db: Database) -> str | None:
     """The head at the last reading."""
-    row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (CURSOR,))
-    return str(row[0]) if row else None
+    return cursor_of(db, CURSOR)
 
 
 def receipt_for(ws: Workspace, new: Unread) -> Receipt:
@@ -99,8 +99,7 @@ def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
         f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
     )
-    db.execute("DELETE FROM evidence_cursor WHERE name = ?", (CURSOR,))
-    db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (CURSOR, new.head))
+    move_cursor(db, CURSOR, new.head)
 
 
 def _row(commit: Commit) -> Row:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import hookimpl
+from kl_hooks.hookspecs import Staleness, hookimpl
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
@@ -32,3 +32,10 @@ MODULES: Final[tuple[str, ...]] = (
 @hookimpl
 def kl_kinds() -> Sequence[Kind]:
     return [import_module(f"kl_hooks.kinds.{name}").KIND for name in MODULES]
+
+
+@hookimpl
+def kl_stale() -> Sequence[Staleness]:
+    from kl_hooks.kinds.finding.anchor import stale
+
+    return [Staleness("finding", stale)]

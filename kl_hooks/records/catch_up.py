@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.files import MAX_BYTES, read_small
@@ -14,7 +15,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.document import Read, read
-from kl_hooks.records.files import File, authored
+from kl_hooks.records.files import authored, kind_of
 from kl_hooks.records.links import document_of, links_of, owner
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ class Caught:
     """Why graph and index could not be brought up to date; empty: they could."""
 
 
+_TROUBLE: dict[Path, str] = {}
+"""Database → why it could not be brought up to date the last time that this process tried."""
+
+
 def catch_up(ws: Workspace) -> Caught:
     """Brings graph and index up to the authored files and the rows of records; writes nothing if they are already.
 
@@ -46,29 +51,38 @@ def catch_up(ws: Workspace) -> Caught:
     if not ws.initialised and not ws.state.directory.exists():
         return Caught()
     try:
-        return _caught(ws)
+        found = _caught(ws)
     except (EnvironmentProblem, OSError) as problem:
-        return Caught(trouble=str(problem))
+        found = Caught(trouble=str(problem))
+    _TROUBLE[ws.state.graph] = found.trouble
+    return found
+
+
+def last(ws: Workspace) -> Caught:
+    """What the last catching up of this process left, without doing it again."""
+    with ws.store.reading("graph") as db:
+        return Caught(0, _problems(db), _TROUBLE.get(ws.state.graph, ""))
 
 
 def _caught(ws: Workspace) -> Caught:
-    listed = {file.path: file for file in authored(ws.root, ws.kinds, ws.clock.now() * 1000)}
+    listed = authored(ws.root, ws.kinds, ws.clock.now() * 1000)
     shape = _shape(ws.kinds)
-    changed, newest = _changed_rows(ws, _cursor(ws))
     with ws.store.reading("graph") as db:
-        known = _known(db, shape)
-        if known is not None and known == _sure(listed) and not changed:
+        known, cursor = _known(db, shape), _cursor(db)
+        changed, newest = _changed_rows(ws, cursor)
+        if known == listed and newest == cursor and "" not in listed.values():
             return Caught(0, _problems(db))
     if not listed and not known and not changed:
         return Caught()
     with ws.store.writing("graph", "kl (taking in records)") as db, db.transaction():
         known = _known(db, shape) or {}
-        fresh = [file for path, file in listed.items() if known.get(path) != file.stamp or file.stamp.endswith("?")]
-        taken = [record for file in fresh if (record := _take(ws, db, file)) is not None]
+        fresh = sorted(path for path, stamp in listed.items() if not stamp or known.get(path) != stamp)
+        taken = [record for path in fresh if (record := _take(ws, db, path, listed[path])) is not None]
         rested = [record for record, rests in changed if rests == "state" and record.kind in ws.kinds]
         gone = [owner(record) for record, rests in changed if rests != "state" or record.kind not in ws.kinds]
-        db.many("DELETE FROM authored WHERE path = ?", [(path,) for path in known.keys() - listed.keys()])
-        _find(ws, db, [*taken, *rested], [*sorted(known.keys() - listed.keys()), *gone])
+        vanished = sorted(known.keys() - listed.keys())
+        db.many("DELETE FROM authored WHERE path = ?", [(path,) for path in vanished])
+        _find(ws, db, [*taken, *rested], [*vanished, *gone])
         for name, value in ((_KINDS, shape), (_CHANGE, str(newest))):
             db.execute("DELETE FROM authored_from WHERE name = ?", (name,))
             db.execute("INSERT INTO authored_from (name, value) VALUES (?, ?)", (name, value))
@@ -82,10 +96,9 @@ def _shape(kinds: Mapping[str, Kind]) -> str:
     ).hexdigest()
 
 
-def _cursor(ws: Workspace) -> int:
-    with ws.store.reading("graph") as db:
-        row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,)) if db else None
-        return int(row[0]) if row else 0
+def _cursor(db: Database | None) -> int:
+    row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,)) if db else None
+    return int(row[0]) if row else 0
 
 
 def _changed_rows(ws: Workspace, cursor: int) -> tuple[list[tuple[Record, str]], int]:
@@ -110,24 +123,21 @@ def _known(db: Database | None, shape: str) -> dict[str, str] | None:
     return stamps if row and row[0] == shape else dict.fromkeys(stamps, "")
 
 
-def _sure(listed: Mapping[str, File]) -> dict[str, str]:
-    """Path → stamp; none for a file so young that its stamp says nothing."""
-    return {path: "" if file.stamp.endswith("?") else file.stamp for path, file in listed.items()}
-
-
-def _take(ws: Workspace, db: Database, file: File) -> Record | None:
+def _take(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
     """Reads one file and keeps what it says; the record that is to be found by it, the last good one if need be."""
-    kind = ws.kinds[file.kind]
+    kind = kind_of(path, ws.kinds)
+    if kind is None:
+        return None
     try:
-        data = read_small(ws.root / file.path, within=ws.root) or b""
+        data = read_small(ws.root / path, within=ws.root) or b""
         found = None
     except UsageProblem as problem:
-        data, found = b"", Read(None, (Problem(file.path, 0, 0, problem.reason, problem.hint),))
+        data, found = b"", Read(None, (Problem(path, 0, 0, problem.reason, problem.hint),))
     digest = hashlib.sha256(data[: MAX_BYTES + 1]).hexdigest()
-    old = db.row(f"SELECT {rows.AUTHORED} FROM authored WHERE path = ?", (file.path,))
-    found = found or read(kind, file.path, data)
-    record = found.record or (rows.from_file(old) if old and old[2] else _last_good(ws, kind, file.path))
-    _write(db, file, record, digest, found.problems)
+    old = db.row(f"SELECT {rows.AUTHORED} FROM authored WHERE path = ?", (path,))
+    found = found or read(kind, path, data)
+    record = found.record or (rows.from_file(old) if old and old[2] else _last_good(ws, kind, path))
+    _write(db, (path, kind.name, int("/archive/" in path), stamp, digest), record, found.problems)
     return record
 
 
@@ -144,15 +154,16 @@ def _last_good(ws: Workspace, kind: Kind, path: str) -> Record | None:
         return None
 
 
-def _write(db: Database, file: File, record: Record | None, digest: str, problems: Sequence[Problem]) -> None:
+def _write(db: Database, file: tuple[Any, ...], record: Record | None, problems: Sequence[Problem]) -> None:
+    """The row of a file; `file`: path, kind, archived, stamp, digest."""
     error = json.dumps([[p.path, p.line, p.column, p.message, p.hint] for p in problems])
     rest = json.dumps({"text": record.body, "lines": dict(record.lines)} if record else {})
     seen = rows.columns(record) if record else ("", "", "", "", None, "{}")
-    db.execute("DELETE FROM authored WHERE path = ?", (file.path,))
+    db.execute("DELETE FROM authored WHERE path = ?", file[:1])
     db.execute(
         "INSERT INTO authored (path, kind, archived, stamp, digest, error, rest, id, status, title, tags, authority,"
         " expires, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (file.path, file.kind, int(file.archived), file.stamp, digest, error, rest, record.id if record else "", *seen),
+        (*file, error, rest, record.id if record else "", *seen),
     )
 
 

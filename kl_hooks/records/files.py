@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,19 +12,9 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.slug import slug
 
 KNOWLEDGE: Final = ".kl/knowledge/"
+_GENERATED: Final = ("README.md", "MEMORY.md")
 _RACY: Final = 2_000_000_000
 """Nanoseconds in which a file can change again without a new time: one as young as that is read again."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """An authored file as the folder lists it."""
-
-    path: str
-    kind: str
-    archived: bool
-    stamp: str
-    """Equal stamps: the same content; it ends with `?` where that is not sure."""
 
 
 def folder(kind: Kind) -> str:
@@ -39,31 +28,35 @@ def path_of(kind: Kind, identifier: str, title: str) -> str:
     return f"{folder(kind)}{identifier}{'-' if end else ''}{end}.md"
 
 
-def authored(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> Iterator[File]:
-    """Every Markdown file in the folders of these kinds and in their `archive/`, by kind and name. No links."""
+def authored(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[str, str]:
+    """Path → stamp of every Markdown file in the folders of these kinds and in their `archive/`. No links.
+
+    Equal stamps: the same content. The stamp is empty where that is not sure yet.
+    """
+    found: dict[str, str] = {}
     for kind in kinds.values():
         if kind.home == "file" or kind.filed:
-            for place, archived in ((folder(kind), False), (folder(kind) + "archive/", True)):
-                yield from sorted(_listed(root, place, kind.name, archived, now_ns), key=lambda file: file.path)
+            for place in (folder(kind), folder(kind) + "archive/"):
+                _list(root, place, now_ns, found)
+    return found
 
 
-def _listed(root: Path, place: str, kind: str, archived: bool, now_ns: int) -> Iterable[File]:
+def _list(root: Path, place: str, now_ns: int, found: dict[str, str]) -> None:
     try:
-        with os.scandir(root / place) as entries:
-            for entry in entries:
-                if entry.name.endswith(".md") and entry.name not in ("README.md", "MEMORY.md"):
-                    state = entry.stat(follow_symlinks=False)
-                    if stat.S_ISREG(state.st_mode):
-                        yield File(f"{place}{os.fsencode(entry.name).decode('utf-8', 'replace')}", kind, archived,
-                                   _stamp(state, now_ns))  # fmt: skip
+        entries = os.scandir(root / place)
     except (FileNotFoundError, NotADirectoryError):
         return
-
-
-def _stamp(state: os.stat_result, now_ns: int) -> str:
-    newest = max(state.st_mtime_ns, state.st_ctime_ns)
-    sure = "" if newest + _RACY < now_ns else "?"
-    return f"{state.st_size}:{state.st_mtime_ns}:{state.st_ctime_ns}:{state.st_ino}{sure}"
+    old, regular = now_ns - _RACY, stat.S_ISREG
+    with entries:
+        for entry in entries:
+            name = entry.name
+            if name.endswith(".md") and name not in _GENERATED:
+                state = entry.stat(follow_symlinks=False)
+                if regular(state.st_mode):
+                    path = place + (name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
+                    made, changed = state.st_mtime_ns, state.st_ctime_ns
+                    sure = made < old and changed < old
+                    found[path] = f"{state.st_size}:{made}:{changed}:{state.st_ino}" if sure else ""
 
 
 def kind_of(path: str, kinds: Mapping[str, Kind]) -> Kind | None:

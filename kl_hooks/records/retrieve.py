@@ -10,6 +10,7 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.fresh import stale
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -23,7 +24,9 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     found = search(ws, words, Wanted(), limit * 2)
-    return [candidate(ws, record) for record in found if is_live(ws, record)][:limit]
+    live = [record for record in found if is_live(ws, record)]
+    over = stale(ws, live)
+    return [candidate(ws, record) for record in live if record.id not in over][:limit]
 
 
 def is_live(ws: Workspace, record: Record) -> bool:

@@ -29,8 +29,8 @@ def create(
     """A new record of these values (see `records.check`); `asked` names its id, `by` who made it.
 
     Problems (exit 2) with everything wrong, UsageProblem for an id that is taken, EnvironmentProblem where the store or
-    the folder can't be written; then nothing was written. A record that is the same by its identity is a UsageProblem
-    too: look first.
+    the folder can't be written; then nothing was written. `expires` given as None: it never ends. A record that is the
+    same by its identity is a UsageProblem too: look first.
     """
     return create_many(ws, kind, [raw], asked=asked, body=body, by=by)[0]
 
@@ -50,8 +50,8 @@ def create_many(
     catch_up(ws)
     made: list[Record] = []
     with ws.store.writing(what=f"making a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
-        for values, one in zip(found, ids, strict=True):
-            values = _begun(ws, kind, values)
+        for raw, values, one in zip(raws, found, ids, strict=True):
+            values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
             record = Record(kind.name, new_id(ws, db, kind, values, one), values, cleaned({"body": body})["body"])
             if _is_taken(ws, db, record.id) or record.id in (one.id for one in made):
                 hint = f"See: kl {kind.name} show {record.id}"
@@ -123,13 +123,13 @@ def cleaned(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: clean(value) for name, value in raw.items()}
 
 
-def _begun(ws: Workspace, kind: Kind, values: dict[str, Value]) -> dict[str, Value]:
+def _begun(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool = False) -> dict[str, Value]:
     """With status, date, authority and the moment it expires, where these were not given."""
     now = ws.clock.now()
     begun = {"status": kind.statuses[0], "date": _today(ws) if kind.home == "file" else iso(now), "authority": "human"}
     made: dict[str, Value] = {**begun, **values}
     days = kind.ttl.get(str(made["authority"]), 0)
-    if days and "expires" not in made:
+    if days and "expires" not in made and not endless:
         made["expires"] = iso(now + days * _DAY)
     return made
 

@@ -53,7 +53,7 @@ class Found:
 
 def identity(pattern: str) -> str:
     """Two patterns are the same memory where this is equal."""
-    return pattern.strip().casefold()
+    return " ".join(pattern.split()).casefold()
 
 
 def in_order(found: Iterable[Found]) -> list[Found]:

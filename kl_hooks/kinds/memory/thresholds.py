@@ -34,7 +34,7 @@ MESSAGE_CUT: Final = 140
 """Characters of a failure's message in a pattern."""
 
 MOST_NEW: Final = 20
-"""Candidates made at once, those seen in most sessions first; the others wait for the next time."""
+"""Candidates made at once, those seen in most sessions first; the others wait for the next receipts."""
 COMMANDS_LOOKED_AT: Final = 500
 RUNS_LOOKED_AT: Final = 40
 COMMITS_LOOKED_AT: Final = 500
