@@ -22,26 +22,19 @@ if TYPE_CHECKING:
     from kl_hooks.config.typed import Reader
 
 CHECKOUT_FILE: Final = ".kl/config.yaml"
-<<<<<<< HEAD
-KEYS: Final = ("version", "plugins", "verified_requires", "budget", "significance", "docs")
-STRENGTHS: Final = ("independent", "classes")
-"""What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
-LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
-_KIND: Final = "settings-2"
-=======
 KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
+    "significance", "docs",
 )  # fmt: skip
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
 LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
 MOST_TOP_K: Final = 100
-_KIND: Final = "settings-1"
+_KIND: Final = "settings-3"
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
 }  # fmt: skip
 """Setting → how loose a value of it is: a repository may only set what is no looser than the user's."""
->>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +46,16 @@ class Settings:
     verified_requires: str = STRENGTHS[0]
     budget: int = 6000
     """Of a context package, characters."""
-<<<<<<< HEAD
     significance: int = 40
     """Percent from which an answered question is worth a decision record."""
     docs: str = ""
     """The folder of the repository's own pages, from the root; empty: `docs`, if it is there."""
-=======
     reviewers: tuple[str, ...] = ()
     """Agents that may approve and reject memories, by the names that `KL_AGENT` gives them. People always may."""
     memory_top_k: int = 5
     """Memories that an agent is given at once."""
     memory_auto_extract: bool = True
     """Whether patterns are mined without being asked for."""
->>>>>>> main
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -158,13 +148,10 @@ def _is_whole(plain: Any) -> bool:
 def _fits(key: str, value: Any) -> bool:
     if key in ("plugins", "reviewers"):
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
-<<<<<<< HEAD
     if key == "docs":
         return isinstance(value, str)
-=======
     if key == "memory_auto_extract":
         return isinstance(value, bool)
->>>>>>> main
     return value in STRENGTHS if key == "verified_requires" else type(value) is int
 
 
@@ -184,17 +171,14 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
             values[key] = [text.value for text in reader.texts(node, f'"{key}"')]
         elif key == "verified_requires":
             values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
-<<<<<<< HEAD
         elif key == "significance":
             values[key] = reader.number(node, '"significance"', 0, 100, 40)
         elif key == "docs":
             values[key] = _folder(reader, node)
-=======
         elif key == "memory_auto_extract":
             values[key] = reader.boolean(node, f'"{key}"', True)
         elif key == "memory_top_k":
             values[key] = reader.number(node, f'"{key}"', 1, MOST_TOP_K, 5)
->>>>>>> main
         else:
             values[key] = reader.number(node, '"budget"', LEAST_BUDGET, MOST_BUDGET, 6000)
     if problems:

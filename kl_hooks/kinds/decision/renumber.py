@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -89,7 +88,7 @@ def _path(ws: Workspace, place: str) -> str:
 def _files(ws: Workspace, kind: Kind) -> list[str]:
     from kl_hooks.records.files import authored
 
-    return [one.path for one in authored(ws.root, {kind.name: kind}, 0)]
+    return list(authored(ws.root, {kind.name: kind}, 0))
 
 
 def _text(ws: Workspace, path: str) -> str:
@@ -130,7 +129,7 @@ def _meant(ws: Workspace, path: str, hits: list[int], moved: str, others: list[s
         out = ask(ws.repo, "blame", "--porcelain", "--", path).decode("utf-8", "surrogateescape")
     except GitFailed:
         return {}
-    commits = [found for found in re.findall(r"^([0-9a-f]{40,64}) \d+ (\d+)", out, re.MULTILINE)]
+    commits = re.findall(r"^([0-9a-f]{40,64}) \d+ (\d+)", out, re.MULTILINE)
     by_line = {int(line) - 1: commit for commit, line in commits}
     made: dict[int, bool] = {}
     for number in hits:
