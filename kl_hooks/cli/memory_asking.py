@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "
+LAST = "that was all: carry out {} of them (Enter), undo (u), drop all (n): "
+YES, NO = ("", "y", "yes", "q"), ("n", "no")
 
 
 def asked(ws: Workspace, memories: Sequence[Shown]) -> list[Decision]:
@@ -27,14 +29,16 @@ def asked(ws: Workspace, memories: Sequence[Shown]) -> list[Decision]:
     reviewer(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
     review, told = Review(tuple(by_id)), ("", "")
-    while review.at:
-        if told != (review.at, review.text):
+    while not review.ended:
+        if review.at and told != (review.at, review.text):
             for line in _lines(by_id[review.at], review):
                 say(line)
         told = (review.at, review.text)
-        word = _line(PROMPT)
-        if word is None:
+        word = _line(PROMPT if review.at else LAST.format(len(review.decided)))
+        if word is None or (not review.at and word.strip().lower() in YES):
             break
+        if not review.at and word.strip().lower() in NO:
+            return []
         review = _answer(review, word.strip())
     return list(review.decided)
 
