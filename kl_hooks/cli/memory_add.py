@@ -1,4 +1,4 @@
-"""`kl memory add`."""
+"""`kl memory add`: a person or an agent tells what was learned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory approve`."""
+"""`kl memory approve`: a candidate becomes a file."""
 
 from __future__ import annotations
 

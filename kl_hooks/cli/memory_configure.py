@@ -1,4 +1,4 @@
-"""`kl memory configure`."""
+"""`kl memory configure`: how memories work in this clone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory delete`."""
+"""`kl memory delete`: one memory is taken away."""
 
 from __future__ import annotations
 

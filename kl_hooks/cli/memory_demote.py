@@ -1,4 +1,4 @@
-"""`kl memory demote`."""
+"""`kl memory demote`: back to the candidates."""
 
 from __future__ import annotations
 

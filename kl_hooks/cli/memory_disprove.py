@@ -1,4 +1,4 @@
-"""`kl memory disprove`."""
+"""`kl memory disprove`: it was checked and does not hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory edit`."""
+"""`kl memory edit`: other words for a memory."""
 
 from __future__ import annotations
 

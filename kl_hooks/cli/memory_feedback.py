@@ -1,4 +1,4 @@
-"""`kl memory feedback`."""
+"""`kl memory feedback`: how a task ended that it was given to."""
 
 from __future__ import annotations
 

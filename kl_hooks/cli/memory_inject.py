@@ -1,4 +1,4 @@
-"""`kl memory inject`."""
+"""`kl memory inject`: what an agent is given before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory mine`."""
+"""`kl memory mine`: what receipts and transcripts have shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory promote`."""
+"""`kl memory promote`: auto, agent, human."""
 
 from __future__ import annotations
 

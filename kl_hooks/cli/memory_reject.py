@@ -1,4 +1,4 @@
-"""`kl memory reject`."""
+"""`kl memory reject`: the same pattern never comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory review`."""
+"""`kl memory review`: candidates shown, decisions taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kl memory show`."""
+"""`kl memory show`: one memory, and what supports it."""
 
 from __future__ import annotations
 

