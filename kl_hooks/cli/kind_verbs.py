@@ -34,5 +34,9 @@ EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
         "feedback": "It helped, or it did not.",
         "configure": "How much is given, and whether patterns are mined unasked.",
     },
+    "finding": {
+        "add": "Take in what an agent's tool found out or changed.",
+        "import": "Take in the findings of an agent's transcript.",
+    },
 }
 """Kind → command → its line; it stands in `kl_hooks.cli.KIND_COMMAND` under the command's name."""
