@@ -16,5 +16,32 @@ STANDARD: Final[Mapping[str, str]] = {
 }
 """Command → its line; each works on any kind."""
 
-EXTRA: Final[Mapping[str, Mapping[str, str]]] = {}
+EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "objective": {
+        "new": "Make one, with its tasks.",
+        "status": "How far one is, or all that are active.",
+        "link": "Put a task on its list, or mark it done.",
+    },
+    "task": {
+        "new": "Make one, with what it requires and produces.",
+        "plan": "What can be done side by side, in which order.",
+        "eligible": "What can be begun now.",
+        "fulfil": "A task is done, or something is there.",
+    },
+    "outcome": {
+        "capture": "Record how a task ended.",
+        "similar": "How tasks like this one ended.",
+    },
+    "failure": {
+        "record": "What failed, and what prevents it; again: it is counted.",
+        "show": "One, whole, and how often it happened.",
+    },
+    "feature": {"detect": "Which features a text names, with their files."},
+    "role": {"show": "A role as a page, by its name or id."},
+    "gate": {"for": "What work of a type and complexity must pass."},
+    "turn": {
+        "add": "Record a round of work and review.",
+        "continue": "What the next round starts from.",
+    },
+}
 """Kind → command → its line; it stands in `kl_hooks.cli.KIND_COMMAND` under the command's name."""

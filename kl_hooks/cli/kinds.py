@@ -26,7 +26,8 @@ class KindGroup(LazyGroup):
             from importlib import import_module
 
             module = import_module(f"kl_hooks.cli.{self._kind_name}_{name}")
-            command: click.Command = getattr(module, name)
+            found = getattr(module, name, None) or getattr(module, f"{name}_")  # `for` is a word of Python's
+            command: click.Command = found
             return command
         if name not in self._all():
             return None
