@@ -43,5 +43,9 @@ EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
         "add": "Record a round of work and review.",
         "continue": "What the next round starts from.",
     },
+    "finding": {
+        "add": "Take in what an agent's tool found out or changed.",
+        "import": "Take in the findings of an agent's transcript.",
+    },
 }
 """Kind → command → its line; it stands in `kl_hooks.cli.KIND_COMMAND` under the command's name."""
