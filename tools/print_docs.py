@@ -1,8 +1,11 @@
-"""Prints the pages that are made from the program: docs/commands/*.md and docs/hookspecs.md. `make docs` runs it."""
+"""Prints the pages that are made from the program and its tests: docs/commands/*.md, docs/hookspecs.md,
+docs/requirements.md. `make docs` runs it.
+"""
 
 from __future__ import annotations
 
 import inspect
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +29,7 @@ def pages() -> Iterator[tuple[Path, str]]:
         assert command is not None, name
         yield DOCS / "commands" / f"{name}.md", _page(command, name, root)
     yield DOCS / "hookspecs.md", _hookspecs()
+    yield from runpy.run_path(str(Path(__file__).with_name("requirements_page.py")))["pages"]()
 
 
 def _index() -> str:

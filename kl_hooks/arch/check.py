@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from kl_hooks.arch.edges import Edge, edges
 from kl_hooks.arch.levels import components
@@ -20,18 +20,19 @@ def violations(
     sight: Sight | None = None,
     today: str = "",
     closely: Collection[tuple[str, int]] | None = None,
+    whole: Callable[[], Iterable[Link]] | None = None,
 ) -> list[Violation]:
     """The imports that the manifest forbids, in the order of file and line.
 
     `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
     is). An exception holds through its last day; an import under an expired one counts and its way out says so.
     `closely`: the places (path, line) whose way out is worth reading their files for; None: all.
+    `whole`: gives all links, where `links` are none but those that may be forbidden; ways out are found among them.
     """
     links = tuple(links)
-    crossing = list(edges(manifest, links, modules))
-    ways = Ways(manifest, crossing, modules)
+    ways = Ways(manifest, lambda: edges(manifest, whole() if whole else links, modules), modules)
     found = []
-    for edge in crossing:
+    for edge in edges(manifest, links, modules):
         if edge.allowed:
             continue
         matching = [one for one in manifest.exceptions if excuses(one, edge)]
@@ -43,7 +44,9 @@ def violations(
     if manifest.indirect == "forbid":
         from kl_hooks.arch.indirect import chains
 
-        found = sorted([*found, *chains(manifest, links, modules)], key=lambda one: (one.path, one.line))
+        found = sorted(
+            [*found, *chains(manifest, whole() if whole else links, modules)], key=lambda one: (one.path, one.line)
+        )
     return found
 
 
@@ -96,8 +99,10 @@ def unowned(manifest: Manifest, modules: Mapping[str, str]) -> list[Problem]:
 def warnings(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], today: str = "") -> list[Problem]:
     """What in the manifest has no effect: layers without files, exceptions that no import needs."""
     found = []
+    layer_of = owner(manifest.layers)
+    owning = {layer.name for path in modules if (layer := layer_of(path))}
     for layer in manifest.layers:
-        if not any(covers(path, file) for path in layer.paths for file in modules):
+        if layer.name not in owning and not any(covers(path, file) for path in layer.paths for file in modules):
             said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
             found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
     found += circles(manifest)

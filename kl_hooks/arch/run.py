@@ -75,14 +75,15 @@ def judge(
 ) -> Verdict:
     """Holds what a survey found against a manifest. `closely`: as for `violations`."""
     layer_of = owner(manifest.layers)
-    governed = {path for path in found.modules if layer_of(path) is not None}
+    layers = {path: layer_of(path) for path in found.modules}
+    governed = {path for path, layer in layers.items() if layer is not None}
     unread = [problem for problem in found.unread if problem.path in governed]
     others = [problem for problem in found.unread if problem.path not in governed]
     outside = unowned(manifest, found.modules) if manifest.exhaustive else []
-    links = found.crossing(layer_of) if manifest.indirect == "ignore" else found.links
+    links = found.forbidden(layers)
     return Verdict(
         manifest=manifest,
-        violations=tuple(violations(manifest, links, found.modules, found, today, closely)),
+        violations=tuple(violations(manifest, links, found.modules, found, today, closely, lambda: found.links)),
         problems=(*unread, *outside),
         warnings=(*warnings(manifest, links, found.modules), *others),
         files=len(governed) - len(unread),
@@ -102,6 +103,8 @@ def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
 
 def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[str]:
     """Leaves Validator evidence; what keeps it from that is a remark and no more."""
+    if not ws.initialised:
+        return []
     detail = {
         "violations": len(verdict.violations),
         "accepted": len(verdict.accepted),
@@ -113,7 +116,7 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[st
         "found": [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}" for v in verdict.violations[:20]],
     }
     try:
-        trouble = record_check(ws, "arch", "clean" if verdict.clean else "failed", detail, seen.tree(), run)
+        trouble = record_check(ws, "arch", "clean" if verdict.clean else "failed", detail, seen.place(), run)
     except (KlError, OSError) as problem:
         trouble = f"not recorded: {problem}"
     return [trouble] if trouble else []

@@ -9,9 +9,11 @@ from typing import Final
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.place import Place
 from kl_hooks.git import files, trees
+from kl_hooks.git.disk import Overlooked, overlooked
 from kl_hooks.git.files import Entry
-from kl_hooks.git.repository import Repository
+from kl_hooks.git.repository import Repository, head
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 
@@ -34,17 +36,22 @@ class Content:
     manifest: bytes | None
     baseline: bytes | None = None
     """Of the same content, as the manifest is."""
+    seen: Overlooked | None = None
+    """What git listed of the work tree."""
 
     def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of these files; what can't be had is left out."""
         return files.read(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
 
-    def tree(self) -> str | None:
-        """The git tree id of this content; None where it has none (a conflict)."""
+    def place(self) -> Place:
+        """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
         if self.source == WORKTREE:
-            found = trees.snapshot(self.repo)
-            return found.tree_all or found.tree
-        return trees.staged_tree(self.repo) if self.source == STAGED else trees.tree_of(self.repo, self.source)
+            found = trees.snapshot(self.repo, seen=self.seen)
+            return Place(found.tree_all or found.tree, None, found.head, found.branch)
+        if self.source == STAGED:
+            found = trees.staged(self.repo)
+            return Place(found.tree, None, found.head, found.branch)
+        return Place(trees.tree_of(self.repo, self.source), None, *head(self.repo))
 
 
 def repository(ws: Workspace) -> Repository:
@@ -63,11 +70,12 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
     """
     repo = repository(ws)
     if source == WORKTREE:
-        found = files.worktree(repo, _SUFFIXES)
+        seen = overlooked(repo)
+        found = files.worktree(repo, _SUFFIXES, seen)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=LARGEST)
     else:
-        wanted = (*_SUFFIXES, MANIFEST, BASELINE)
+        seen, wanted = None, (*_SUFFIXES, MANIFEST, BASELINE)
         found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
         texts = {entry.path: text for entry, text in files.read(repo, rules, "objects")}
@@ -80,7 +88,7 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
             said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
             raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
     code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
-    return Content(repo, source, tuple(code), manifest, baseline)
+    return Content(repo, source, tuple(code), manifest, baseline, seen)
 
 
 def revision(rev: str) -> str:

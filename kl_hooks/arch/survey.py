@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from kl_hooks.arch.edges import file_of
 from kl_hooks.arch.read_facts import Read
 from kl_hooks.arch.ready import FEW, Ready, by_name, changed, key_of, load, made, save, updated
 from kl_hooks.arch.source import Content
@@ -20,8 +21,25 @@ if TYPE_CHECKING:
     from kl_hooks.git.files import Entry
     from kl_hooks.model.manifest import Layer
 
-_ELSEWHERE: Final = object()
-"""Of a name inside a module, whose layer must be looked for."""
+
+class _Where(dict[str, str | None]):
+    """Dotted name → name of the layer that its file belongs to; None: to none."""
+
+    def __init__(self, modules: Mapping[str, str], layers: Mapping[str, Layer | None]) -> None:
+        self._files, self._layers = by_name(modules), layers
+        self._fine: dict[str, frozenset[str | None]] = {}
+
+    def __missing__(self, dotted: str) -> str | None:
+        file = file_of(dotted, self._files)
+        layer = self._layers[file] if file is not None else None
+        name = self[dotted] = layer.name if layer else None
+        return name
+
+    def fine(self, source: Layer) -> frozenset[str | None]:
+        """The names of the layers that this one may import, itself and none among them."""
+        if source.name not in self._fine:
+            self._fine[source.name] = frozenset((None, source.name, *source.may_depend_on))
+        return self._fine[source.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +68,22 @@ class Survey:
         """The imports of modules of the repository, by path and line."""
         return tuple(link for path in sorted(self.ready.links) for link in self._of(path))
 
-    def crossing(self, layer_of: Callable[[str], Layer | None]) -> tuple[Link, ...]:
-        """Those of `links` that lead from one layer into another: the few that a manifest can be about."""
-        files = by_name(self.modules)
-        where = {dotted: layer_of(path) for dotted, path in files.items()}
-        found = []
-        for path, flat in sorted(self.ready.links.items()):
-            source = layer_of(path)
+    def forbidden(self, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
+        """Those of `links` that lead from one layer into another that it may not depend on: mostly none.
+
+        `layers`: path → layer of every Python file.
+        """
+        where = _Where(self.modules, layers)
+        found: list[Link] = []
+        for path, flat in self.ready.links.items():
+            source = layers[path]
             if source is None:
                 continue
-            inside = (source, None)
-            if any(where.get(target, _ELSEWHERE) not in inside for target in flat[0::4]):
-                links = zip(self._of(path), flat[0::4], strict=True)
-                found += [link for link, target in links if where.get(target, _ELSEWHERE) not in inside]
+            fine = where.fine(source)
+            if not fine.issuperset(map(where.__getitem__, flat[0::4])):
+                found += (
+                    link for link, target in zip(self._of(path), flat[0::4], strict=True) if where[target] not in fine
+                )
         return tuple(found)
 
     def _of(self, path: str) -> Iterator[Link]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -35,14 +35,21 @@ class Sight(Protocol):
 class Ways:
     """Knows today's imports between layers, and so who gets the same thing legally."""
 
-    def __init__(self, manifest: Manifest, crossing: Iterable[Edge], modules: Mapping[str, str]) -> None:
-        self._manifest, self._modules = manifest, modules
+    def __init__(
+        self, manifest: Manifest, crossing: Callable[[], Iterable[Edge]], modules: Mapping[str, str]
+    ) -> None:  # fmt: skip
+        """`crossing`: gives all imports between layers; called where a way out is looked for, and once."""
+        self._manifest, self._modules, self._crossing = manifest, modules, crossing
         self._asked = 0
-        self._legal: dict[str, list[Edge]] = defaultdict(list)
+
+    @cached_property
+    def _legal(self) -> Mapping[str, list[Edge]]:
         """Imported module → the allowed imports of it."""
-        for edge in crossing:
+        found: dict[str, list[Edge]] = defaultdict(list)
+        for edge in self._crossing():
             if edge.allowed:
-                self._legal[edge.imported].append(edge)
+                found[edge.imported].append(edge)
+        return found
 
     def out(self, edge: Edge, sight: Sight | None = None) -> str:
         """One sentence without a full stop: what to do instead of this import."""

@@ -79,6 +79,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else many}"
 
 
+def an(noun: str) -> str:
+    """`a decision`, `an objective`."""
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
+
+
 def short(identifier: str | None, digits: int = 12) -> str:
     """The first digits of a hash, as people read it; `unknown` for None."""
     return identifier[:digits] if identifier else "unknown"

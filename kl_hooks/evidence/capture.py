@@ -16,7 +16,7 @@ from kl_hooks.errors import KlError
 from kl_hooks.evidence.intake import SPOOL_SCHEMA
 from kl_hooks.evidence.place import Place
 from kl_hooks.evidence.spools import spools
-from kl_hooks.evidence.who import agent, ci, producer
+from kl_hooks.evidence.who import agent, ci, producer, session
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import prepare
@@ -32,13 +32,14 @@ def new_run() -> str:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Interpreter, platform, CI job and agent."""
+    """Interpreter, platform, CI job, agent and its session."""
     found = {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "platform": f"{sys.platform}-{platform.machine()}",
         "ci": ci(environ),
         "agent": agent(environ),
+        "session": session(environ),
     }
     return {key: value for key, value in found.items() if value}
 
@@ -132,18 +133,14 @@ def record(
 
 
 def record_check(
-    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], tree: str | None, run: str | None = None
+    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], place: Place, run: str | None = None
 ) -> str | None:
-    """Records what a check of ours found (`clean` or `failed`) for a tree. None, or why it was not recorded.
+    """Records what a check of ours found (`clean` or `failed`) in a content. None, or why it was not recorded.
 
     `run`: the id of the capture (`new_run()`), for whoever wants to find it again.
     """
     if not ws.initialised:
         return None
-    from kl_hooks.git.repository import head
-
-    sha, branch = head(ws.repo) if ws.repo else (None, None)
-    place = Place(tree, None, sha, branch)
     exit_code = 0 if outcome == "clean" else 1
     result = {
         "exit": exit_code, "complete": True, "how": "finished", "reasons": [],

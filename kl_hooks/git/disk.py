@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.git.repository import GitSettings, Repository, ask, no_drivers
+from kl_hooks.git.repository import GitSettings, Repository, ask, no_drivers, own_index
 from kl_hooks.git.run import GitFailed, git
 from kl_hooks.git.treehash import object_id
 
@@ -63,7 +63,19 @@ class Content:
 def changed(repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()) -> dict[bytes, Change]:
     """What differs on disk from tree `base` (None: from the index), or was only touched. One git process."""
     command = ("diff-files", *_DIFF) if base is None else ("diff-index", *_DIFF, base)
-    out = ask(repo, *command, "--", *paths, config=no_drivers(known))
+    return _changes(ask(repo, *command, "--", *paths, config=no_drivers(known)))
+
+
+def staged(repo: Repository, base: str) -> dict[bytes, Change]:
+    """What differs in the index from tree `base`: in that of the commit being made, if this is its git hook.
+
+    Files only announced (`git add -N`) are not there; a file in conflict has no mode. One git process.
+    """
+    command = ("diff-index", "--cached", "--ita-invisible-in-index", *_DIFF, base)
+    return _changes(ask(repo, *command, "--", keep_index=own_index(repo)))
+
+
+def _changes(out: bytes) -> dict[bytes, Change]:
     cells = out.split(b"\0")
     found: dict[bytes, Change] = {}
     for about, path in zip(cells[::2], cells[1::2], strict=False):
@@ -86,6 +98,23 @@ class Overlooked:
     tracked: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
     """As staged: files that git was told not to look at (`update-index --assume-unchanged`, `--skip-worktree`), and
     submodules, of which it compares no more than the commit."""
+    listing: str = field(default="", repr=False)
+    """What git said: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
+
+    def of(self, suffixes: Sequence[str]) -> Overlooked:
+        """The same of the files with these endings (none: of all)."""
+        ends = tuple(map(os.fsencode, suffixes)) or (b"",)
+        tracked = {path: state for path, state in self.tracked.items() if path.endswith(ends)}
+        return Overlooked([path for path in self.untracked if path.endswith(ends)], tracked, self.listing)
+
+    def staged(self, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
+        """(mode, blob, path) of the regular files with these endings (none: all), but those in conflict.
+
+        Files that are only announced (`git add -N`) are among them: a comparison with the disk always names them.
+        """
+        ends = "|".join(map(re.escape, suffixes))
+        row = rf"(?<=\0)[A-Za-z] (100(?:644|755)) ([0-9a-f]+) 0\t([^\0]*(?:{ends}))(?=\0)"
+        return ((match[1], match[2], match[3]) for match in re.finditer(row, self.listing))
 
 
 def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool = True) -> Overlooked:
@@ -96,8 +125,9 @@ def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool =
     """
     more = ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
     out = ask(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
-    found, top = Overlooked(), os.fsencode(repo.top)
-    for line in _ODD.findall(b"\0" + out):
+    out, top = b"\0" + out, os.fsencode(repo.top)
+    found = Overlooked(listing=out.decode("utf-8", "surrogateescape"))
+    for line in _ODD.findall(out):
         tag = line[:1]
         if tag == b"?":
             found.untracked.append(line[2:])

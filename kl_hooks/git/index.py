@@ -25,12 +25,12 @@ def patterns(suffixes: Sequence[str]) -> list[str]:
     return ["*" + re.sub(r"([*?\[\\])", r"\\\1", suffix) for suffix in suffixes]
 
 
-def rows(repo: Repository, suffixes: Sequence[str] = (), *, committing: bool = True) -> Iterator[Row]:
+def rows(repo: Repository, suffixes: Sequence[str] = ()) -> Iterator[Row]:
     """The index's lines, without files that are only announced (`git add -N`). One git process.
 
-    `committing`: the index of the commit being made, if this is its git hook; else the repository's own.
+    The index is that of the commit being made, if this is its git hook; else the repository's own.
     """
-    ours = committing and own_index(repo)
+    ours = own_index(repo)
     flags = ["--debug"] if _may_announce(repo, ours) else []
     out = ask(repo, "ls-files", "-s", "-z", *flags, "--", *patterns(suffixes), keep_index=ours)
     text = out.decode("utf-8", "surrogateescape")

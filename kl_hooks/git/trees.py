@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.git import disk, index
+from kl_hooks.git import disk
 from kl_hooks.git.objects import tree_reader
 from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, find, head
 from kl_hooks.git.treehash import TreeBuilder, object_id
 
 MOST_UNTRACKED: Final = 256 * 1024 * 1024
 """Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""
+
+_State = tuple[bytes, str] | None
+"""(mode, blob id) of a file; None: it is not there."""
+_States = Mapping[bytes, _State]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,9 @@ class Trees:
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
 
 
-def snapshot(repo: Repository, untracked: bool = True) -> Trees:
-    """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule.
+def snapshot(repo: Repository, untracked: bool = True, seen: disk.Overlooked | None = None) -> Trees:
+    """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
+    one less with `seen`, what `disk.overlooked` said just now.
 
     A submodule whose files are not those of its commit gives the superproject an id that no commit of it can have.
 
@@ -48,7 +53,7 @@ def snapshot(repo: Repository, untracked: bool = True) -> Trees:
     """
     commit, base, branch = _head(repo)
     known = content_settings(repo)
-    seen = disk.overlooked(repo, untracked=untracked)
+    seen = seen or disk.overlooked(repo, untracked=untracked)
     changes, others = disk.uncovered(disk.changed(repo, base, known), seen), seen.untracked
     whole = untracked and _size(repo, others) <= MOST_UNTRACKED
     unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != disk.GONE}
@@ -56,26 +61,25 @@ def snapshot(repo: Repository, untracked: bool = True) -> Trees:
     _look_inside(repo, found)
     tracked = _settled(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
-    if tracked or any(extra.values()):
-        with tree_reader(repo) as load:
-            builder = TreeBuilder(repo.object_format, base if commit else "", load)
-            ids = _root(builder, tracked), _root(builder, extra)
-    else:
-        ids = base, base
+    ids = _with(repo, base if commit else "", tracked, extra) if tracked or any(extra.values()) else [base, base]
     tree = None if found.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch, names)
 
 
-def staged_tree(repo: Repository) -> str | None:
-    """The tree that `git commit` would make of the index; None while there are conflicts. One git process."""
-    builder = TreeBuilder(repo.object_format)
-    for path, mode, blob, stage in index.rows(repo):
-        if stage != "0":
-            return None
-        builder.put(os.fsencode(path), mode.encode(), blob)
-    return builder.root()
+def staged(repo: Repository) -> Trees:
+    """The tree that `git commit` would make of the index, None while there are conflicts. Two git processes or three.
+
+    `dirty` and `changed` are about what is staged.
+    """
+    commit, base, branch = _head(repo)
+    changes = disk.staged(repo, base)
+    if any(change.mode is None for change in changes.values()):
+        return Trees(None, None, True, len(changes), True, commit, branch)
+    now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
+    tree = _with(repo, base if commit else "", now)[0] if now else base
+    return Trees(tree, None, bool(now), len(now), True, commit, branch)
 
 
 def tree_of(repo: Repository, rev: str) -> str | None:
@@ -109,9 +113,9 @@ def _look_inside(repo: Repository, found: disk.Content) -> None:
             found.files[path] = (mode, now.tree)
 
 
-def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[bytes, tuple[bytes, str] | None]:
-    """What really differs, now that the contents are known; None: not there."""
-    settled: dict[bytes, tuple[bytes, str] | None] = {}
+def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[bytes, _State]:
+    """What really differs, now that the contents are known."""
+    settled: dict[bytes, _State] = {}
     for path, change in changes.items():
         if path in found.unreadable:
             continue
@@ -126,7 +130,14 @@ def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[
     return settled
 
 
-def _root(builder: TreeBuilder, files: Mapping[bytes, tuple[bytes, str] | None]) -> str:
+def _with(repo: Repository, base: str, *states: _States) -> list[str]:
+    """The id of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
+    with tree_reader(repo) as load:
+        builder = TreeBuilder(repo.object_format, base, load)
+        return [_root(builder, some) for some in states]
+
+
+def _root(builder: TreeBuilder, files: _States) -> str:
     """The id with these files changed."""
     for path, state in files.items():
         if state is None:

@@ -36,6 +36,7 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return call
 
 
+@pytest.mark.requirement("A28", "C16")
 def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "build") == (
         0,
@@ -78,6 +79,7 @@ def test_progress_is_shown_on_a_terminal_only(kl: Kl, monkeypatch: pytest.Monkey
     monkeypatch.undo()
 
 
+@pytest.mark.requirement("A30", "A32", "C17")
 def test_search_gives_id_place_and_signature(kl: Kl) -> None:
     code, out, err = kl("graph", "search", "add", "line")
     assert (code, err) == (0, "")
@@ -87,6 +89,7 @@ def test_search_gives_id_place_and_signature(kl: Kl) -> None:
     ]
 
 
+@pytest.mark.requirement("A32", "C18")
 def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
     answer = json.loads(kl("graph", "search", "basket", "--kind", "type", "--format", "json")[1])
     (hit,) = answer["hits"]
@@ -114,6 +117,7 @@ def test_the_kinds_offered_are_those_there_are() -> None:
     assert KINDS == ALL_KINDS
 
 
+@pytest.mark.requirement("A32", "C18")
 def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
     assert kl("graph", "callers", "Basket.total") == (
         0,
@@ -134,6 +138,7 @@ def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
     assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 4; more with --limit 4.\n"
 
 
+@pytest.mark.requirement("C19")
 def test_none_is_said_three_ways(kl: Kl) -> None:
     assert kl("graph", "callers", "show_page")[1].splitlines()[1:] == ["No callers."]
     write(Path.cwd(), {"late.py": "def f(x):\n    x.show_page()\n", "bad.py": "x = = 1\n"})
@@ -150,6 +155,7 @@ def test_none_is_said_three_ways(kl: Kl) -> None:
     assert kl("graph", "callers", "Basket.total")[2] == "kl: there may be more: 1 file not assessed: bad.py.\n"
 
 
+@pytest.mark.requirement("A32")
 def test_dependents_by_level(kl: Kl) -> None:
     code, out, _ = kl("graph", "dependents", "LIMIT", "--depth", "2")
     assert code == 0
@@ -166,6 +172,7 @@ def test_dependents_by_level(kl: Kl) -> None:
     assert kl("graph", "dependents", "LIMIT", "--depth", "11")[0] == 2
 
 
+@pytest.mark.requirement("A27", "C18")
 def test_path_symbols_and_show(kl: Kl) -> None:
     assert kl("graph", "path", "test_total", "LIMIT")[1].splitlines() == [
         "function:tests.test_core.test_total  tests/test_core.py:4  (2 links to field:shop.core.LIMIT)",

@@ -41,6 +41,7 @@ def ours() -> dict[str, bytes]:
     return {p.as_posix(): p.read_bytes() for p in Path().rglob("*") if p.is_file() and ".git" not in p.parts}
 
 
+@pytest.mark.requirement("A49")
 def test_init_writes_layers_that_are_green_and_says_what_to_do_next(kl: Kl) -> None:
     code, out, err = kl("init")
     assert (code, err) == (0, "")

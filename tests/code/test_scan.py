@@ -65,6 +65,7 @@ def imports(source: str) -> list[list[object]]:
         ("f = lambda: 0", ["field:m.f"]),
     ],
 )  # fmt: skip
+@pytest.mark.requirement("A33", "C15")
 def test_symbols(source: str, found: list[str]) -> None:
     assert ids(source) == ["namespace:m", *found]
 
@@ -87,6 +88,7 @@ def test_names_are_those_of_the_code_objects() -> None:
     assert {name.split(":m.", 1)[1] for name in ids(source)[1:]} == seen
 
 
+@pytest.mark.requirement("C17")
 def test_a_row_has_place_signature_and_docstring() -> None:
     source = b'"""What it is.\n\nMore."""\n\n@d\ndef f(a,  # why\n  b: int = 1,\n) -> str:\n  """\n  Says.\n  """\n'
     rows = scan_python(source, "m.py", "pkg.m")["symbols"]
@@ -168,6 +170,7 @@ def test_an_overload_is_placed_at_its_implementation_and_a_property_at_its_gette
         ("import_module('not a name')\nimport_module('')\nimport_module()\nimport_module('a/b')", []),
     ],
 )  # fmt: skip
+@pytest.mark.requirement("A33")
 def test_imports(source: str, found: list[list[object]]) -> None:
     assert imports(source) == found
 

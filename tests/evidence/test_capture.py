@@ -55,7 +55,7 @@ def test_what_is_over_is_recorded_in_one_go(repo: Checkout) -> None:
 
 @pytest.mark.parametrize(("outcome", "verdict"), [("clean", "passed"), ("failed", "failed")])
 def test_a_check_of_ours_is_a_receipt(repo: Checkout, outcome: str, verdict: str) -> None:
-    assert record_check(repo.workspace(), "arch", outcome, {"violations": 2}, "1" * 40) is None
+    assert record_check(repo.workspace(), "arch", outcome, {"violations": 2}, Place(tree="1" * 40)) is None
     catch_up(repo.workspace())
     receipt = repo.entries()[1].receipt
     assert (receipt.source, receipt.tree, receipt.result["verdict"]) == ("arch", "1" * 40, verdict)
@@ -64,7 +64,7 @@ def test_a_check_of_ours_is_a_receipt(repo: Checkout, outcome: str, verdict: str
 
 def test_a_check_where_kl_is_not_used_leaves_nothing(tmp_path: Path, home: Path) -> None:
     made = checkout(tmp_path / "other", kl=False)
-    assert record_check(made.workspace(), "arch", "clean", {}, None) is None
+    assert record_check(made.workspace(), "arch", "clean", {}, Place()) is None
     assert not made.state.exists()
 
 

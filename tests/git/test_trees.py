@@ -12,7 +12,7 @@ import pytest
 
 from kl_hooks.git import disk, run
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.trees import Trees, snapshot, staged_tree, tree_of
+from kl_hooks.git.trees import Trees, snapshot, staged, tree_of
 from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
 
 START = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/e/c.txt": "c\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n"}
@@ -245,7 +245,7 @@ def test_another_repository_in_the_environment_is_ignored(
     monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(other.git_dir / "objects"))
     edit(repo.top)
     tree = snapshot(opened(repo.top)).tree
-    assert staged_tree(repo) == tree_of(repo, "HEAD")
+    assert staged(repo).tree == tree_of(repo, "HEAD")
     monkeypatch.undo()
     commit(repo.top, "second")
     assert tree == tree_of(repo, "HEAD")
@@ -387,15 +387,50 @@ def test_staged_is_what_the_commit_will_hold(repo: Repository) -> None:
     write(repo.top, {"later.py": "later\n"})
     sh(repo.top, "add", "-N", "later.py")
     before = fingerprint(repo.top)
-    tree = staged_tree(repo)
+    tree = staged(repo).tree
     assert fingerprint(repo.top) == before
     sh(repo.top, "commit", "-q", "-m", "second")
     assert tree == tree_of(repo, "HEAD")
 
 
+@pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+def test_what_is_staged_has_the_id_that_git_would_give(
+    repo: Repository, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    change(repo.top)
+    before = fingerprint(repo.top)
+    seen = staged(repo)
+    assert fingerprint(repo.top) == before
+    shutil.copytree(repo.top, tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("*pipe", "a.py"))
+    made = sh(tmp_path / "copy", "write-tree", ok=False)
+    assert seen.tree == (made or None)
+    assert seen.dirty == (made != tree_of(repo, "HEAD"))
+    assert (seen.head, seen.branch) == (sh(repo.top, "rev-parse", "HEAD"), sh(repo.top, "branch", "--show-current"))
+
+
+def test_what_is_staged_before_the_first_commit(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r")
+    empty = staged(repo)
+    assert (empty.tree, empty.dirty, empty.head) == (sh(repo.top, "write-tree"), False, None)
+    write(repo.top, START)
+    sh(repo.top, "add", "-A")
+    seen = staged(repo)
+    assert (seen.tree, seen.changed, seen.head) == (sh(repo.top, "write-tree"), len(START), None)
+
+
+def test_few_processes_for_what_is_staged(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count(monkeypatch)
+    staged(repo)
+    assert len(calls) == 2
+    stage_then_edit(repo.top)
+    calls.clear()
+    staged(repo)
+    assert len(calls) == 3
+
+
 def test_nothing_staged_can_be_named_in_a_conflict(repo: Repository) -> None:
     conflict(repo.top)
-    assert staged_tree(repo) is None
+    assert staged(repo).tree is None
 
 
 def test_no_such_tree(repo: Repository) -> None:

@@ -13,6 +13,7 @@ def sources(graph: Graph, name: str) -> list[tuple[str, str]]:
     return [(link.relation, link.source) for link in callers(graph, name).links]
 
 
+@pytest.mark.requirement("A31")
 def test_references_of_every_sort_with_place_and_method(shop: Graph) -> None:
     found = refs(shop, "Basket")
     assert [(k.path, k.line, k.relation, k.source, k.method) for k in found.links] == [
@@ -62,6 +63,7 @@ def test_a_test_is_called_by_pytest(shop: Graph) -> None:
     assert sources(shop, "test_total") == [("calls", "test:tests/test_core.py::TestBasket::test_total")]
 
 
+@pytest.mark.requirement("C19")
 def test_no_is_said_where_everything_was_looked_at(shop: Graph) -> None:
     found = callers(shop, "alone")
     assert (found.links, found.answer.verdict, found.answer.doubts) == ((), "no", ())

@@ -1,0 +1,17 @@
+"""`kl knowledge`: everything that is known, across kinds, and its upkeep; every verb is a file `knowledge_VERB.py`."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.lazy import LazyGroup
+
+VERBS = {
+    "gc": "What upkeep would change; with --apply, change it.",
+}
+"""Verb → its line in the help; it stands in `kl_hooks.cli.knowledge_VERB` under the verb's name."""
+
+
+@click.group(cls=LazyGroup, prefix="kl_hooks.cli.knowledge_", lines=VERBS)
+def knowledge() -> None:
+    """Everything that is known, across kinds, and its upkeep."""

@@ -1,0 +1,80 @@
+"""What records offer to a task: those that hold today and bear its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.model.kind import Kind
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.record import Record
+from kl_hooks.model.tier import Observation, Tier, tier
+from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.fresh import stale
+
+if TYPE_CHECKING:
+    from kl_hooks.model.task import Task
+    from kl_hooks.workspace.open import Workspace
+
+_SHORT: Final = 200
+
+
+def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """At most `limit` live records that fit the task's words, best first."""
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    found = search(ws, words, Wanted(), limit * 2)
+    live = [record for record in found if is_live(ws, record)]
+    over = stale(ws, live)
+    return [candidate(ws, record) for record in live if record.id not in over][:limit]
+
+
+def is_live(ws: Workspace, record: Record) -> bool:
+    """True for what may be shown to an agent unasked: a live status, not archived, not ended, and readable today."""
+    live = record.status in ws.kinds[record.kind].live
+    return live and not record.archived and not record.broken and not ended(ws, record)
+
+
+def candidate(ws: Workspace, record: Record) -> Candidate:
+    """A record as it may stand in a package."""
+    kind = ws.kinds[record.kind]
+    text = as_text(kind, record)
+    return Candidate(
+        id=record.id, kind=kind.name, title=record.title, text=text, summary=summary_of(kind, record), path=record.path,
+        line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
+        reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
+        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i),
+    )  # fmt: skip
+
+
+def tier_of(kind: Kind, record: Record) -> Tier:
+    """What supports it: an accepted decision or an approved memory is soft evidence; else it is somebody's word."""
+    if kind.proof:
+        return tier([Observation(kind.proof, "records", record.authority, record.id, hard=False)])
+    return tier([Observation("AgentAssertion", "records", record.authority, record.id, hard=False)])
+
+
+def as_text(kind: Kind, record: Record) -> str:
+    """The whole of it: title, then each field that says something, in the order of the kind."""
+    lines = [f"{record.id} {record.title}"]
+    skipped = {"title", "status", "date", "updated", "authority", "source", "expires", "tags"}
+    for field in kind.all_fields:
+        value = record.values.get(field.name)
+        if value is None or field.name in skipped:
+            continue
+        name = (field.section or field.name.replace("_", " ")).lower()
+        if isinstance(value, Mapping):
+            lines += [f"{name}:", *(f"- {key}: {item}" for key, item in value.items())]
+        elif isinstance(value, tuple) and field.type == "lines":
+            lines += [f"{name}:", *(f"- {item}" for item in value)]
+        else:
+            lines.append(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
+    return "\n".join(lines)
+
+
+def summary_of(kind: Kind, record: Record) -> str:
+    """One line that stands for it."""
+    said: Sequence[str] = [record.text(f.name) for f in kind.fields if f.type == "text" and f.required]
+    first = next((one.strip().splitlines()[0] for one in said if one.strip()), "")
+    line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")
+    return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"
