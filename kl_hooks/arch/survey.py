@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.arch.edges import file_of
 from kl_hooks.arch.read_facts import Read
 from kl_hooks.arch.ready import FEW, Ready, by_name, changed, key_of, load, made, save, updated
+from kl_hooks.arch.recent import recent
 from kl_hooks.arch.source import Content
-from kl_hooks.code.facts import facts_of, scanners_of
 from kl_hooks.code.imports import Known, file_links
+from kl_hooks.code.imports_read import imports_of, scanners_of
+from kl_hooks.code.parse import lost
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
@@ -145,30 +147,31 @@ def survey(ws: Workspace, content: Content) -> Survey:
     scanners, notes = scanners_of(ws.plugins), list[str]()
     store = ws.store if ws.initialised else None  # a look at a repository without .kl/ leaves nothing
     cache = ws.state.cache if ws.initialised else None
+    key = key_of(ws.root, [scanner.version for scanner in scanners])
 
     def read(entries: Sequence[Entry]) -> dict[str, Any]:
+        from kl_hooks.code.facts import facts_of
+
         return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
 
-    key = key_of(ws.root, [scanner.version for scanner in scanners])
+    def look(entries: Sequence[Entry]) -> dict[str, Any]:
+        """What is asked for first: the imports alone, where that is sooner than asking the store."""
+        if len(entries) > FEW:
+            return read(entries)
+        found = recent(cache, key, entries, lambda some: imports_of(some, content.read, scanners))
+        return {entry.path: found.get(entry.path) or lost() for entry in entries}
+
+    python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
     ready = load(cache, key) if cache else None
     fresh = changed(ready, content.entries) if ready else None
-    facts: dict[str, Any] = {}
-    if ready is None or fresh is None or not _take_in(ready, fresh, facts, read):
-        facts = read([entry for entry in content.entries if entry.path.endswith(".py")])
-        ready, fresh = made(content.entries, facts), list(content.entries)
-    if cache and len(fresh or ()) > FEW:
+    facts = look(fresh) if fresh else {}
+    if ready is None or fresh is None or not updated(ready, fresh, facts):
+        facts, fresh = read(list(python.values())), list(content.entries)
+        ready = made(content.entries, facts)
+    if cache and len(fresh) > FEW:
         save(cache, key, ready)
-    others = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
     unread = sorted(_unread(path, error) for path, error in ready.errors.items())
-    return Survey(ready, Read(facts, others, read), tuple(unread), content, tuple(notes))
-
-
-def _take_in(
-    ready: Ready, fresh: Sequence[Entry], facts: dict[str, Any], read: Callable[[Sequence[Entry]], dict[str, Any]]
-) -> bool:
-    if fresh:
-        facts.update(read(fresh))
-    return updated(ready, fresh, facts)
+    return Survey(ready, Read(facts, python, read), tuple(unread), content, tuple(notes))
 
 
 def _unread(path: str, error: str) -> Problem:

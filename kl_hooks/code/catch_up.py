@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code import remembered
 from kl_hooks.code.facts import (
-    Read,
     Watch,
     keys,
-    lost,
-    no_garbage_collection,
     scan_missing,
-    scanners_of,
     under,
     unwatched,
 )
+from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.linking import relink
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.code.naming import decide, imports_of, known_markers, still_holds
+from kl_hooks.code.parse import Facts, Read, lost, no_garbage_collection
 from kl_hooks.code.remembered import Key
 from kl_hooks.code.resolve import Outline
-from kl_hooks.code.scan import Facts
 from kl_hooks.code.writing import File, write_files
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem

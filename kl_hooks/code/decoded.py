@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
+
+LONGEST: Final = 300
+"""Characters of a signature or statement; what is longer ends in `…`."""
+_ENOUGH: Final = 4 * LONGEST + 4
+"""Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
 
 _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 _FIRST_TWO: Final = re.compile(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
@@ -49,3 +55,16 @@ def _normal(name: str) -> str:
     if start in _LATIN or start.startswith(tuple(f"{one}-" for one in _LATIN)):
         return "iso-8859-1"
     return name
+
+
+def statement(lines: Sequence[bytes], line: int, column: int, end_line: int, end_column: int) -> str:
+    """The source between two places on one line; of a longer one the first line and `…`."""
+    if end_line == line:
+        return shown(lines[line - 1][column : min(end_column, column + _ENOUGH)])
+    return shown(lines[line - 1][column : column + _ENOUGH].rstrip()) + " …"
+
+
+def shown(text: bytes) -> str:
+    """The text, at most `LONGEST` characters of it."""
+    told = text.decode("utf-8", "replace")
+    return told if len(told) <= LONGEST else told[: LONGEST - 1] + "…"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code import remembered
+from kl_hooks.code.imports_read import hide_literals, scanner_of
 from kl_hooks.code.modules import imported_names, module_names
-from kl_hooks.code.scan import Facts, unread
+from kl_hooks.code.parse import Facts, Read, lost, no_garbage_collection, unread
 from kl_hooks.code.symbols import namespace_signature
 from kl_hooks.code.tests_found import test_rows
 from kl_hooks.errors import KlError
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.store import Store
 
-Read = Callable[[Sequence["Entry"]], Iterator[tuple["Entry", bytes]]]
-"""Gives the contents of entries, in any order; what can't be had is left out."""
 Watch = Callable[[Iterator[Any], int], Iterator[Any]]
 """Given what is about to come and how many, hands it on: who waits can be told how far it is."""
 MANY: Final = 200
@@ -91,7 +88,7 @@ def keys(entries: Iterable[Entry], scanners: Sequence[Scanner]) -> dict[str, rem
     """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a suffix wins."""
     found: dict[str, remembered.Key] = {}
     for entry in entries:
-        scanner = _scanner(entry.path, scanners)
+        scanner = scanner_of(entry.path, scanners)
         if scanner is not None:
             found[entry.path] = (entry.blob, scanner.version)
     return found
@@ -126,11 +123,6 @@ def scan_missing(
     return dict(watch(made, len(items)))
 
 
-def lost() -> Facts:
-    """The facts of a file whose content could not be had."""
-    return unread("0:0: its content could not be read (too large, or changed meanwhile)")
-
-
 def fatal() -> Facts:
     """The facts of a file that nobody survives reading."""
     return unread("0:0: Python's parser does not survive it")
@@ -138,10 +130,6 @@ def fatal() -> Facts:
 
 def _told(problem: Exception) -> str:
     return str(problem) if isinstance(problem, KlError) else f"{type(problem).__name__}: {one_line(str(problem))}"
-
-
-def _scanner(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
-    return next((s for s in scanners if path.endswith(s.suffixes)), None)
 
 
 def _redacted(facts: Facts) -> Facts:
@@ -162,25 +150,7 @@ def _redacted(facts: Facts) -> Facts:
         before, bracket, after = row[3].partition("(")
         row[3] = redact(row[3]) if row[0].startswith("field:") else before + bracket + redact(after)
         row[4] = redact(row[4])
-    for row in literal:
-        row[5] = redact(row[5])
+    hide_literals(literal)
     for place, some in marks.items():
         marks[place] = [redact(mark) for mark in some]
     return facts
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Syntax trees and rows have no circles worth looking for; looking costs a tenth of the time and more."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def scanners_of(plugins: Any) -> list[Scanner]:
-    """All scanners that a plugin manager knows, the ones to be asked first first."""
-    return [scanner for some in plugins.hook.kl_scanners() for scanner in some]

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from typing import Final
 
-from kl_hooks.code import scan
-from kl_hooks.code.scan import Facts, scan_python, unread
+from kl_hooks.code import parse
+from kl_hooks.code.parse import Facts, unread
 
-VERSION: Final = f"{scan.VERSION}+2"
-"""Part of the key of remembered facts, as `scan.VERSION`: raised when this file would give other facts, or
-their links would differ."""
+VERSION: Final = f"{parse.VERSION}+2"
+"""Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
+links would differ."""
 PARTS: Final = 200
 """The most parts that a dotted name in an import may have."""
 _SMALL: Final = 8_192
@@ -28,26 +29,39 @@ _DOTS: Final = b"." * PARTS
 _NAMES_AND_GAPS: Final = bytes(
     byte for byte in range(256) if byte > 127 or chr(byte).isalnum() or byte in b"_ \t\f\r\n\\"
 )
-_RUN: Final = re.compile(rb"(?:\." + _GAP + rb"[^\s.,;:()\[\]{}'\"\\#=]+" + _GAP + rb"){%d}" % PARTS)
-_IMPORT: Final = re.compile(rb"\b(?:import|from)\b[^;\r\n#]*$")
+_RUN: Final = rb"(?:\." + _GAP + rb"[^\s.,;:()\[\]{}'\"\\#=]+" + _GAP + rb"){%d}" % PARTS
+_IMPORT: Final = rb"\b(?:import|from)\b[^;\r\n#]*$"
 _NEWER: Final = (
-    ((3, 12), re.compile(r"\s*type\s+\w+\s*(\[.*\])?\s*=|\s*(async\s+def|def|class)\s+\w+\s*\[")),
-    ((3, 13), re.compile(r"\s*(type|(async\s+def|def|class))\s+\w+\s*\[[^\]]*=")),
-    ((3, 14), re.compile(r".*\b(t|rt|tr)['\"]|\s*except\*?\s+[\w.]+\s*,[^:]*:", re.IGNORECASE)),
-    ((3, 15), re.compile(r"\s*lazy\s+(import|from)\b")),
+    ((3, 12), r"\s*type\s+\w+\s*(\[.*\])?\s*=|\s*(async\s+def|def|class)\s+\w+\s*\["),
+    ((3, 13), r"\s*(type|(async\s+def|def|class))\s+\w+\s*\[[^\]]*="),
+    ((3, 14), r"(?i).*\b(t|rt|tr)['\"]|\s*except\*?\s+[\w.]+\s*,[^:]*:"),
+    ((3, 15), r"\s*lazy\s+(import|from)\b"),
 )
 """(the first Python that has it, how a line looks that uses it)"""
 
 
 def scan_guarded(content: bytes, path: str, module: str) -> Facts:
     """The facts of one Python file, as `scan.scan_python` gives them; whatever happens there costs this file only."""
+    from kl_hooks.code.scan import scan_python
+
+    return _guarded(content, lambda: scan_python(content, path, module))
+
+
+def imports_guarded(content: bytes, path: str) -> Facts:
+    """`error` and `imports` of these facts, in half the time; the rest may be missing."""
+    from kl_hooks.code.imports_only import scan_imports
+
+    return _guarded(content, lambda: scan_imports(content, path))
+
+
+def _guarded(content: bytes, scan: Callable[[], Facts]) -> Facts:
     if content.startswith(_LFS):
         return unread("0:0: it is a Git LFS pointer, its content is not here")
     line = _endless_name(content)
     if line:
         return unread(f"{line}:0: it imports a name of more than {PARTS} parts, so it was not read")
     try:
-        facts = scan_python(content, path, module)
+        facts = scan()
     except (
         LookupError,
         ValueError,
@@ -67,11 +81,11 @@ def _endless_name(content: bytes) -> int:
     """The line of an import of too long a dotted name, or 0."""
     if len(content) < _SMALL or _DOTS not in content.translate(None, _NAMES_AND_GAPS):
         return 0
-    for run in _RUN.finditer(content):
+    for run in re.finditer(_RUN, content):
         start = content.rfind(b"\n", 0, run.start()) + 1
         while start > 1 and content[:start].rstrip(b"\r\n").endswith(b"\\"):
             start = content.rfind(b"\n", 0, start - 1) + 1
-        if _IMPORT.search(content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")):
+        if re.search(_IMPORT, content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")):
             return content.count(b"\n", 0, run.start()) + 1
     return 0
 
@@ -81,7 +95,7 @@ def _maybe_newer(content: bytes, error: str) -> str:
     number, _, reason = error.split(":", 2)
     lines = content.decode("utf-8", "replace").splitlines() if number != "0" else []
     line = lines[int(number) - 1] if int(number) <= len(lines) and lines else ""
-    since = next((first for first, looks in _NEWER if first > sys.version_info[:2] and looks.match(line)), None)
+    since = next((first for first, looks in _NEWER if first > sys.version_info[:2] and re.match(looks, line)), None)
     if since is None and sys.version_info < (3, 12) and reason.strip().startswith("f-string:"):
         since = (3, 12)
     return f"; it may be newer than Python {sys.version_info[0]}.{sys.version_info[1]}" if since else ""

@@ -1,14 +1,17 @@
 """What an import in the source says: one row for each thing imported, before any name is resolved.
 
 A row is `[module, name, level, line, how, statement]`: `from ..a import b` gives `["a", "b", 2, …]`, `import a.b`
-gives `["a.b", "", 0, …]`. The statement is filled in by `scan`, which has the text.
+gives `["a.b", "", 0, …]`. The statement is filled in by `told`, which has the text.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import Any
+
+from kl_hooks.code.decoded import statement
 
 DYNAMIC = frozenset({"import_module", "__import__"})
 """The functions that import by name."""
@@ -26,6 +29,46 @@ def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -
         manner = "star import" if alias.name == "*" and how == "import" else how
         rows.append([node.module or "", alias.name, node.level, node.lineno, manner, place])
     return rows
+
+
+def told(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[Any]]:
+    """The rows in the order of lines, each with its statement: as written where it stands on one line; of a longer one
+    only what concerns this name.
+    """
+    rows.sort(key=lambda row: (row[3], row[5], row[0], row[1]))
+    for row in rows:
+        module, name, level, line, how, (column, end_line, end_column) = row
+        if line == end_line or how == "dynamic import":
+            row[5] = statement(lines, line, column, end_line, end_column)
+        else:
+            source = "." * level + module
+            row[5] = f"from {source} import {name}" if name else f"import {source}"
+    return rows
+
+
+def seen_running(rows: list[list[Any]]) -> list[list[Any]]:
+    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what stands under it is imported then."""
+    return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
+
+
+def bound_names(node: Any) -> list[str]:
+    """The plain names that an assignment binds."""
+    targets = node.targets if node.__class__ is ast.Assign else [node.target]
+    flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
+    return [t.id for t in flat if t.__class__ is ast.Name]
+
+
+def type_checking(test: Any) -> int:
+    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, else 0."""
+    cls = test.__class__
+    if cls is ast.Name:
+        return int(test.id == "TYPE_CHECKING")
+    if cls is ast.Attribute:
+        return int(test.attr == "TYPE_CHECKING")
+    if cls is ast.UnaryOp and test.op.__class__ is ast.Not:
+        inner = test.operand.__class__
+        return -type_checking(test.operand) if inner is ast.Name or inner is ast.Attribute else 0
+    return 0
 
 
 def dynamic_import(node: ast.Call) -> list[list[Any]]:

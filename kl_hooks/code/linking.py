@@ -15,7 +15,7 @@ from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.graph import links
 
 if TYPE_CHECKING:
-    from kl_hooks.code.scan import Facts
+    from kl_hooks.code.parse import Facts
     from kl_hooks.store.database import Database
 
 _AT_ONCE = 400

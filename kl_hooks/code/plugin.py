@@ -18,9 +18,9 @@ def kl_schema() -> Schema:
 @hookimpl
 def kl_scanners() -> Sequence[Scanner]:
     """Python, by the standard library's parser."""
-    from kl_hooks.code.guarded import VERSION, scan_guarded
+    from kl_hooks.code.guarded import VERSION, imports_guarded, scan_guarded
 
-    return [Scanner("python", (".py",), VERSION, scan_guarded)]
+    return [Scanner("python", (".py",), VERSION, scan_guarded, imports_guarded)]
 
 
 @hookimpl

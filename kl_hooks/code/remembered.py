@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kl_hooks.code.scan import Facts
+from kl_hooks.code.parse import Facts
 
 if TYPE_CHECKING:
     from kl_hooks.store.store import Store

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.catch_up import Scan, bring
-from kl_hooks.code.facts import facts_of, scanners_of
+from kl_hooks.code.facts import facts_of
+from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.modules import MARKERS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kl_hooks.code.bindings import note_assignment, note_handler, note_import, note_importer, note_with
 from kl_hooks.code.frames import Frame, Node
-from kl_hooks.code.imports_found import import_rows
+from kl_hooks.code.imports_found import bound_names, import_rows, type_checking
 from kl_hooks.code.node_text import constant, plain
 
 
@@ -40,9 +40,7 @@ def _bound(frame: Frame, node: Node) -> list[str]:
     """The names of the fields that an assignment makes: class and module level, or `self.x: int` in a method."""
     if frame.scope == "function":
         return _of_receiver(node, frame.receiver)
-    targets = node.targets if node.__class__ is ast.Assign else [node.target]
-    flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
-    return [t.id for t in flat if t.__class__ is ast.Name]
+    return bound_names(node)
 
 
 def _of_receiver(node: Node, receiver: str) -> list[str]:
@@ -58,7 +56,7 @@ def _alias(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 
 def _if(frame: Frame, node: Node, stack: list[Any]) -> None:
-    checking = _type_checking(node.test)
+    checking = type_checking(node.test)
     if not checking:
         plain(node, stack, frame.text)
         return
@@ -68,19 +66,6 @@ def _if(frame: Frame, node: Node, stack: list[Any]) -> None:
         frame.kids.append(Frame("block", ast.Module(seen, []), [], frame, True))
     stack.append("}")
     stack.extend(reversed(other))
-
-
-def _type_checking(test: Node) -> int:
-    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, else 0."""
-    cls = test.__class__
-    if cls is ast.Name:
-        return int(test.id == "TYPE_CHECKING")
-    if cls is ast.Attribute:
-        return int(test.attr == "TYPE_CHECKING")
-    if cls is ast.UnaryOp and test.op.__class__ is ast.Not:
-        inner = test.operand.__class__
-        return -_type_checking(test.operand) if inner is ast.Name or inner is ast.Attribute else 0
-    return 0
 
 
 def _global(frame: Frame, node: Node, stack: list[Any]) -> None:

@@ -6,11 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-LONGEST = 300
-"""Characters of a signature or statement; what is longer ends in `…`."""
+from kl_hooks.code.decoded import shown
+
 _HEADER = 20_000
-_ENOUGH = 4 * LONGEST + 4
-"""Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
 _PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
 _PIECE = re.compile(
     rb"""(?P<comment>\#[^\r\n]*)
@@ -27,10 +25,10 @@ def header(lines: Sequence[bytes], node: Any) -> str:
     """
     first = lines[node.lineno - 1][node.col_offset :].rstrip()
     if first.endswith(b":") and b"#" not in first and not any(first.count(a) != first.count(b) for a, b in _PAIRS):
-        return _shown(tidy(first[:-1]))
+        return shown(tidy(first[:-1]))
     rest = lines[node.lineno : node.body[0].end_lineno]
     whole = b"\n".join([first, *rest])[:_HEADER]
-    return _shown(_until_colon(whole))
+    return shown(_until_colon(whole))
 
 
 def _until_colon(text: bytes) -> bytes:
@@ -55,15 +53,3 @@ def tidy(text: bytes) -> bytes:
         line = line[:place] + line[place + 1 :] if outermost else line
         place = line.find(b",)", place + 1)
     return line
-
-
-def statement(lines: Sequence[bytes], line: int, column: int, end_line: int, end_column: int) -> str:
-    """The source between two places on one line; of a longer one the first line and `…`."""
-    if end_line == line:
-        return _shown(lines[line - 1][column : min(end_column, column + _ENOUGH)])
-    return _shown(lines[line - 1][column : column + _ENOUGH].rstrip()) + " …"
-
-
-def _shown(text: bytes) -> str:
-    shown = text.decode("utf-8", "replace")
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"

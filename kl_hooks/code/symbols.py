@@ -6,9 +6,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kl_hooks.code.decoded import LONGEST, statement
 from kl_hooks.code.digests import combined
 from kl_hooks.code.frames import Frame, docstring_of
-from kl_hooks.code.signature import LONGEST, header, statement
+from kl_hooks.code.signature import header
 from kl_hooks.model.canonical import replace_surrogates
 
 _INTERFACES: Final = frozenset({"Protocol", "ABC"})

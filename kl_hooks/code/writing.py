@@ -9,7 +9,7 @@ from kl_hooks.index import index
 from kl_hooks.model.ids import split
 
 if TYPE_CHECKING:
-    from kl_hooks.code.scan import Facts
+    from kl_hooks.code.parse import Facts
     from kl_hooks.store.database import Database
 
 File = tuple[str, str, str]

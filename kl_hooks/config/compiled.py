@@ -82,7 +82,7 @@ def _keep(place: Path, entry: dict[str, Plain]) -> None:
         _make_private(place.parent)
         for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MOST_ENTRIES]:
             old.unlink()
-        write_atomic(place, json.dumps(entry).encode(), mode=0o600)
+        write_atomic(place, json.dumps(entry).encode(), mode=0o600, sync=False)
     except (OSError, ValueError, TypeError):
         return  # slower next time, nothing else
 

@@ -12,12 +12,13 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | None = None) -> None:
+def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | None = None, sync: bool = True) -> None:
     """Writes `data` to `path`: a new file beside it, synced, renamed over it, the folder synced.
 
     A link at `path` is replaced, not followed. With `within`, no folder between it and the file may be a link: a
-    checkout whose `.kl` leads elsewhere gets nothing written there. `mode` as far as the umask allows. OSError as it
-    comes (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
+    checkout whose `.kl` leads elsewhere gets nothing written there. `mode` as far as the umask allows. `sync=False` is
+    for what can be derived again and shows when it is not whole: a power loss may take it. OSError as it comes
+    (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
     """
     folder = os.open(path.parent, _FOLDER) if within is None else _without_links(within, path.parent)
     new = f".{path.name[:40]}.{secrets.token_hex(8)}"
@@ -27,13 +28,15 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(handle)
+                if sync:
+                    os.fsync(handle)
             os.rename(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
                 os.unlink(new, dir_fd=folder)
             raise
-        os.fsync(folder)
+        if sync:
+            os.fsync(folder)
     finally:
         os.close(folder)
 

@@ -10,7 +10,8 @@ import pytest
 
 from kl_hooks.arch import ready, survey
 from kl_hooks.arch.source import content
-from kl_hooks.code.facts import facts_of, scanners_of
+from kl_hooks.code.facts import facts_of
+from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.workspace.open import Workspace
 from tests.code.making import repository
 from tests.code.test_catch_up import CONTENTS, PATHS, step
@@ -36,8 +37,12 @@ def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return opened
 
 
+@pytest.mark.parametrize("few", [0, 2])
 @pytest.mark.parametrize("seed", range(8))
-def test_kept_or_not_it_is_the_same(ws: Workspace, tmp_path: Path, seed: int) -> None:
+def test_kept_or_not_it_is_the_same(
+    ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, few: int
+) -> None:
+    monkeypatch.setattr(survey, "FEW", few)
     chance, story, used = random.Random(seed), [], 0
     for _ in range(12):
         story.append(step(tmp_path / "repo", chance))
@@ -57,14 +62,18 @@ def test_kept_or_not_it_is_the_same(ws: Workspace, tmp_path: Path, seed: int) ->
 
 def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen(ws)
+    monkeypatch.setattr(survey, "FEW", 8)
     read: list[str] = []
-    real = survey.facts_of
-    monkeypatch.setattr(survey, "facts_of", lambda s, e, *a, **k: read.extend(x.path for x in e) or real(s, e, *a, **k))
+    real = survey.imports_of
+    monkeypatch.setattr(survey, "imports_of", lambda some, *a: read.extend(x.path for x in some) or real(some, *a))
+    monkeypatch.setattr("kl_hooks.code.facts.facts_of", None)
     seen(ws)
     assert read == []
     write(tmp_path / "repo", {"a.py": "import p.m\n"})
-    seen(ws)
+    assert [link.target for link in survey.survey(ws, content(ws)).links if link.path == "a.py"] != []
     assert read == ["a.py"]
+    seen(ws)
+    assert read == ["a.py"], "a content is read once, not at every check"
 
 
 def kept_key(ws: Workspace) -> str:

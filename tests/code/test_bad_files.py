@@ -146,7 +146,7 @@ def test_a_failure_of_our_reader_costs_one_file(monkeypatch: pytest.MonkeyPatch)
     def failing(content: bytes, path: str, module: str) -> Any:
         raise LookupError("unknown encoding")
 
-    monkeypatch.setattr(guarded, "scan_python", failing)
+    monkeypatch.setattr("kl_hooks.code.scan.scan_python", failing)
     error = guarded.scan_guarded(b"x = 1\n", "m.py", "m")["error"]
     assert error == "0:0: our reader could not cope with it (LookupError: unknown encoding)"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.code.facts import facts_of, modules_of, scanners_of
+from kl_hooks.code.facts import facts_of, modules_of
+from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.git import files
 from kl_hooks.store.store import Store
 from kl_hooks.workspace.open import Workspace

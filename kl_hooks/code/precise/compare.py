@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.guarded import scan_guarded
+from kl_hooks.code.parse import Facts
 from kl_hooks.code.precise.scan import scan_precise
-from kl_hooks.code.scan import Facts
 
 _PARTS: Final = ("line", "end line", "signature", "docstring")
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kl_hooks.code.facts import facts_of, modules_of, scanners_of
+from kl_hooks.code.facts import facts_of, modules_of
+from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.precise.edges import compare, export
 from kl_hooks.code.precise.run import assessed, edges
 from kl_hooks.errors import EnvironmentProblem

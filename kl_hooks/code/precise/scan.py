@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kl_hooks.code.parse import Facts
 from kl_hooks.code.precise.names import Found, is_overload, sort_of
 from kl_hooks.code.precise.text import Source, doc_line, header
-from kl_hooks.code.scan import Facts
 from kl_hooks.code.symbols import namespace_signature
 
 

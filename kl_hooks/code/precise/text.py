@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kl_hooks.code.signature import LONGEST, tidy
+from kl_hooks.code.decoded import LONGEST
+from kl_hooks.code.signature import tidy
 from kl_hooks.model.canonical import replace_surrogates
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -126,6 +126,6 @@ def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Recor
 
 def _approved(ws: Workspace, record: Record, who: Reviewer) -> dict[str, Any]:
     """A person stands behind what a person approves, without an end; a reviewer's approval leaves both as they are."""
-    seen = supported(ws, tallies(ws, [record.id])[record.id], "approved")
+    seen = supported(ws, tallies(ws, [record.id]), {record.id})[record.id]
     values: dict[str, Any] = {"status": "approved", "evidence": list(seen.lines[-MOST_EVIDENCE:]), "reason": None}
     return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
