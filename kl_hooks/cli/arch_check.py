@@ -93,7 +93,8 @@ def _say(ws: Workspace, found: list[tuple[str, Verdict | None]], seconds: float)
             for line in text(verdict, seconds):
                 say(line)
         elif on_disk(ws):
-            say(f"no .kl/architecture.yaml in {source} - nothing to enforce. The one on disk is not in git there.")
+            where = "what is staged" if source == STAGED else source
+            say(f"no .kl/architecture.yaml in {where} - nothing to enforce. The one on disk is not in git there.")
         else:
             say("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
 
