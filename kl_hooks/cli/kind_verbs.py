@@ -16,5 +16,10 @@ STANDARD: Final[Mapping[str, str]] = {
 }
 """Command → its line; each works on any kind."""
 
-EXTRA: Final[Mapping[str, Mapping[str, str]]] = {}
+EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "finding": {
+        "add": "Take in what an agent's tool found out or changed.",
+        "import": "Take in the findings of an agent's transcript.",
+    },
+}
 """Kind → command → its line; it stands in `kl_hooks.cli.KIND_COMMAND` under the command's name."""

@@ -43,6 +43,7 @@ KINDS = {
     "turn": "What each turn of a piece of work came to.",
     "fact": "What is so, as people told it.",
     "guide": "How things are done here.",
+    "finding": "What agents' tools found out or changed, while it holds.",
 }
 """The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
 

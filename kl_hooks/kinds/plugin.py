@@ -25,6 +25,7 @@ MODULES: Final[tuple[str, ...]] = (
     "turn.kind",
     "fact.kind",
     "guide",
+    "finding.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 
