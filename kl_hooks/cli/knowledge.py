@@ -7,6 +7,11 @@ import click
 from kl_hooks.cli.lazy import LazyGroup
 
 VERBS = {
+    "check": "Whether what is written is valid, and links lead somewhere.",
+    "links": "Where a page leads.",
+    "backlinks": "What leads to a page.",
+    "mentions": "Who speaks of a page without a link.",
+    "related": "Pages that are like a page.",
     "gc": "What upkeep would change; with --apply, change it.",
 }
 """Verb → its line in the help; it stands in `kl_hooks.cli.knowledge_VERB` under the verb's name."""
