@@ -58,6 +58,8 @@ class Verb:
     """The statuses it can start from; empty: all others."""
     needs: tuple[str, ...] = ()
     """Fields that must be given or be there, such as a reason."""
+    stamps: str = ""
+    """A field of type `date` that gets the day on which it is done."""
     person: bool = False
     """True where only a person, or a reviewer named in the configuration, may do it."""
 
