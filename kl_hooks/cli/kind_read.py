@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,10 @@ from kl_hooks.cli.common import an, format_option, note, say, say_json, workspac
 from kl_hooks.cli.record_text import lines_of, plain_record, row
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
+
+if TYPE_CHECKING:
+    from kl_hooks.records.ask import Wanted
+    from kl_hooks.workspace.open import Workspace
 
 
 def list_of(kind: Kind) -> click.Command:
@@ -33,7 +38,7 @@ def list_of(kind: Kind) -> click.Command:
     ) -> None:
         ws = workspace()
         wanted = Wanted((kind.name,), statuses, tag, about, authority or "", everything, everything)
-        found, total = listing(ws, wanted, limit)
+        found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
         told()
         _say(kind, found, total, shape)
         if not found and shape == "text":
@@ -50,6 +55,7 @@ def list_of(kind: Kind) -> click.Command:
 def search_of(kind: Kind) -> click.Command:
     """`kl KIND search`."""
     from kl_hooks.records.ask import Wanted, search
+    from kl_hooks.records.fresh import shown
 
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
     @click.argument("words", nargs=-1, required=True)
@@ -65,7 +71,8 @@ def search_of(kind: Kind) -> click.Command:
     def search_(
         words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, limit: int, shape: str
     ) -> None:
-        found = search(workspace(), list(words), Wanted((kind.name,), statuses, tag, about, archived=True), limit)
+        ws = workspace()
+        found = shown(ws, search(ws, list(words), Wanted((kind.name,), statuses, tag, about, archived=True), limit))
         told()
         _say(kind, found, len(found), shape)
         if not found and shape == "text":
@@ -78,20 +85,23 @@ def search_of(kind: Kind) -> click.Command:
 def show_of(kind: Kind) -> click.Command:
     """`kl KIND show`."""
     from kl_hooks.records.ask import chain, find
+    from kl_hooks.records.fresh import shown, stale
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
     @click.argument("id")
     @format_option()
     def show(id: str, shape: str) -> None:
         ws = workspace()
-        record = find(ws, id, kind.name)
-        line = chain(ws, record)
+        (record,) = shown(ws, [find(ws, id, kind.name)])
+        line, why = chain(ws, record), stale(ws, [record]).get(record.id, "")
         told()
         if shape == "json":
-            say_json(plain_record(ws, record) | {"chain": [one.id for one in line]})
+            say_json(plain_record(ws, record) | {"chain": [one.id for one in line], "stale": why})
             return
         for text in lines_of(ws, record, line):
             say(text)
+        if why:
+            say(f"\nIt does not hold any more: {why}.")
 
     show.help = f"One {kind.name}, whole: what it says, where it stands, what took its place."
     return show
@@ -152,6 +162,16 @@ def told() -> None:
         note(f"and {len(found.problems) - 9} more. See: kl knowledge check")
     if found.trouble:
         note(f"what is found may be old: {found.trouble}")
+
+
+def _fresh(ws: Workspace, kind: Kind, wanted: Wanted, limit: int) -> tuple[list[Record], int]:
+    """As `listing`, of a kind whose records may be stale by now: that is computed, so all of them are looked at."""
+    from kl_hooks.records.ask import every
+    from kl_hooks.records.fresh import shown
+
+    all_ = shown(ws, every(ws, replace(wanted, statuses=())))
+    found = [record for record in all_ if not wanted.statuses or record.status in wanted.statuses]
+    return found[:limit], len(found)
 
 
 def _say(kind: Kind, found: list[Record], total: int, shape: str) -> None:

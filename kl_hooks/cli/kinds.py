@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from typing import Any
 
 import click
@@ -26,7 +27,7 @@ class KindGroup(LazyGroup):
             from importlib import import_module
 
             module = import_module(f"kl_hooks.cli.{self._kind_name}_{name}")
-            command: click.Command = getattr(module, name)
+            command: click.Command = getattr(module, name + "_" * keyword.iskeyword(name))
             return command
         if name not in self._all():
             return None

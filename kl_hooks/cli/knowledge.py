@@ -12,6 +12,10 @@ VERBS = {
     "backlinks": "What leads to a page.",
     "mentions": "Who speaks of a page without a link.",
     "related": "Pages that are like a page.",
+    "status": "How much is known, and what waits for a person.",
+    "list": "What is known, of every kind.",
+    "search": "What bears these words, of every kind.",
+    "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }
 """Verb → its line in the help; it stands in `kl_hooks.cli.knowledge_VERB` under the verb's name."""

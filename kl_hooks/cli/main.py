@@ -22,6 +22,7 @@ COMMANDS = {
     "arch": "Layers: who may depend on whom.",
     "graph": "The code graph: what is defined where, and what hangs on what.",
     "knowledge": "Everything that is known, across kinds, and its upkeep.",
+    "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "commits": "Take note of new commits (git hooks call this).",
@@ -42,6 +43,7 @@ KINDS = {
     "turn": "What each turn of a piece of work came to.",
     "fact": "What is so, as people told it.",
     "guide": "How things are done here.",
+    "finding": "What agents' tools found out or changed, while it holds.",
 }
 """The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kl_hooks.model.kind import Field, Kind, Verb
-from kl_hooks.records.seeded import SEEDED
+from kl_hooks.records.seed.fields import SEEDED
 
 TOPICS: Final = (
     "convention", "rule", "pattern", "workflow", "command", "template", "agent", "stack", "structure", "architecture",

@@ -16,7 +16,7 @@ MODULES: Final[tuple[str, ...]] = (
     "memory.kind",
     "objective.kind",
     "task.kind",
-    "outcome",
+    "outcome.kind",
     "failure.kind",
     "feature.kind",
     "role.kind",
@@ -25,6 +25,7 @@ MODULES: Final[tuple[str, ...]] = (
     "turn.kind",
     "fact.kind",
     "guide",
+    "finding.kind",
 )
 """Modules below `kl_hooks.kinds`, each with a `KIND`."""
 

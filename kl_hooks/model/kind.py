@@ -44,6 +44,8 @@ class Field:
     relation: str = ""
     """For `ids`: the relation of the Links."""
     example: str = ""
+    internal: bool = False
+    """True where programs write it, not people: it stands in no form and is offered as no option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,10 @@ class Verb:
     """The statuses it can start from; empty: all others."""
     needs: tuple[str, ...] = ()
     """Fields that must be given or be there, such as a reason."""
-    stamps: str = ""
-    """A field of type `date` that gets the day on which it is done."""
     person: bool = False
     """True where only a person, or a reviewer named in the configuration, may do it."""
+    stamps: str = ""
+    """A field of type `date` that gets the day on which it is done."""
 
 
 @dataclass(frozen=True)

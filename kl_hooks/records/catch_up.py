@@ -144,20 +144,24 @@ def _take(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
     digest = hashlib.sha256(data[: MAX_BYTES + 1]).hexdigest()
     old = db.row(f"SELECT {rows.AUTHORED} FROM authored WHERE path = ?", (path,))
     found = found or read(kind, path, data)
-    record = found.record or (rows.from_file(old) if old and old[2] else _last_good(ws, kind, path))
+    record = found.record or _last_good(ws, kind, path, rows.from_file(old) if old and old[2] else None)
     _write(db, (path, kind.name, int("/archive/" in path), stamp, digest), record, found.problems)
     return record
 
 
-def _last_good(ws: Workspace, kind: Kind, path: str) -> Record | None:
-    """What the file said when it was last committed; None where that can't be read either."""
+def _last_good(ws: Workspace, kind: Kind, path: str, known: Record | None) -> Record | None:
+    """What the file said before: our side of an unfinished merge, else what we know of it, else what was committed."""
+    return _in_git(ws, kind, path, ":2") or known or _in_git(ws, kind, path, "HEAD")
+
+
+def _in_git(ws: Workspace, kind: Kind, path: str, place: str) -> Record | None:
     from kl_hooks.git.repository import ask
     from kl_hooks.git.run import GitFailed
 
     if ws.repo is None:
         return None
     try:
-        return read(kind, path, ask(ws.repo, "cat-file", "blob", f"HEAD:{path}")).record
+        return read(kind, path, ask(ws.repo, "cat-file", "blob", f"{place}:{path}")).record
     except GitFailed:
         return None
 

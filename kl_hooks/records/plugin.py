@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kl_hooks.hookspecs import Retriever, Schema, hookimpl
+from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl
 
 
 @hookimpl
@@ -20,3 +20,10 @@ def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.records.retrieve import find_records
 
     return [Retriever("records", 120, find_records)]
+
+
+@hookimpl
+def kl_policies() -> Sequence[Policy]:
+    from kl_hooks.records import upkeep
+
+    return [Policy(upkeep.POLICY, "Records that expired long ago leave the state.", upkeep.look, upkeep.apply)]

@@ -57,7 +57,7 @@ def tier_of(kind: Kind, record: Record) -> Tier:
 def as_text(kind: Kind, record: Record) -> str:
     """The whole of it: title, then each field that says something, in the order of the kind."""
     lines = [f"{record.id} {record.title}"]
-    skipped = {"title", "status", "date", "updated", "authority", "source", "expires", "tags"}
+    skipped = {"title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors"}
     for field in kind.all_fields:
         value = record.values.get(field.name)
         if value is None or field.name in skipped:

@@ -53,7 +53,7 @@ def create_many(
         for raw, values, one in zip(raws, found, ids, strict=True):
             values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
             record = Record(kind.name, new_id(ws, db, kind, values, one), values, cleaned({"body": body})["body"])
-            if _is_taken(ws, db, record.id) or record.id in (one.id for one in made):
+            if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made):
                 hint = f"See: kl {kind.name} show {record.id}"
                 raise UsageProblem("is there already.", place=record.id, hint=hint)
             made.append(keep(ws, db, kind, record, kept))
@@ -138,8 +138,10 @@ def _today(ws: Workspace) -> str:
     return iso(ws.clock.now())[:10]
 
 
-def _is_taken(ws: Workspace, db: Database, identifier: str) -> bool:
-    if db.row("SELECT 1 FROM record WHERE id = ?", (identifier,)):
+def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
+    """An id that follows from what a record says may come back after it was taken away: it is the same thing again."""
+    again = " AND rests <> 'gone'" if kind.numbering == "hash" else ""
+    if db.row(f"SELECT 1 FROM record WHERE id = ?{again}", (identifier,)):
         return True
     with ws.store.reading("graph") as graph:
         return graph is not None and bool(graph.row("SELECT 1 FROM authored WHERE id = ?", (identifier,)))

@@ -35,6 +35,7 @@ _INSTALL: Final = re.compile(
     r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3? -m pip)\s+"
     r"(?:pip\s+)?(?:install|add|get)\b"
 )
+_ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
 _TROUBLE: Final = re.compile(
     r"error|exception|fail|fatal|denied|not found|no such|cannot|can't|traceback", re.IGNORECASE
 )
@@ -132,9 +133,7 @@ def _said(call: Call, part: str, command: str) -> str:
     if part == "shell":
         if not call.failed:
             return f"ran: {one_line(command, 160)}"
-        why = next(
-            (line for line in reversed(lines) if _TROUBLE.search(line)), lines[-1] if lines else "it says nothing"
-        )
+        why = _why(lines)
         return f"fails: {one_line(command, 90)}: {one_line(why, 100)}"
     if part == "acting":
         new = call.text("new_string", "new_str", "content", "file_text", "patch", "input")
@@ -149,6 +148,12 @@ def _said(call: Call, part: str, command: str) -> str:
         return f"{one_line(searched, 60)!r}: " + (", ".join(lines[:5]) if lines else "found nowhere")
     first = next((line.strip(_DECORATION) for line in lines if line.strip(_DECORATION)), "")
     return f"{len(call.result.splitlines())} lines: {first}" if first else "empty"
+
+
+def _why(lines: list[str]) -> str:
+    """The line that says best why a command failed: the last that names an error, else of trouble."""
+    named = (line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line))
+    return next(named, lines[-1] if lines else "it says nothing")
 
 
 _DONE: Final = {"write": "written", "creat": "written", "delet": "deleted", "patch": "changed", "edit": "changed"}

@@ -72,9 +72,8 @@ def to_review(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[l
 def shown(ws: Workspace, records: Sequence[Record]) -> list[Shown]:
     """These records with their evidence."""
     weight = tallies(ws, [one.id for one in records])
-    return [
-        Shown(one, weight[one.id], supported(ws, weight[one.id], one.status), held_back(one)) for one in records
-    ]  # fmt: skip
+    behind = supported(ws, weight, {one.id for one in records if one.status == "approved"})
+    return [Shown(one, weight[one.id], behind[one.id], held_back(one)) for one in records]
 
 
 def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:
@@ -126,6 +125,6 @@ def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Recor
 
 def _approved(ws: Workspace, record: Record, who: Reviewer) -> dict[str, Any]:
     """A person stands behind what a person approves, without an end; a reviewer's approval leaves both as they are."""
-    seen = supported(ws, tallies(ws, [record.id])[record.id], "approved")
+    seen = supported(ws, tallies(ws, [record.id]), {record.id})[record.id]
     values: dict[str, Any] = {"status": "approved", "evidence": list(seen.lines[-MOST_EVIDENCE:]), "reason": None}
     return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
