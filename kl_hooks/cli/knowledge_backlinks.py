@@ -13,8 +13,8 @@ from kl_hooks.cli.common import format_option, workspace
 def backlinks(page: str, shape: str) -> None:
     """List the places that link to a page, with the line they say."""
     from kl_hooks.cli.page_places import say_places
-    from kl_hooks.records.pages.ask import backlinks as ask
-    from kl_hooks.records.pages.ask import page_of
+    from kl_hooks.records.linked import backlinks as ask
+    from kl_hooks.records.linked import page_of
 
     ws = workspace()
     found = page_of(ws, page)

@@ -15,7 +15,7 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 def links(page: str, shape: str) -> None:
     """List the [[links]] that a page says, broken ones too. A page: an authored file, or one of the docs folder."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.pages.ask import outgoing, page_of, plain
+    from kl_hooks.records.linked import outgoing, page_of, plain
 
     ws = workspace()
     found = page_of(ws, page)

@@ -14,8 +14,8 @@ from kl_hooks.cli.common import format_option, workspace
 def mentions(page: str, limit: int, shape: str) -> None:
     """List the pages that say the title or id of a page and do not link to it; the one changed last first."""
     from kl_hooks.cli.page_places import say_places
-    from kl_hooks.records.pages.ask import mentions as ask
-    from kl_hooks.records.pages.ask import page_of
+    from kl_hooks.records.linked import mentions as ask
+    from kl_hooks.records.linked import page_of
 
     ws = workspace()
     found = page_of(ws, page)

@@ -14,8 +14,8 @@ from kl_hooks.cli.common import format_option, workspace
 def related(page: str, limit: int, shape: str) -> None:
     """List the pages most like a page by their words, with how like they are in percent."""
     from kl_hooks.cli.page_places import say_places
-    from kl_hooks.records.pages.ask import page_of
-    from kl_hooks.records.pages.ask import related as ask
+    from kl_hooks.records.linked import page_of
+    from kl_hooks.records.linked import related as ask
 
     ws = workspace()
     found = page_of(ws, page)

@@ -9,14 +9,14 @@ from kl_hooks.cli.common import say, say_json
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
-    from kl_hooks.records.pages.ask import Place
+    from kl_hooks.records.linked import Place
     from kl_hooks.records.pages.names import Page
 
 
 def say_places(page: Page, verb: str, places: Sequence[Place], shape: str, none: str) -> None:
     """The places, a line each, or `kl.knowledge.VERB/1`."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.pages.ask import plain
+    from kl_hooks.records.linked import plain
 
     told()
     if shape == "json":
