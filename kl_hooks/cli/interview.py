@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ def _ask(keeper: Keeper, asked: Sequence[Question]) -> None:
                     keeper.keep(question, event.text)
                 _show(event)
     except (click.Abort, EOFError):
-        note(f"interrupted; {len(keeper.kept)} answers are kept. Go on with: kl interview")
+        note(f"interrupted; {counted(len(keeper.kept), 'answer')} kept. Go on with: kl interview")
         raise
 
 
