@@ -17,6 +17,23 @@ STANDARD: Final[Mapping[str, str]] = {
 """Command → its line; each works on any kind."""
 
 EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "memory": {
+        "add": "Tell what was learned.",
+        "review": "Go through the candidates: approve, reject, edit.",
+        "inject": "What an agent is given before it starts.",
+        "mine": "Take in what receipts and transcripts have shown.",
+        "show": "One, whole, with what supports it.",
+        "edit": "Change what one says.",
+        "delete": "Take one away.",
+        "approve": "Accept it: it becomes a file, and agents are told.",
+        "reject": "Refuse it: the same pattern never comes back.",
+        "demote": "Take it back to the candidates.",
+        "promote": "Raise its authority: auto, agent, human.",
+        "verify": "It was checked, and holds.",
+        "disprove": "It was checked, and does not hold.",
+        "feedback": "It helped, or it did not.",
+        "configure": "How much is given, and whether patterns are mined unasked.",
+    },
     "objective": {
         "new": "Make one, with its tasks.",
         "status": "How far one is, or all that are active.",

@@ -7,6 +7,10 @@ import click
 from kl_hooks.cli.lazy import LazyGroup
 
 VERBS = {
+    "status": "How much is known, and what waits for a person.",
+    "list": "What is known, of every kind.",
+    "search": "What bears these words, of every kind.",
+    "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }
 """Verb → its line in the help; it stands in `kl_hooks.cli.knowledge_VERB` under the verb's name."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kl_hooks.hookspecs import Retriever, Schema, hookimpl
+from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl
 
 
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
+    from kl_hooks.records.pages.tables import PAGES
     from kl_hooks.records.tables import AUTHORED, RECORDS
 
-    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED,))]
+    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED, PAGES))]
 
 
 @hookimpl
@@ -19,3 +20,10 @@ def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.records.retrieve import find_records
 
     return [Retriever("records", 120, find_records)]
+
+
+@hookimpl
+def kl_policies() -> Sequence[Policy]:
+    from kl_hooks.records import upkeep
+
+    return [Policy(upkeep.POLICY, "Records that expired long ago leave the state.", upkeep.look, upkeep.apply)]

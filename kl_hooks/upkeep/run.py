@@ -97,7 +97,10 @@ def _applied(ws: Workspace, looked: Looked, now: int) -> Looked:
 
 
 def noted(ws: Workspace, changes: Sequence[Change]) -> None:
-    """An Event for each change."""
+    """Notes an Event for each change: what is done, to what, by which policy and why."""
+    from kl_hooks.records.events import Event, note
+
+    note(ws, [Event("upkeep", one.id, body=one.plain()) for one in changes])
 
 
 def plain(report: Report) -> dict[str, Any]:

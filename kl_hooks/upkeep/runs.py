@@ -12,6 +12,7 @@ from kl_hooks.evidence.folding import fold, foldable, runs_of
 from kl_hooks.evidence.place import place_of
 from kl_hooks.git.refs import tips
 from kl_hooks.model.change import Change
+from kl_hooks.records.ask import Wanted, every
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
@@ -44,7 +45,8 @@ def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 
 def cited(ws: Workspace) -> set[str]:
     """Whatever in the records could be the beginning of a receipt or of a run."""
-    return set()
+    records = every(ws, Wanted(archived=True, expired=True))
+    return {word for record in records for value in record.values.values() for word in hashes(str(value))}
 
 
 def hashes(text: str) -> set[str]:

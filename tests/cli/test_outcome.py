@@ -48,7 +48,8 @@ def captured(repo: Checkout, *args: str) -> dict[str, Any]:
 def test_everything_that_can_be_said_of_an_outcome_is_kept(repo: Checkout) -> None:
     made = captured(
         repo, "Sign-in", "--type", "REVIEW_FAILED", "--failure", "--task-id", "T-1", "--requirements", "R", "--summary",
-        "S", "--approach", "A", "--pattern", "P1", "--pattern", "P2", "--problem", "Q", "--lesson", "L", "--tests-written",
+        "S", "--approach", "A", "--pattern", "P1", "--pattern", "P2", "--problem", "Q", "--lesson", "L",
+        "--tests-written",
         "--coverage", "70", "--review-cycles", "3", "--started", "2026-01-01T10:00:00Z", "--completed", "2026-01-01",
         "--minutes", "90", "--feature", "FEAT-AUTH-12", "--decision", "ADR-0001",
     )  # fmt: skip
@@ -56,7 +57,8 @@ def test_everything_that_can_be_said_of_an_outcome_is_kept(repo: Checkout) -> No
     fields = made["fields"]
     assert {name: fields[name] for name in fields if name not in ("date", "status", "authority")} == {
         "title": "Sign-in", "outcome_type": "review_failed", "success": False, "task_id": "T-1",
-        "task_requirements": "R", "summary": "S", "approach_used": "A", "patterns_used": ["P1", "P2"], "problems_encountered": ["Q"],
+        "task_requirements": "R", "summary": "S", "approach_used": "A", "patterns_used": ["P1", "P2"],
+        "problems_encountered": ["Q"],
         "lessons_learned": ["L"], "tests_written": True, "test_coverage": 70, "review_cycles": 3,
         "started_at": "2026-01-01T10:00:00Z", "completed_at": "2026-01-01", "duration_minutes": 90,
         "feature_id": ["FEAT-AUTH-12"], "related_adr_ids": ["ADR-0001"],

@@ -22,7 +22,8 @@ def test_everything_that_can_be_said_of_a_turn_is_kept(repo: Checkout) -> None:
     made = added(
         repo, "--summary", "Did it", "--decision", "implemented", "--review", "REJECTED", "--feedback",
         "No test", "--mode", "continuing_work", "--blocker", "B1", "--criterion", "a = b=done", "--file", "src/a.py",
-        "--passed", "3", "--failed", "1", "--coverage", "71", "--arch-score", "60", "--lessons", "L", "--next", "N", "--progress", "half",
+        "--passed", "3", "--failed", "1", "--coverage", "71", "--arch-score", "60", "--lessons", "L", "--next", "N",
+        "--progress", "half",
         "--started", "2026-01-01", "--seconds", "90",
     )  # fmt: skip
     assert made["id"] == "TURN-FEAT-AUTH-12-1"
@@ -60,7 +61,7 @@ def test_a_package_for_a_named_feature_holds_what_must_be_addressed(repo: Checko
 
 
 def test_bad_values_are_told_and_nothing_is_written(repo: Checkout) -> None:
-    for args in (["--feature", "auth"], ["--feature", "FEAT-A-1", "--criterion", "x"],
-                 ["--feature", "FEAT-A-1", "--coverage", "600"], ["--feature", "FEAT-A-1", "--mode", "sideways"], ["--feature", "FEAT-A-1/../x"]):  # fmt: skip
+    more = [["--criterion", "x"], ["--coverage", "600"], ["--mode", "sideways"]]
+    for args in [["--feature", "auth"], ["--feature", "FEAT-A-1/../x"], *(["--feature", "FEAT-A-1", *m] for m in more)]:
         assert repo.kl("turn", "add", *args).returncode == 2, args
     assert json.loads(repo.kl("turn", "list", "--format", "json").stdout)["total"] == 0
