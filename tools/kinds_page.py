@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kl_hooks.cli.kind_verbs import EXTRA, STANDARD
@@ -18,6 +18,9 @@ ALWAYS = ("title", "status", "date", "updated", "about", "related", "tags", "aut
 """Fields that every kind has."""
 
 
+_PRINTED = "Printed from the catalogue by `make docs`."
+
+
 def pages() -> Iterator[tuple[Path, str]]:
     """Every printed page: its path and its text."""
     kinds = kl_kinds()
@@ -27,31 +30,42 @@ def pages() -> Iterator[tuple[Path, str]]:
         yield TOP / "templates" / "kinds" / f"{kind.name}.md", form(kind)
 
 
-def _index(kinds: list[Kind]) -> str:
-    rows = "\n".join(f"| [{k.name}]({k.name}.md) | {k.prefix} | {k.home} | {', '.join(k.statuses)} | {_start(k.purpose)} |"
-                     for k in kinds)  # fmt: skip
-    return (
-        "# Kinds\n\nPrinted from the catalogue by `make docs`. Every kind has the same commands, files and rules; see"
-        " [knowledge](../knowledge.md).\n\n| kind | ids | at home in | statuses | what it is for |\n|---|---|---|---|---|\n"
-        f"{rows}\n\nEvery record has these fields too: {', '.join(ALWAYS)}.\n"
-    )
+def _index(kinds: Sequence[Kind]) -> str:
+    rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.home, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
+    return "\n".join([
+        "# Kinds", "", _PRINTED, "",
+        "Every kind has the same commands, files and rules; see [knowledge](../knowledge.md).", "",
+        *_table(("kind", "ids", "at home in", "statuses", "what it is for"), rows), "",
+        f"Every record has these fields too: {', '.join(ALWAYS)}.", "",
+    ])  # fmt: skip
 
 
 def _page(kind: Kind) -> str:
+    said = [one for one in kind.all_fields if (one.name not in ALWAYS or one in kind.fields) and not one.internal]
+    return "\n".join([
+        f"# {kind.name}", "", _PRINTED, "", _start(kind.purpose), "", *_facts(kind), "",
+        *_table(("field", "is", "says", "also read as"), [_row(one) for one in said]), "",
+        *_table(("command", "does"), _commands(kind)), "",
+        f"The form: [templates/kinds/{kind.name}.md](../../templates/kinds/{kind.name}.md).", "",
+    ])  # fmt: skip
+
+
+def _facts(kind: Kind) -> Iterator[str]:
     home = f"files `{folder(kind)}`" if kind.home == "file" else "the state directory"
     home += f"; {', '.join(kind.filed)}: files `{folder(kind)}`" if kind.filed else ""
-    lines = [
-        f"# {kind.name}", "", "Printed from the catalogue by `make docs`.", "", f"{_start(kind.purpose)}", "",
-        f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}", f"- At home in {home}",
-        f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked: {', '.join(kind.live) or 'none'}",
-        *([f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"] if kind.spellings else []),
-        *([f"- Ends after: {', '.join(f'{d} days ({a})' for a, d in kind.ttl.items())}"] if kind.ttl else []),
-        f"- Its share of a package: {kind.share.replace('_', ' ')}", "", "| field | is | says | also read as |",
-        "|---|---|---|---|", *(_row(one) for one in kind.all_fields if one.name not in ALWAYS or one in kind.fields), "",
-        "| command | does |", "|---|---|", *_commands(kind), "",
-        f"The form: [templates/kinds/{kind.name}.md](../../templates/kinds/{kind.name}.md).", "",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
+    yield f"- At home in {home}"
+    yield f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked: {', '.join(kind.live) or 'none'}"
+    if kind.spellings:
+        yield f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"
+    if kind.ttl:
+        yield f"- Ends after: {', '.join(f'{days} days ({who})' for who, days in kind.ttl.items())}"
+    yield f"- Its share of a package: {kind.share.replace('_', ' ')}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |"
 
 
 _NUMBERING = {
@@ -61,18 +75,18 @@ _NUMBERING = {
 }  # fmt: skip
 
 
-def _row(field: Field) -> str:
+def _row(field: Field) -> Sequence[str]:
     sort = f"one of: {', '.join(field.choices)}" if field.choices else field.type
     where = f"; under `## {field.section}`" if field.section else ""
     also = [*field.aliases, *(f"{other} → {word}" for other, word in field.also.items())]
-    return f"| {field.name}{' (required)' if field.required else ''} | {sort}{where} | {field.says} | {', '.join(also)} |"
+    return (f"{field.name}{' (required)' if field.required else ''}", sort + where, field.says, ", ".join(also))
 
 
-def _commands(kind: Kind) -> Iterator[str]:
+def _commands(kind: Kind) -> Iterator[Sequence[str]]:
     assert kind.name in KINDS, kind.name
     verbs = {verb.name: verb.says for verb in kind.verbs}
     for name, line in {**STANDARD, **verbs, **EXTRA.get(kind.name, {})}.items():
-        yield f"| `kl {kind.name} {name}` | {line} |"
+        yield f"`kl {kind.name} {name}`", line
 
 
 def _start(text: str) -> str:

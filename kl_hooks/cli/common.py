@@ -62,14 +62,19 @@ def say(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
     click.echo(safe_text(head) + paint)
 
 
+def say_line(text: str) -> None:
+    """The same for a line that quotes names of files or of what is in them: a line end in those does not end it."""
+    say(text.replace("\n", r"\x0a"))
+
+
 def say_json(value: Any) -> None:
     """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any pipe can take it)."""
     click.echo(json.dumps(value, indent=2, sort_keys=True))
 
 
 def note(text: str) -> None:
-    """A remark, on stderr."""
-    click.echo(f"kl: {brief(text)}", err=True)
+    """A remark, on stderr, in one line."""
+    click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
 
 
 def counted(number: int, noun: str) -> str:

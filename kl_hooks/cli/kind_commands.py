@@ -40,7 +40,7 @@ def _option(field: Field) -> Callable[..., Any]:
 
 def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
     for field in reversed(kind.all_fields):
-        if field.name not in (*_KEPT, "title"):
+        if field.name not in (*_KEPT, "title") and not field.internal:
             command = _option(field)(command)
     return command
 

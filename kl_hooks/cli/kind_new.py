@@ -16,22 +16,33 @@ from kl_hooks.workspace.open import Workspace
 
 def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
-    from kl_hooks.evidence.who import agent
     from kl_hooks.records.write import create, refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
-    name = agent(ws.environ)
-    if (options.get("agent") or name) and "authority" not in raw:
-        raw["authority"] = "agent"
+    by = signed(ws, raw, agent=bool(options.get("agent")))
     if options.get("edit"):
         raw, options["body"] = _edited(kind, raw)
-    by = f"agent:{name}" if name else ""
     record = create(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
-    if options.get("shape") == "json":
+    show_made(ws, record, options.get("shape") or "text")
+
+
+def signed(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
+    """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty for a person."""
+    from kl_hooks.evidence.who import agent as agent_of
+
+    name = agent_of(ws.environ)
+    if (agent or name) and "authority" not in raw:
+        raw["authority"] = "agent"
+    return f"agent:{name}" if name else ""
+
+
+def show_made(ws: Workspace, record: Record, shape: str) -> None:
+    """A record that was just made: where it is, or all of it as JSON."""
+    if shape == "json":
         say_json(plain_record(ws, record))
-        return
-    _told(record)
+    else:
+        _told(record)
 
 
 def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str]) -> None:

@@ -17,7 +17,8 @@ MOST: Final = 100
 """Fields, verbs, statuses and choices that one kind may have, each."""
 _VERB: Final = re.compile(r"[a-z][a-z0-9-]{1,29}")
 _TAKEN: Final = frozenset(
-    {"id", "kind", "body", "path"} | {name for one in (*FIRST, *LAST) for name in (one.name, *one.aliases)}
+    {"id", "kind", "body", "path", "agent", "edit", "format", "shape", "asked", "title_option", "clear", "help"}
+    | {name for one in (*FIRST, *LAST) for name in (one.name, *one.aliases)}
 )
 _VERBS_TAKEN: Final = frozenset(
     {"new", "create", "list", "show", "search", "edit", "delete", "history", "export", "import", "renumber"}

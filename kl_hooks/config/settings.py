@@ -10,17 +10,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.compiled import compiled
 from kl_hooks.config.files import read_small
 from kl_hooks.config.problems import Problems
 from kl_hooks.model.problem import Problem
 
+if TYPE_CHECKING:
+    from kl_hooks.config.nodes import Node
+    from kl_hooks.config.typed import Reader
+
 CHECKOUT_FILE: Final = ".kl/config.yaml"
 KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
-    "maintain",
+    "significance", "docs", "maintain",
 )  # fmt: skip
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
@@ -28,7 +32,7 @@ MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
 LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
 MOST_TOP_K: Final = 100
-_KIND: Final = "settings-3"
+_KIND: Final = "settings-4"
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
 }  # fmt: skip
@@ -44,6 +48,10 @@ class Settings:
     verified_requires: str = STRENGTHS[0]
     budget: int = 6000
     """Of a context package, characters."""
+    significance: int = 40
+    """Percent from which an answered question is worth a decision record."""
+    docs: str = ""
+    """The folder of the repository's own pages, from the root; empty: `docs`, if it is there."""
     reviewers: tuple[str, ...] = ()
     """Agents that may approve and reject memories, by the names that `KL_AGENT` gives them. People always may."""
     memory_top_k: int = 5
@@ -113,6 +121,9 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
             chosen[key] = checkout[key][0]
         else:
             refuse(key, f"{checkout[key][0]} is looser than your own setting; ignored.", f"Yours: {chosen[key]}.")
+    for key in ("significance", "docs"):
+        if key in checkout:
+            chosen.setdefault(key, checkout[key][0])
     return Settings(warnings=tuple(warnings), **chosen)
 
 
@@ -144,6 +155,8 @@ def _is_whole(plain: Any) -> bool:
 def _fits(key: str, value: Any) -> bool:
     if key in ("plugins", "reviewers"):
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if key == "docs":
+        return isinstance(value, str)
     if key == "memory_auto_extract":
         return isinstance(value, bool)
     words = {"verified_requires": STRENGTHS, "maintain": MAINTAIN}
@@ -168,6 +181,10 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
             values[key] = reader.choice(node, '"maintain"', MAINTAIN)
         elif key == "verified_requires":
             values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
+        elif key == "significance":
+            values[key] = reader.number(node, '"significance"', 0, 100, 40)
+        elif key == "docs":
+            values[key] = _folder(reader, node)
         elif key == "memory_auto_extract":
             values[key] = reader.boolean(node, f'"{key}"', True)
         elif key == "memory_top_k":
@@ -177,6 +194,15 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
     if problems:
         raise Problems(problems)
     return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
+
+
+def _folder(reader: Reader, node: Node) -> str:
+    """A folder of the repository, without `/` at its end."""
+    text = reader.text(node, '"docs"').strip().replace("\\", "/").rstrip("/")
+    if text.startswith(("/", "~")) or ".." in text.split("/") or text.split("/")[0] in (".git", ".kl"):
+        reader.say(node, '"docs" must be a folder of this repository.', "Give its path from the root, such as docs.")
+        return ""
+    return "/".join(part for part in text.split("/") if part not in ("", "."))
 
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ MODULES: Final[tuple[str, ...]] = (
     "memory.kind",
     "objective.kind",
     "task.kind",
-    "outcome",
+    "outcome.kind",
     "failure.kind",
     "feature.kind",
     "role.kind",

@@ -44,6 +44,8 @@ class Field:
     relation: str = ""
     """For `ids`: the relation of the Links."""
     example: str = ""
+    internal: bool = False
+    """True where programs write it, not people: it stands in no form and is offered as no option."""
 
 
 @dataclass(frozen=True, slots=True)

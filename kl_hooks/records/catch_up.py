@@ -17,6 +17,9 @@ from kl_hooks.records import rows
 from kl_hooks.records.document import Read, read
 from kl_hooks.records.files import authored, kind_of
 from kl_hooks.records.links import document_of, links_of, owner
+from kl_hooks.records.pages.places import docs
+from kl_hooks.records.pages.take import known as known_pages
+from kl_hooks.records.pages.take import take as take_pages
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
@@ -70,9 +73,11 @@ def _caught(ws: Workspace) -> Caught:
     with ws.store.reading("graph") as db:
         known, cursor = _known(db, shape), _cursor(db)
         changed, newest = _changed_rows(ws, cursor)
-        if known == listed and newest == cursor and "" not in listed.values():
+        pages = docs(ws)
+        same = known == listed and newest == cursor and known_pages(db) == pages
+        if same and "" not in listed.values() and "" not in pages.values():
             return Caught(0, _problems(db))
-    if not listed and not known and not changed:
+    if not listed and not known and not changed and not pages:
         return Caught()
     with ws.store.writing("graph", "kl (taking in records)") as db, db.transaction():
         known = _known(db, shape) or {}
@@ -83,6 +88,7 @@ def _caught(ws: Workspace) -> Caught:
         vanished = sorted(known.keys() - listed.keys())
         db.many("DELETE FROM authored WHERE path = ?", [(path,) for path in vanished])
         _find(ws, db, [*taken, *rested], [*vanished, *gone])
+        take_pages(ws, db, taken, vanished, pages)
         for name, value in ((_KINDS, shape), (_CHANGE, str(newest))):
             db.execute("DELETE FROM authored_from WHERE name = ?", (name,))
             db.execute("INSERT INTO authored_from (name, value) VALUES (?, ?)", (name, value))
@@ -136,20 +142,24 @@ def _take(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
     digest = hashlib.sha256(data[: MAX_BYTES + 1]).hexdigest()
     old = db.row(f"SELECT {rows.AUTHORED} FROM authored WHERE path = ?", (path,))
     found = found or read(kind, path, data)
-    record = found.record or (rows.from_file(old) if old and old[2] else _last_good(ws, kind, path))
+    record = found.record or _last_good(ws, kind, path, rows.from_file(old) if old and old[2] else None)
     _write(db, (path, kind.name, int("/archive/" in path), stamp, digest), record, found.problems)
     return record
 
 
-def _last_good(ws: Workspace, kind: Kind, path: str) -> Record | None:
-    """What the file said when it was last committed; None where that can't be read either."""
+def _last_good(ws: Workspace, kind: Kind, path: str, known: Record | None) -> Record | None:
+    """What the file said before: our side of an unfinished merge, else what we know of it, else what was committed."""
+    return _in_git(ws, kind, path, ":2") or known or _in_git(ws, kind, path, "HEAD")
+
+
+def _in_git(ws: Workspace, kind: Kind, path: str, place: str) -> Record | None:
     from kl_hooks.git.repository import ask
     from kl_hooks.git.run import GitFailed
 
     if ws.repo is None:
         return None
     try:
-        return read(kind, path, ask(ws.repo, "cat-file", "blob", f"HEAD:{path}")).record
+        return read(kind, path, ask(ws.repo, "cat-file", "blob", f"{place}:{path}")).record
     except GitFailed:
         return None
 

@@ -15,7 +15,7 @@ def form(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
     head = ["---", f"# A {kind.name}: {kind.purpose}", f"id: {kind.prefix}-0000"]
     body: list[str] = []
     for field in kind.all_fields:
-        if field.name in ("updated", "superseded_by"):
+        if field.internal or field.name in ("updated", "superseded_by"):
             continue
         value = given.get(field.name)
         if field.section:

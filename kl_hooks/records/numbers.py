@@ -32,6 +32,12 @@ def new_id(ws: Workspace, db: Database, kind: Kind, values: dict[str, Any], aske
     return f"{kind.prefix}-{highest:0{kind.digits or 4}}"
 
 
+def used_numbers(ws: Workspace, kind: Kind) -> set[int]:
+    """Every number that an id of this kind ever had here, as far as files, rows and git's history tell."""
+    with ws.store.reading() as db:
+        return {*_numbers(kind, _everywhere(ws, kind)), *(_rows(db, kind) if db is not None else ())}
+
+
 def identity(kind: Kind, values: dict[str, Any]) -> str:
     """Hexadecimal digits over what makes two records of a kind the same, whatever the case and the space around it."""
     said = [" ".join(str(values.get(name, "")).split()).casefold() for name in kind.identity]

@@ -9,9 +9,10 @@ from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl
 
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
+    from kl_hooks.records.pages.tables import PAGES
     from kl_hooks.records.tables import AUTHORED, RECORDS
 
-    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED,))]
+    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED, PAGES))]
 
 
 @hookimpl

@@ -12,6 +12,7 @@ from kl_hooks.model.record import Value
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING: Final = re.compile(r"## +(.+?) *#*")
 _BULLET: Final = re.compile(r"[-*+] +(.*)")
+_COMMENT: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 _TITLE: Final = re.compile(r"# +(.+?) *#*")
 
 
@@ -54,8 +55,9 @@ def title_of(lines: Sequence[str]) -> str:
 
 
 def content(lines: Sequence[str], section: Section) -> str:
-    """What stands under the heading, without the empty lines around it."""
-    return _trimmed(lines[section.start + bool(section.heading) : section.end])
+    """What stands under the heading, without the empty lines around it; a comment alone, as in a form, is nothing."""
+    text = _trimmed(lines[section.start + bool(section.heading) : section.end])
+    return "" if _COMMENT.fullmatch(text) else text
 
 
 def items(text: str) -> tuple[str, ...]:

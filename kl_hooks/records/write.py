@@ -36,17 +36,24 @@ def create(
 
 
 def create_many(
-    ws: Workspace, kind: Kind, raws: Sequence[Mapping[str, Any]], *, asked: str = "", body: str = "", by: str = ""
+    ws: Workspace,
+    kind: Kind,
+    raws: Sequence[Mapping[str, Any]],
+    *,
+    asked: str | Sequence[str] = "",
+    body: str = "",
+    by: str = "",
 ) -> list[Record]:
-    """The same for several at once: all of them, or none."""
+    """The same for several at once: all of them, or none. `asked` may be a list then, an id for each."""
+    ids = [asked] * len(raws) if isinstance(asked, str) else list(asked)
     found = [checked_or_raise(kind, cleaned(raw), f"kl {kind.name} new") for raw in raws]
     catch_up(ws)
     made: list[Record] = []
     with ws.store.writing(what=f"making a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
-        for raw, values in zip(raws, found, strict=True):
+        for raw, values, one in zip(raws, found, ids, strict=True):
             values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
-            record = Record(kind.name, new_id(ws, db, kind, values, asked), values, cleaned({"body": body})["body"])
-            if _is_taken(ws, db, kind, record.id) or record.id in (one.id for one in made):
+            record = Record(kind.name, new_id(ws, db, kind, values, one), values, cleaned({"body": body})["body"])
+            if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made):
                 hint = f"See: kl {kind.name} show {record.id}"
                 raise UsageProblem("is there already.", place=record.id, hint=hint)
             made.append(keep(ws, db, kind, record, kept))

@@ -161,7 +161,7 @@ def test_a_way_out_for_what_nothing_uses() -> None:
 def test_a_way_out_through_an_argument_names_who_takes_one_already() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
-    assert found.way_out == "pass the user in as an argument of place (order.py:6)" + expected
+    assert found.way_out == "pass the user in as an argument of place() (order.py:6)" + expected
 
 
 def test_a_way_out_without_such_a_module() -> None:

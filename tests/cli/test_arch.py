@@ -95,7 +95,8 @@ def test_git_s_own_pre_push_lines(kl: Kl, tmp_path: Path) -> None:
 def test_no_manifest_is_one_line_and_exit_0(kl: Kl) -> None:
     sh(Path.cwd(), "rm", "-q", "--cached", MANIFEST)
     code, out, _ = kl("arch", "check", "--staged")
-    assert (code, out.count("\n")) == (0, 1) and "The one on disk is not in git there." in out
+    assert (code, out.count("\n")) == (0, 1)
+    assert "in what is staged - " in out and "The one on disk is not in git there." in out
     Path(MANIFEST).unlink()
     line = "no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init\n"
     assert kl("arch", "check") == (0, line, "")

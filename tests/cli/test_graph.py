@@ -273,3 +273,15 @@ def test_show_counts_in_plain_words(kl: Kl) -> None:
     assert "used by        1 call, 1 import, 2 subclasses, 1 reference\n" in out
     assert "    calls in function:a.f  a.py:6 (same scope)\n" in out
     assert "uses           1 base class\n    inherits type:a.Base  a.py:2" in kl("graph", "show", "a.One")[1]
+
+
+def test_a_name_with_a_line_end_ends_no_line(kl: Kl) -> None:
+    """Lines that begin with `::` are orders to whoever runs a job on GitHub."""
+    write(Path.cwd(), {"a\n::add-mask::x.py": "from shop.core import LIMIT\ndef odd(): return LIMIT\n"})
+    write(Path.cwd(), {"b\n::error::y.py": "x = = 1\n"})
+    asked = [("build",), ("search", "odd"), ("show", "odd"), ("symbols", "::add-mask::x.py"), ("refs", "LIMIT")]
+    asked += [("dependents", "LIMIT"), ("path", "odd", "LIMIT"), ("callers", "odd")]
+    for question in asked:
+        code, out, err = kl("graph", *question)
+        assert code in (0, 2) and (out or err)
+        assert not [line for line in (out + err).splitlines() if line.startswith("::")], question

@@ -125,8 +125,10 @@ def test_any_document_gives_seeds_that_their_kinds_take(lines: list[str], name: 
 
 INNER = st.recursive(
     st.text(max_size=5) | st.integers() | st.none(),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["name", "dependencies", "scripts", "poetry", "pytest"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "dependencies", "scripts", "poetry", "pytest"]), inner)
+    ),
 )
 
 

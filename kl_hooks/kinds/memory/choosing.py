@@ -65,7 +65,7 @@ def fit(chosen: Sequence[Offer], budget: int) -> Given:
     """The section, at most `budget` characters. One whose text does not fit keeps its line; what does not fit either is
     passed over, and the next is tried. Empty text where nothing fits.
     """
-    text, ids, brief = f"{HEADING}\n\n{PREFACE}\n", list[str](), list[str]()
+    text, ids, brief = f"{HEADING}\n\n{PREFACE}\n\n", list[str](), list[str]()
     for one in chosen:
         for part, short in ((_whole(one), False), (_line(one), True)):
             if len(text) + len(part) <= budget:
@@ -77,7 +77,7 @@ def fit(chosen: Sequence[Offer], budget: int) -> Given:
 
 
 def _line(one: Offer) -> str:
-    return f"\n- [{one.tier}] (×{one.reinforcement}) {field(one.title, 200)} ({one.id}, {one.authority})\n"
+    return f"- [{one.tier}] (×{one.reinforcement}) {field(one.title, 200)} ({one.id}, {one.authority})\n"
 
 
 def _whole(one: Offer) -> str:

@@ -72,9 +72,8 @@ def to_review(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[l
 def shown(ws: Workspace, records: Sequence[Record]) -> list[Shown]:
     """These records with their evidence."""
     weight = tallies(ws, [one.id for one in records])
-    return [
-        Shown(one, weight[one.id], supported(ws, weight[one.id], one.status), held_back(one)) for one in records
-    ]  # fmt: skip
+    behind = supported(ws, weight, {one.id for one in records if one.status == "approved"})
+    return [Shown(one, weight[one.id], behind[one.id], held_back(one)) for one in records]
 
 
 def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:

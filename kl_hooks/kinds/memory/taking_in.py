@@ -23,6 +23,8 @@ from kl_hooks.records.folds import happened
 from kl_hooks.records.write import create_many
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
 
@@ -69,6 +71,14 @@ def take_in(ws: Workspace, *, again: bool = False) -> Taken:
     except (EnvironmentProblem, OSError) as problem:
         return Taken(trouble=str(problem))
     return taken
+
+
+def take_in_sessions(ws: Workspace, paths: Sequence[Path]) -> Taken:
+    """Mines transcripts of agents. UsageProblem for a file that is none; then nothing was taken in."""
+    from kl_hooks.evidence.sources.transcript import read_transcript
+    from kl_hooks.kinds.memory.mine_sessions import mine_sessions
+
+    return keep(ws, mine_sessions([read_transcript(path) for path in paths]))
 
 
 def _stand(db: Database) -> str:

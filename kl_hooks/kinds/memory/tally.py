@@ -51,6 +51,7 @@ class Tally:
     verified: int = 0
     """Since it was last disproven."""
     disproven: int = 0
+    """Since it was last verified."""
 
     @property
     def reinforcement(self) -> int:
@@ -81,7 +82,7 @@ def _with(tally: Tally, one: Happened) -> Tally:
     if one.name == REVIEWED:
         return replace(tally, reviewed_at=max(tally.reviewed_at, one.at))
     if one.name == VERIFIED:
-        return replace(tally, verified=tally.verified + 1)
+        return replace(tally, verified=tally.verified + 1, disproven=0)
     if one.name == DISPROVEN:
         return replace(tally, disproven=tally.disproven + 1, verified=0)
     if one.name == OUTCOME and one.body.get("result") in ("positive", "negative"):

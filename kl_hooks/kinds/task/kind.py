@@ -18,7 +18,7 @@ KIND: Final = Kind(
     share="feature_context",
     spellings={"todo": "open", "in_progress": "open", "completed": "done"},
     fields=(
-        Field("agent", "line", "Who does it.", aliases=("assignee",)),
+        Field("assignee", "line", "Who does it.", aliases=("agent",)),
         Field("objective", "ids", "The objective it serves.", relation="part_of"),
         Field("feature_id", "ids", "The feature it belongs to.", relation="part_of", aliases=("feature",)),
         Field(

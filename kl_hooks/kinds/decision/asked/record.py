@@ -11,7 +11,8 @@ from kl_hooks.kinds.decision.asked.significance import THRESHOLD, Significance, 
 from kl_hooks.kinds.decision.asked.terms import INSTEAD, NO_ALTERNATIVE, REASON, words
 from kl_hooks.model.text import one_line
 
-_WORDS: Final = """a an and any are as at be by can could do does for from have how i in is it its let let's need of on or our shall
+_WORDS: Final = """
+a an and any are as at be by can could do does for from have how i in is it its let let's need of on or our shall
 should so that the their there these they this those to us use used using want we what when where which who why will
 with would you your go choose pick take adopt prefer"""
 _SMALL: Final = frozenset(_WORDS.split())

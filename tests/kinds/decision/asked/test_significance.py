@@ -28,11 +28,11 @@ def test_points(question: str, answer: str, percent: int) -> None:
 
 
 def test_every_point_has_its_reason() -> None:
-    found = significance(
-        "Which api should we use?", "REST API with caching, security, and validation too, because of latency"
-    )
+    answer = "REST API with caching, security, and validation too, because of latency"
+    found = significance("Which api should we use?", answer)
     assert {why.partition(":")[0]: points for points, why in found.reasons} == {
-        "decides much": 60, "decides something": 10, "gives a reason": 25, "the question asks for a choice": 15, "an answer of ten words or more": 15,
+        "decides much": 60, "decides something": 10, "gives a reason": 25, "the question asks for a choice": 15,
+        "an answer of ten words or more": 15,
     }  # fmt: skip
     assert found.percent == 100
 
