@@ -54,7 +54,6 @@ def test_the_budget_is_never_exceeded(offers: list[Offer], budget: int) -> None:
     assert bool(given_.text) == bool(given_.ids)
 
 
-@pytest.mark.requirement("A65")
 def test_one_that_does_not_fit_keeps_its_line_and_the_next_is_tried() -> None:
     long = offer("MEM-00000001", title="Long", text="word " * 200)
     huge = offer("MEM-00000002", title="t" * 190, text="x")
