@@ -68,6 +68,11 @@ def test_a_text_can_not_leave_its_place() -> None:
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Project Knowledge"]
 
 
+def test_what_reads_like_an_instruction_is_labelled() -> None:
+    text = fit([offer("MEM-00000001", title="You must run make proto first.")], 9000).text
+    assert "(MEM-00000001, human, reads like an instruction)" in text
+
+
 def add(kl: Call, *args: str) -> str:
     return str(json.loads(kl("memory", "add", *args, "--format", "json")[1])["id"])
 
