@@ -232,3 +232,31 @@ def test_another_file_that_appeared_meanwhile_is_left(kl: Kl, monkeypatch: pytes
     code, _, err = kl("init")
     assert (code, "appeared just now" in err) == (2, True)
     assert Path(MANIFEST).read_text() == "mine\n"
+
+
+README = "# Shop\n\nA shop for tests, open to all.\n\n## Installation\n\npip install shop\n"
+
+
+@pytest.mark.requirement("B4", "B6")
+def test_with_consent_the_documents_become_records_and_undo_takes_them_back(kl: Kl) -> None:
+    write(Path.cwd(), {"README.md": README})
+    before = ours()
+    code, out, _ = kl("init", "--yes")
+    assert code == 0 and "seeded  2 records" in out
+    made = {name for name in ours() if name.startswith(".kl/knowledge/") and name.endswith(".md")}
+    assert made == {
+        ".kl/knowledge/facts/FACT-0001-what-this-project-is.md", ".kl/knowledge/guides/GUIDE-0001-installation.md",
+    }  # fmt: skip
+    assert "2 skipped" in kl("seed")[1]
+    assert kl("init", "--undo")[0] == 0
+    assert (ours(), Path(".kl").exists()) == (before, False)
+    assert "seeded  2 records" in kl("init", "--yes")[1]
+
+
+@pytest.mark.requirement("B6")
+def test_without_consent_seeding_is_a_step_that_is_named(kl: Kl) -> None:
+    write(Path.cwd(), {"README.md": README})
+    assert "kl seed   (2 records)" in kl("init")[1]
+    assert not Path(".kl/knowledge/facts").exists()
+    value = json.loads(kl("init", "--format", "json")[1])
+    assert (value["seeds"], value["seeded"]) == (2, [])
