@@ -10,6 +10,7 @@ from kl_hooks.kinds.memory.seen import identity as folded
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import by_ids
+from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.folds import resting
 from kl_hooks.records.numbers import identity
 from kl_hooks.store.redact import redact
@@ -30,6 +31,7 @@ def title_of(pattern: str) -> str:
 
 def known(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
     """(records that can be seen, those that were here once: deleted, or a file that is not on this branch)."""
+    catch_up(ws)
     seen = {one.id: one for one in by_ids(ws, list(ids)) if one.kind == KIND.name}
     rows = resting(ws, ids)
     return seen, {i: one.record for i, one in rows.items() if i not in seen}
