@@ -12,7 +12,7 @@ from kl_hooks.code.decoded import encoding_of, lines_of
 from kl_hooks.code.imports_found import DYNAMIC, import_rows, says_checking, seen_running, told, type_checking
 from kl_hooks.code.parse import Facts, parsed
 
-_CALLED: Final = tuple(name.encode() for name in sorted(DYNAMIC))
+_CALLED: Final = tuple(name.encode() for name in DYNAMIC)
 _COMPOUND: Final = frozenset(
     getattr(ast, name)
     for name in ("For", "AsyncFor", "While", "With", "AsyncWith", "Try", "TryStar", "Match")
@@ -32,9 +32,20 @@ def scan_imports(content: bytes, path: str) -> Facts:
 
 def _may_call(content: bytes) -> bool:
     """True if something may be imported by a call: its name stands there, or could in another spelling."""
-    return (
-        any(name in content for name in _CALLED) or not content.isascii() or encoding_of(content) != "utf-8"
-    )  # fmt: skip
+    if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
+        return True
+    return not content.isascii() and _in_another_script(content)
+
+
+def _in_another_script(content: bytes) -> bool:
+    """True if a name is written in letters that Python takes for the usual ones, or nobody can tell."""
+    from unicodedata import normalize
+
+    try:
+        text = normalize("NFKC", content.decode())
+    except UnicodeDecodeError:
+        return True
+    return any(name in text for name in DYNAMIC)
 
 
 def _rows(tree: ast.Module) -> list[list[Any]]:
