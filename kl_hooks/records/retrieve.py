@@ -11,6 +11,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.ask import Wanted, ended, search
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.seed.fields import SEEDED
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -57,7 +58,18 @@ def tier_of(kind: Kind, record: Record) -> Tier:
 def as_text(kind: Kind, record: Record) -> str:
     """The whole of it: title, then each field that says something, in the order of the kind."""
     lines = [f"{record.id} {record.title}"]
-    skipped = {"title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors"}
+    skipped = {
+        "title",
+        "status",
+        "date",
+        "updated",
+        "authority",
+        "source",
+        "expires",
+        "tags",
+        "anchors",
+        *(one.name for one in SEEDED),
+    }
     for field in kind.all_fields:
         value = record.values.get(field.name)
         if value is None or field.name in skipped:

@@ -32,11 +32,11 @@ def entry_of(record: Record) -> Entry:
     return draft.entry(record.id)
 
 
-def texts(records: Sequence[Record], form: str) -> dict[str, str]:
-    """File name → text, for each record; references lead to the files of the others."""
+def texts(records: Sequence[Record], form: str, known: Sequence[Record] = ()) -> dict[str, str]:
+    """File name → text, for each record; references lead to the files of the others, and of those in `known`."""
     shape = FORMATS[form]
     names: dict[str, Other] = {}
-    for one in records:
+    for one in (*records, *known):
         number = _number(one.id)
         names[one.id] = Other(number, one.title, shape.file(number, one.title, one.text("date")))
     taken: dict[str, str] = {}
