@@ -154,9 +154,7 @@ def test_an_approved_memory_is_in_the_package_and_a_candidate_is_not(repo: Check
 
 
 @pytest.mark.requirement("C20")
-def test_what_one_session_told_another_one_is_given(
-    repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_session_told_another_one_is_given(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KL_SESSION", "s1")
     told = add(kl, "The worker needs Redis.")
     monkeypatch.setenv("KL_SESSION", "s2")

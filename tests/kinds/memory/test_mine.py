@@ -97,6 +97,16 @@ def test_a_file_that_is_written_more_than_once_in_two_sessions_is_a_pattern() ->
     assert {s.proof for s in one(story, "File").sightings} == {"EvidenceGraph"}
 
 
+def test_of_files_that_are_written_often_only_the_first_few_are_told() -> None:
+    story = Story()
+    for _ in range(3):
+        for number in range(9):
+            for _ in range(2 + number):
+                story.commit("Work", f"src/m{number}.py")
+        story.days()
+    assert sorted(enough(story)) == [f"File is modified repeatedly in sessions: src/m{n}.py" for n in range(4, 9)]
+
+
 def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     story = Story()
     story.tests({"t.py::test_bom": "passed", "t.py::test_x": "passed"})
