@@ -16,8 +16,10 @@ from kl_hooks.kinds.memory.known import id_of
 from kl_hooks.kinds.memory.seen import Found, Sighting
 from kl_hooks.kinds.memory.taking_in import keep, take_in
 from kl_hooks.kinds.memory.thresholds import MOST_NEW
+from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.write import delete
+from kl_hooks.upkeep.memories import look_idle, prune
 from tests.store.secrets import SHAPES
 from tests.support import NOW, Checkout
 
@@ -83,6 +85,19 @@ def test_what_was_rejected_or_deleted_never_comes_back(repo: Checkout, kl: Call)
     taken = take_in(repo.workspace())
     assert (taken.new, taken.reinforced) == ((), ())
     assert [status for status, _ in seen(repo).values()] == ["rejected"]
+
+
+def test_what_upkeep_took_out_comes_back_when_it_is_seen_again(repo: Checkout) -> None:
+    for day in (0, 1):
+        ran(repo, *PASSES, day=day)
+    (one,) = take_in(repo.workspace()).new
+    late = repo.workspace(NOW + 400 * DAY)
+    prune(late, look_idle(late, Lifecycle(), late.clock.now()), late.clock.now())
+    assert seen(repo) == {}
+    for day in (401, 402):
+        ran(repo, *PASSES, day=day)
+    assert take_in(repo.workspace(NOW + 403 * DAY)).new == (one,)
+    assert [status for status, _ in seen(repo).values()] == ["candidate"]
 
 
 def test_an_approved_one_is_reinforced_by_another_session(repo: Checkout, kl: Call) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
 from kl_hooks.kinds.memory.tally import INJECTED, OPENED, REINFORCED, REVIEWED
-from kl_hooks.kinds.memory.upkeep import demotions, prunings, purges
+from kl_hooks.kinds.memory.upkeep import demotions, prunings
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event
@@ -57,14 +57,6 @@ def test_an_idle_candidate_is_taken_out_and_one_that_was_looked_at_is_not() -> N
     assert prunings([memory(), memory("rejected")], {}, START + 999 * DAY, NUMBERS) == []
 
 
-@pytest.mark.requirement("C6")
-def test_what_expired_a_month_ago_is_purged_but_a_rejection_is_kept() -> None:
-    one = memory("candidate", expires=iso(START))
-    assert purges([one], START + 30 * DAY, NUMBERS) == []
-    assert [c.what for c in purges([one], START + 31 * DAY, NUMBERS)] == ["purge"]
-    assert purges([memory("rejected", expires=iso(START)), memory("candidate")], START + 99 * DAY, NUMBERS) == []
-
-
 @given(st.sampled_from(["approved", "candidate", "rejected"]), st.integers(0, 400), st.integers(0, 400))
 def test_what_was_done_is_not_asked_for_again(status: str, seen: int, day: int) -> None:
     now, happened = START + day * DAY, {"MEM-00000001": [event(REINFORCED, seen)]}
@@ -77,7 +69,7 @@ def test_what_was_done_is_not_asked_for_again(status: str, seen: int, day: int) 
 
 
 def test_zero_days_switch_a_rule_off() -> None:
-    off = replace(NUMBERS, memory_reinforce_window_days=0, memory_candidate_pruning_days=0, purge_expired_days=0)
-    some = [memory(), memory("candidate", expires=iso(START))]
+    off = replace(NUMBERS, memory_reinforce_window_days=0, memory_candidate_pruning_days=0)
+    some = [memory(), memory("candidate")]
     late = START + 9999 * DAY
-    assert [*demotions(some, {}, late, off), *prunings(some, {}, late, off), *purges(some, late, off)] == []
+    assert [*demotions(some, {}, late, off), *prunings(some, {}, late, off)] == []
