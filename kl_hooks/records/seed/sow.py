@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from kl_hooks.records.check import checked
 from kl_hooks.records.seed.fields import SEEDED
 from kl_hooks.records.seed.seed import Seed, Step, digest, said, steps
 from kl_hooks.records.write import change, cleaned, create_many, refuse_unset
+from kl_hooks.store.atomic import write_atomic
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -72,6 +73,14 @@ def sown(ws: Workspace, scope: str) -> str:
     return str(_marker(ws)["scopes"].get(scope, {}).get("at", ""))
 
 
+def forget(ws: Workspace, keys: Collection[str]) -> None:
+    """These seeds count as never sown: sowing makes them again."""
+    marker = _marker(ws)
+    marker["keys"] = [key for key in marker["keys"] if key not in keys]
+    if ws.state.directory.is_dir():
+        write_atomic(ws.state.directory / MARKER, json.dumps(marker, indent=2).encode(), mode=0o600)
+
+
 def _marker(ws: Workspace) -> dict[str, Any]:
     try:
         found = json.loads((ws.state.directory / MARKER).read_bytes())
@@ -83,8 +92,6 @@ def _marker(ws: Workspace) -> dict[str, Any]:
 
 
 def _mark(ws: Workspace, scope: str, done: Sequence[Step]) -> None:
-    from kl_hooks.store.atomic import write_atomic
-
     marker = _marker(ws)
     marker["keys"] = sorted({*map(str, marker["keys"]), *(step.seed.key for step in done)})
     whole = digest("\n".join(f"{step.seed.key} {step.seed.hash}" for step in done))
