@@ -5,16 +5,20 @@ A hookimpl stands in a room's `plugin.py` (built in) or in an installed package 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 if TYPE_CHECKING:
+    from kl_hooks.model.change import Change
+    from kl_hooks.model.kind import Kind
+    from kl_hooks.model.lifecycle import Lifecycle
     from kl_hooks.model.package import Candidate
     from kl_hooks.model.problem import Problem
     from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.record import Record
     from kl_hooks.model.task import Task
 
 hookspec = pluggy.HookspecMarker("kl")
@@ -80,9 +84,39 @@ class Retriever:
     """(workspace, task, most rows) → candidates, best first. May raise: the package then says `failed`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """What tells whether records of a kind still hold for the content as it is now."""
+
+    kind: str
+    look: Callable[[Any, Sequence[Record]], Mapping[str, str]]
+    """(workspace, records) → id of a record that is stale → why, in one line. Nothing is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule of upkeep: what it would change, and how."""
+
+    name: str
+    """As the report calls it: `expired claims`."""
+    says: str
+    """What it does, in one line."""
+    look: Callable[[Any, Lifecycle, int], Sequence[Change]]
+    """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what reading takes in."""
+    apply: Callable[[Any, Sequence[Change], int], None] | None = None
+    """(workspace, changes, now). What is no longer as the change says is passed over; done twice is done once.
+    None: there is nothing to do, the report says it.
+    """
+
+
 @hookspec
 def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
     """Called when a database is opened for writing. Every answer counts; steps run in the order of rooms' names."""
+
+
+@hookspec
+def kl_kinds() -> Sequence[Kind]:  # type: ignore[empty-body]
+    """Called when records are first needed. A kind of a name that is taken is refused, with both plugins named."""
 
 
 @hookspec
@@ -98,6 +132,16 @@ def kl_scanners() -> Sequence[Scanner]:  # type: ignore[empty-body]
 @hookspec
 def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
     """Called once per context package. All answers are used, ordered by name; names are unique."""
+
+
+@hookspec
+def kl_stale() -> Sequence[Staleness]:  # type: ignore[empty-body]
+    """Called when records are shown. For each kind every answer is asked; a record is stale if one says why."""
+
+
+@hookspec
+def kl_policies() -> Sequence[Policy]:  # type: ignore[empty-body]
+    """Called when upkeep looks. All answers are used, ordered by name; names are unique."""
 
 
 @hookspec

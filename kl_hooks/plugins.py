@@ -18,6 +18,10 @@ BUILT_IN = (
     "kl_hooks.index.plugin",
     "kl_hooks.evidence.plugin",
     "kl_hooks.code.plugin",
+    "kl_hooks.records.plugin",
+    "kl_hooks.kinds.plugin",
+    "kl_hooks.context.plugin",
+    "kl_hooks.upkeep.plugin",
 )
 """The doors of the rooms that offer something; imported when the manager is made, never here."""
 

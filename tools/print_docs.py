@@ -1,8 +1,11 @@
-"""Prints the pages that are made from the program: docs/commands/*.md and docs/hookspecs.md. `make docs` runs it."""
+"""Prints the pages that are made from the program and its tests: docs/commands/*.md, docs/kinds/*.md, the forms in
+templates/kinds/, docs/hookspecs.md, docs/requirements.md. `make docs` runs it.
+"""
 
 from __future__ import annotations
 
 import inspect
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +29,8 @@ def pages() -> Iterator[tuple[Path, str]]:
         assert command is not None, name
         yield DOCS / "commands" / f"{name}.md", _page(command, name, root)
     yield DOCS / "hookspecs.md", _hookspecs()
+    for name in ("kinds_page.py", "requirements_page.py"):
+        yield from runpy.run_path(str(Path(__file__).with_name(name)))["pages"]()
 
 
 def _index() -> str:
@@ -68,10 +73,10 @@ def _hookspecs() -> str:
 def main() -> int:
     """Writes the pages, removes those of commands that are gone."""
     printed = dict(pages())
-    (DOCS / "commands").mkdir(parents=True, exist_ok=True)
     for old in set((DOCS / "commands").glob("*.md")) - set(printed):
         old.unlink()
     for path, text in printed.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 

@@ -46,8 +46,12 @@ def _layer(reader: Reader, item: Node, names: dict[str, Text]) -> tuple[Text, di
         return None
     name = _checked_name(reader, item, found, names)
     _check_paths(reader, item, found, title)
-    if name is None and "may_depend_on" in found and not isinstance(found["may_depend_on"][1], Text):
-        reader.texts(found["may_depend_on"][1], f'"may_depend_on" of layer "{title}"')
+    if name is None and "may_depend_on" in found:
+        node = found["may_depend_on"][1]
+        if not isinstance(node, Text):
+            reader.texts(node, f'"may_depend_on" of layer "{title}"')
+        elif node.value and node.value != BELOW:
+            _refuse_text(reader, title, node, names)
     return (name, found) if name is not None else None
 
 
@@ -123,10 +127,7 @@ def _allowed(
     if isinstance(node, Text) and node.value == BELOW:
         return below, key.line
     if isinstance(node, Text) and node.value:
-        hint = (
-            f"Write [{node.value}]." if node.value in names else nearest(node.value, (BELOW,)) or "Write [] for none."
-        )
-        reader.say(node, f'"may_depend_on" of layer "{name.value}" must be a list of layers, or {BELOW}.', hint)
+        _refuse_text(reader, name.value, node, names)
         return (), key.line
     allowed = []
     for text in reader.texts(node, f'"may_depend_on" of layer "{name.value}"'):
@@ -137,6 +138,11 @@ def _allowed(
         listed = ", ".join(sorted(names))
         reader.say(text, f"{unknown} Layers: {listed}.", nearest(text.value, names))
     return tuple(dict.fromkeys(allowed)), key.line
+
+
+def _refuse_text(reader: Reader, title: str, node: Text, names: dict[str, Text]) -> None:
+    hint = f"Write [{node.value}]." if node.value in names else nearest(node.value, (BELOW,)) or "Write [] for none."
+    reader.say(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {BELOW}.', hint)
 
 
 def plain_text(reader: Reader, found: dict[str, Pair], key: str, where: str) -> str:

@@ -24,7 +24,7 @@ def pass_in(edge: Edge, layer: Sequence[str], read: Read) -> str:
         names, functions = users(tree, edge.link.line) if tree else ([], [])
         if not functions or len(functions) > _MOST_USERS:
             return ""
-        said = " and ".join(f"{one.name} ({_file(edge.link.path)}:{one.line})" for one in functions)
+        said = " and ".join(f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions)
         who = _already(edge, names, layer, read, {(edge.link.path, one.line) for one in functions})
     except RecursionError:
         return ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.common import F, note, say, say_json, workspace
+from kl_hooks.cli.common import F, note, say_json, say_line, workspace
 from kl_hooks.cli.plain import plain_symbol
 from kl_hooks.evidence.home import require_home
 
@@ -57,7 +57,7 @@ def how(link: Link) -> str:
 
 def say_symbol(symbol: Symbol) -> None:
     """The thing that was asked about."""
-    say(f"{symbol.id}  {symbol.path}:{symbol.line}")
+    say_line(f"{symbol.id}  {symbol.path}:{symbol.line}")
 
 
 def say_links(links: Sequence[Link], *, of_name: bool = False) -> None:
@@ -66,9 +66,9 @@ def say_links(links: Sequence[Link], *, of_name: bool = False) -> None:
     for link in links:
         if link.path != path:
             path = link.path
-            say(path)
+            say_line(path)
         name = f" {link.target.removeprefix('name:')}" if of_name else ""
-        say(f"{link.line:>6}  {link.relation:<10}{name}  {link.source}  ({how(link)})")
+        say_line(f"{link.line:>6}  {link.relation:<10}{name}  in {link.source}  ({how(link)})")
 
 
 def say_answer(
@@ -80,9 +80,9 @@ def say_answer(
         if left:
             note(f"there may be more: {'; '.join(left)}.")
     elif left:
-        say(f"{title}none found; {'; '.join(left)}")
+        say_line(f"{title}none found; {'; '.join(left)}")
     else:
-        say(f"{title}{none}")
+        say_line(f"{title}{none}")
 
 
 def _unresolved(answer: Answer, again: str, calls: bool, of: str) -> list[str]:

@@ -27,7 +27,7 @@ _PATIENCE = 2.0
 
 @click.command(epilog="Example: kl arch check --staged")
 @click.option("--staged", is_flag=True, help="What is staged, as a commit would hold it.")
-@click.option("--at", "rev", help="A revision instead of the files as they are now.")
+@click.option("--at", "rev", metavar="REV", help="A revision instead of the files as they are now.")
 @click.option("--pushed", "push", is_flag=True, help="What a pre-push git hook is about to push.")
 @click.option(
     "--changed", "span", metavar="A...B", help="B, but only what stands in files changed since A and B parted."
@@ -93,7 +93,8 @@ def _say(ws: Workspace, found: list[tuple[str, Verdict | None]], seconds: float)
             for line in text(verdict, seconds):
                 say(line)
         elif on_disk(ws):
-            say(f"no .kl/architecture.yaml in {source} - nothing to enforce. The one on disk is not in git there.")
+            where = "what is staged" if source == STAGED else source
+            say(f"no .kl/architecture.yaml in {where} - nothing to enforce. The one on disk is not in git there.")
         else:
             say("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
 

@@ -8,7 +8,7 @@ import click
 
 from kl_hooks.arch.fixing.mend import mend
 from kl_hooks.arch.fixing.report import SCHEMA, plain, text
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import format_option, note, say_json, say_line, workspace
 from kl_hooks.cli.paths import from_top
 
 
@@ -31,7 +31,7 @@ def fix(paths: tuple[str, ...], dry_run: bool, shape: str) -> int:
             empty: dict[str, object] = {key: [] for key in ("files", "fixed", "left", "problems")}
             say_json({"schema": SCHEMA, "written": not dry_run, **empty})
         else:
-            say("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
+            say_line("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
         return 0
     for remark in done.notes:
         note(remark)
@@ -39,5 +39,5 @@ def fix(paths: tuple[str, ...], dry_run: bool, shape: str) -> int:
         say_json(plain(done.outcome, done.unread, not dry_run))
     else:
         for line in text(done.outcome, done.unread, not dry_run):
-            say(line)
+            say_line(line)
     return 0 if done.clean and not (dry_run and done.outcome.fixed) else 1

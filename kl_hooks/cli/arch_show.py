@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import click
 
 from kl_hooks.arch.looking.overview import SCHEMA, look, plain
-from kl_hooks.arch.looking.picture import picture
+from kl_hooks.arch.looking.picture import ASCII, BOX, picture
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 
 
@@ -19,7 +19,8 @@ def show(shape: str) -> None:
     """Show the layers as they are stacked, what each imports from which, and what breaks the manifest.
 
     Of the files as they are on disk. The same stands below as a table. Box characters where the terminal has them
-    (a UTF-8 locale), ASCII otherwise. To get an exit code, use: kl arch check
+    (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
+    code, use: kl arch check
     """
     seen, notes = look(workspace())
     for remark in notes:
@@ -31,7 +32,17 @@ def show(shape: str) -> None:
         say("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
         return
     for line in picture(seen, _has_boxes(os.environ)):
-        say(line)
+        say(line, **_painted(line))
+
+
+def _painted(line: str) -> dict[str, int]:
+    """What breaks the manifest in red, what is accepted or excepted in yellow; nothing is said by colour alone."""
+    signs = [sign for some in (BOX, ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
+    start = max(line.rfind(sign) for sign in signs) + 1
+    if start == 0 or line.startswith("  legend"):
+        return {}
+    new = " NEW" in line[start:] or " new" in line[start:]
+    return {"red" if new else "yellow": start}
 
 
 def _has_boxes(environ: Mapping[str, str]) -> bool:

@@ -22,6 +22,10 @@ def workspace() -> Workspace:
     shared: dict[str, Any] = context.ensure_object(dict)
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
+        if shared["workspace"].settings.maintain == "daily":
+            from kl_hooks.cli.afterwards import maintain_behind
+
+            context.call_on_close(lambda: maintain_behind(shared["workspace"]))
     opened: Workspace = shared["workspace"]
     return opened
 
@@ -47,9 +51,20 @@ def format_option(*more: str) -> Callable[[F], F]:
     )
 
 
-def say(text: str = "") -> None:
-    """A line of the answer, on stdout, made safe for a terminal."""
-    click.echo(safe_text(text))
+def say(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
+    """A line of the answer, on stdout, made safe for a terminal.
+
+    `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody sees colours.
+    """
+    start = max(red, yellow)
+    head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
+    paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow") if tail else ""
+    click.echo(safe_text(head) + paint)
+
+
+def say_line(text: str) -> None:
+    """The same for a line that quotes names of files or of what is in them: a line end in those does not end it."""
+    say(text.replace("\n", r"\x0a"))
 
 
 def say_json(value: Any) -> None:
@@ -58,13 +73,19 @@ def say_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """A remark, on stderr."""
-    click.echo(f"kl: {brief(text)}", err=True)
+    """A remark, on stderr, in one line."""
+    click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 layer`, `2 layers`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`1 layer`, `2 layers`; `2 properties`, `2 classes`."""
+    many = f"{noun[:-1]}ies" if noun.endswith("ty") else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
+    return f"{number} {noun if number == 1 else many}"
+
+
+def an(noun: str) -> str:
+    """`a decision`, `an objective`."""
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
 
 
 def short(identifier: str | None, digits: int = 12) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import describe, line
 from kl_hooks.errors import UsageProblem
@@ -88,7 +88,9 @@ def export(output: Path | None) -> None:
 
     with ledger_open(workspace()) as db:
         entries = recent(db, 1_000_000) if db else []
-    lines = list(to_lines(e.receipt for e in reversed(entries)))
+    lines = list(to_lines(e.receipt for e in reversed(entries) if not e.folded))
+    if folded := len(entries) - len(lines):
+        note(f"{counted(folded, 'receipt')} left out: upkeep folded them, and nobody could check what is left.")
     text = "".join(f"{one}\n" for one in lines)
     if output:
         write_atomic(output, text.encode())

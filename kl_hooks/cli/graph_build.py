@@ -41,7 +41,7 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
         note(str(problem))
     files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} gone)"
     say(f"{files}, {counted(sums['symbols'], 'symbol')}, {counted(sums['links'], 'link')}")
-    say(f"  symbols  {_each(counts.nodes)}")
+    say(f"  symbols  {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}")
     say(f"  links    {_each(counts.links)}; {counts.unresolved} of them to a name only")
     say(f"  {counted(len(scan.problems), 'file')} not assessed")
     for line in lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.answered import asked, at_option, how, limit_option, say_answer, say_links, say_symbol
-from kl_hooks.cli.common import format_option, note, say, say_json
+from kl_hooks.cli.common import format_option, note, say_json, say_line
 from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
 
 
@@ -44,9 +44,9 @@ def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | N
     for one in found.found:
         if one.level != level:
             level = one.level
-            say(f"level {level}")
+            say_line(f"level {level}")
         link = one.link
-        say(f"  {link.source}  {link.relation} {link.target}  {link.path}:{link.line} ({how(link)})")
+        say_line(f"  {link.source}  {link.relation} {link.target}  {link.path}:{link.line} ({how(link)})")
     if found.total > limit:
         note(f"{limit} of {found.total}; more with --limit {found.total}.")
     say_answer(found.answer, "Nothing depends on it.", f"kl graph dependents {name}", of=" of its name or a part's")

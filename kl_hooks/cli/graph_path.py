@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.answered import asked, at_option, how, say_answer
-from kl_hooks.cli.common import counted, format_option, say, say_json
+from kl_hooks.cli.common import counted, format_option, say_json, say_line
 from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
 
 _SHOWN, _LISTED = 5, 100
@@ -36,9 +36,11 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
     if not found.answer.found:
         say_answer(found.answer, "No path.", "", of=" on the way, of names that could lead there")
         for link in found.answer.unresolved[:_SHOWN]:
-            say(f"  {link.path}:{link.line}  {link.source} {link.relation} {link.target.removeprefix('name:')}")
+            say_line(f"  {link.path}:{link.line}  {link.source} {link.relation} {link.target.removeprefix('name:')}")
         return
-    say(f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')} to {found.end.id})")
+    say_line(
+        f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')} to {found.end.id})"
+    )
     for step in found.steps:
         place = f"  {step.path}:{step.line} ({how(step)})" if step.line and step.method else ""
-        say(f"  {step.relation} {step.target}{place}")
+        say_line(f"  {step.relation} {step.target}{place}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.answered import asked, at_option, limit_option
-from kl_hooks.cli.common import format_option, note, say, say_json
+from kl_hooks.cli.common import format_option, note, say_json, say_line
 from kl_hooks.model.text import one_line
 
 KINDS = ("namespace", "type", "interface", "function", "method", "property", "field", "test", "file", "violation")
@@ -34,7 +34,8 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], file: str, limit: int
         say_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
     for hit in hits:
-        say(f"{hit.id}\n    {hit.path}:{hit.line} {hit.signature}")
+        say_line(hit.id)
+        say_line(f"    {hit.path}:{hit.line} {hit.signature}")
     if more:
         note(f"these are the first {limit}; more with --limit.")
     if not hits:

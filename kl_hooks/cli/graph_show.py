@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.answered import asked, at_option, how, say_answer
-from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, say_json, say_line, workspace
 from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Link
 
 _FIRST = 8
+_NOUNS = {
+    "calls": "call", "references": "reference", "imports": "import",
+    "inherits": "base class", "implements": "interface",
+}  # fmt: skip
 
 
 @click.command(epilog="Example: kl graph show Basket.total")
@@ -36,15 +40,15 @@ def show(name: str, rev: str | None, shape: str) -> None:
         say_json({"schema": "kl.graph.show/1", **_plain(page), "layer": layer})
         return
     symbol = page.symbol
-    say(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
+    say_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
     for line in (*symbol.decorators, symbol.signature, symbol.doc):
         if line:
-            say(f"    {line}")
-    say(f"content hash   {symbol.content_hash}")
+            say_line(f"    {line}")
+    say_line(f"content hash   {symbol.content_hash}")
     if page.defined_by:
-        say(f"defined by     {page.defined_by}")
+        say_line(f"defined by     {page.defined_by}")
     if layer:
-        say(f"governed by    layer:{layer}")
+        say_line(f"governed by    layer:{layer}")
     _say_ids("defines", page.defines)
     _say_ids("inherits", page.bases)
     _say_ids("inherited by", page.subclasses)
@@ -52,7 +56,7 @@ def show(name: str, rev: str | None, shape: str) -> None:
     _say_ids("overridden by", page.overridden_by)
     _say_links("uses", page.uses, "target")
     if page.unresolved:
-        say(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
+        say_line(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
     _say_links("used by", page.used_by, "source")
     _say_ids("tests", page.tests)
     say_answer(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
@@ -88,9 +92,9 @@ def _plain(page: Page) -> dict[str, Any]:
 
 def _say_ids(title: str, ids: Sequence[str]) -> None:
     if ids:
-        say(f"{title:<14} {len(ids)}")
+        say_line(f"{title:<14} {len(ids)}")
         for one in ids[:_FIRST]:
-            say(f"    {one}")
+            say_line(f"    {one}")
         _say_more(len(ids))
 
 
@@ -99,10 +103,12 @@ def _say_links(title: str, links: Sequence[Link], end: str) -> None:
 
     if not links:
         return
-    counts = ", ".join(f"{number} {relation}" for relation, number in counted_relations(links).items())
-    say(f"{title:<14} {counts}")
+    nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
+    numbers = counted_relations(links).items()
+    say_line(f"{title:<14} {', '.join(counted(number, nouns.get(relation, relation)) for relation, number in numbers)}")
+    inside = "in " if end == "source" else ""
     for link in links[:_FIRST]:
-        say(f"    {link.relation} {getattr(link, end)}  {link.path}:{link.line} ({how(link)})")
+        say_line(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({how(link)})")
     _say_more(len(links))
 
 
@@ -113,4 +119,4 @@ def _names(links: Sequence[Link]) -> list[str]:
 
 def _say_more(number: int) -> None:
     if number > _FIRST:
-        say(f"    … {number - _FIRST} more")
+        say_line(f"    … {number - _FIRST} more")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.answered import asked, at_option
-from kl_hooks.cli.common import format_option, say, say_json
+from kl_hooks.cli.common import format_option, say_json, say_line
 from kl_hooks.cli.plain import plain_symbol
 
 
@@ -26,10 +26,10 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
         answer = "not assessed" if problem else "yes" if rows else "no"
         say_json({"schema": "kl.graph.symbols/1", "path": path, "symbols": rows, "answer": answer, "problem": problem})
         return
-    say(path)
+    say_line(path)
     if problem:
-        say(f"not assessed: {problem}")
+        say_line(f"not assessed: {problem}")
     for depth, symbol in found:
         for mark in symbol.decorators:
-            say(f"{'':>6}  {'  ' * depth}{mark}")
-        say(f"{symbol.line:>6}  {'  ' * depth}{symbol.signature}")
+            say_line(f"{'':>6}  {'  ' * depth}{mark}")
+        say_line(f"{symbol.line:>6}  {'  ' * depth}{symbol.signature}")

@@ -15,6 +15,7 @@ from kl_hooks.cli.init_files import Plan
 from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.config.files import read_small
 from kl_hooks.config.settings import CHECKOUT_FILE
+from kl_hooks.model.lifecycle import FILE as LIFECYCLE
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.shipped import form
 from kl_hooks.workspace.open import Workspace
@@ -31,6 +32,10 @@ class Found:
     snippet: bool = False
     """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
     notes: tuple[str, ...] = ()
+    seeds: int = 0
+    """Records that the project's documents would give."""
+    seeded: list[str] = field(default_factory=list)
+    """Paths of those that were made."""
     set_up: str = ""
     """File of import-linter or tach whose rules could be taken over instead of the proposal."""
 
@@ -40,7 +45,11 @@ def look(ws: Workspace, *, append: bool) -> Found:
     seen = content(ws)
     read = survey(ws, seen)
     proposal = propose(read.links, read.modules)
-    wanted = {CHECKOUT_FILE: form("config.yaml"), ".kl/.gitignore": form("gitignore")}
+    wanted = {
+        CHECKOUT_FILE: form("config.yaml"),
+        ".kl/.gitignore": form("gitignore"),
+        LIFECYCLE: form("lifecycle.yaml"),
+    }
     if proposal.layers:
         wanted = {MANIFEST: draft(proposal), **wanted}
     create = {path: text.encode() for path, text in wanted.items() if not _there(ws, path)}

@@ -13,7 +13,9 @@ class LazyGroup(click.Group):
     """Knows its commands by name and line; the module of one is imported when that one is asked for."""
 
     def __init__(self, *args: Any, prefix: str = "", lines: Mapping[str, str] | None = None, **more: Any) -> None:
-        """`lines`: command → its line in the help. It stands in the module `prefix` + name, under its own name."""
+        """`lines`: command → its line in the help. It stands in the module `prefix` + name, under its own name;
+        where Python has that name already, with `_` after it.
+        """
         super().__init__(*args, **more)
         self._prefix = prefix
         self._lines = dict(lines or {})
@@ -24,7 +26,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self._lines:
             return None
-        command: click.Command = getattr(import_module(self._prefix + name), name)
+        module = import_module(self._prefix + name)
+        command: click.Command = getattr(module, name, None) or getattr(module, f"{name}_")
         return command
 
     def resolve_command(

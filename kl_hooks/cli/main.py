@@ -21,15 +21,74 @@ COMMANDS = {
     "verify": "The gate: is there complete, passing evidence for this tree?",
     "arch": "Layers: who may depend on whom.",
     "graph": "The code graph: what is defined where, and what hangs on what.",
+    "knowledge": "Everything that is known, across kinds, and its upkeep.",
+    "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
+    "interview": "Questions that nobody has answered yet; each answer is kept.",
+    "maintain": "Do what is to be done regularly.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "commits": "Take note of new commits (git hooks call this).",
 }
 """Command → its line in `kl --help`; it stands in the module of the same name, under the same name."""
 
+KINDS = {
+    "decision": "What was decided, why, and what it rules.",
+    "memory": "What was learned here, reviewed before anybody is told.",
+    "objective": "What we are after, and how far it is.",
+    "task": "Pieces of work: what each needs and makes.",
+    "outcome": "How pieces of work went.",
+    "failure": "What was tried and failed, and how to prevent it.",
+    "feature": "What the product can do, or is to do.",
+    "role": "What a role must do, and must not.",
+    "gate": "What work of a sort must pass.",
+    "mode": "Ways of working.",
+    "turn": "What each turn of a piece of work came to.",
+    "fact": "What is so, as people told it.",
+    "guide": "How things are done here.",
+    "finding": "What agents' tools found out or changed, while it holds.",
+}
+"""The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
+
+
+class Commands(LazyGroup):
+    """All commands: those that stand in a module, and those that are made from a kind."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in COMMANDS:
+            return super().get_command(ctx, name)
+        from kl_hooks.cli.kinds import group_of
+
+        line = KINDS.get(name) or self._described(ctx).get(name)
+        return group_of(name, line) if line else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._lines:
+            self._lines |= self._described(ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Knowledge, each with new, list, show, search, edit"):
+            formatter.write_dl(list((KINDS | self._described(ctx)).items()))
+
+    def _described(self, ctx: click.Context) -> dict[str, str]:
+        """The kinds of plugins and of the repository at hand; none where there is no repository."""
+        from kl_hooks.cli.common import workspace
+        from kl_hooks.errors import KlError
+
+        try:
+            with ctx.scope(cleanup=False):
+                kinds = workspace().kinds
+        except KlError:
+            return {}
+        return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
+
 
 @click.command(
-    cls=LazyGroup, prefix="kl_hooks.cli.", lines=COMMANDS,
+    cls=Commands, prefix="kl_hooks.cli.", lines={**COMMANDS, **KINDS},
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
 )  # fmt: skip
 @click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")

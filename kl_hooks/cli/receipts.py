@@ -56,6 +56,9 @@ def describe(entry: Entry) -> Iterator[str]:
 
 
 def _evidence(entry: Entry) -> Iterator[str]:
+    if entry.folded:
+        yield f"evidence  folded on {entry.folded}: the rows of its tests were taken out, their digest stays"
+        return
     order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
     shown = sorted(entry.receipt.evidence, key=lambda e: (order.get(e.outcome, 9), e.subject))
     yield f"evidence  {counted(len(shown), 'observation')}"

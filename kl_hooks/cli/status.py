@@ -24,6 +24,8 @@ _THINGS = ("commits", "tests", "asserted claims")
 @format_option()
 def status(shape: str) -> None:
     """What is known here, and what is proven for this tree."""
+    from kl_hooks.kinds.memory.glance import glance
+
     ws = workspace()
     place = place_of(ws.repo)
     with ledger_open(ws, place.head) as db:
@@ -47,6 +49,7 @@ def status(shape: str) -> None:
         newest = recent(db, 5) if db else []
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
+    facts["memories"] = glance(ws)
     if shape == "json":
         say_json(facts)
         return
@@ -71,6 +74,8 @@ def _lines(facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier
         yield f"            {reason}"
     yield f"  layers    {_drift(facts, drift)}"
     yield f"  known     {_known(facts['counts']) or 'nothing yet'}"
+    if any(facts["memories"].values()):
+        yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
     yield f"  store     {facts['state']}"
     if newest:
         yield "  newest receipts"

@@ -9,6 +9,7 @@ import ast
 
 from kl_hooks.code.chains import annotated, base_chain, chain, dotted
 from kl_hooks.code.frames import Frame, Node
+from kl_hooks.code.imports_found import DYNAMIC
 
 
 def note_import(frame: Frame, node: Node) -> None:
@@ -18,8 +19,8 @@ def note_import(frame: Frame, node: Node) -> None:
             frame.binds.append((alias.asname, f"@{alias.name}") if alias.asname else _top(alias.name))
         return
     module = "@" + "." * node.level + (node.module or "")
-    if module == "@importlib":
-        frame.dynamic.update(alias.asname for alias in node.names if alias.asname and alias.name == "import_module")
+    if module in ("@importlib", "@builtins"):
+        frame.dynamic.update(alias.asname for alias in node.names if alias.asname and alias.name in DYNAMIC)
     for alias in node.names:
         if alias.name == "*":
             frame.stars.append(module)
@@ -30,6 +31,14 @@ def note_import(frame: Frame, node: Node) -> None:
 def _top(dotted: str) -> tuple[str, str]:
     top = dotted.partition(".")[0]
     return top, f"@{top}"
+
+
+def note_importer(frame: Frame, node: Node) -> None:
+    """`load = importlib.import_module`: another name of what imports by name."""
+    value = node.value
+    if (value.id if value.__class__ is ast.Name else value.attr) in frame.dynamic:
+        targets = node.targets if node.__class__ is ast.Assign else [node.target]
+        frame.dynamic.update(target.id for target in targets if target.__class__ is ast.Name)
 
 
 def note_bases(frame: Frame, node: Node) -> None:

@@ -16,8 +16,9 @@ from typing import Final
 from kl_hooks.code import parse
 from kl_hooks.code.parse import Facts, unread
 
-VERSION: Final = f"{parse.VERSION}+1"
-"""Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts."""
+VERSION: Final = f"{parse.VERSION}+2"
+"""Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
+links would differ."""
 PARTS: Final = 200
 """The most parts that a dotted name in an import may have."""
 _SMALL: Final = 8_192

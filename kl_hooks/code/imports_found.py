@@ -47,15 +47,8 @@ def told(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[Any]]:
 
 
 def seen_running(rows: list[list[Any]]) -> list[list[Any]]:
-    """The rows of a file that says `TYPE_CHECKING = True` itself: what stands under it is imported when it runs."""
+    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what stands under it is imported then."""
     return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
-
-
-def says_checking(node: Any) -> bool:
-    """True for an assignment (of the module itself) that is `TYPE_CHECKING = True`."""
-    return (
-        node.value.__class__ is ast.Constant and node.value.value is True and "TYPE_CHECKING" in bound_names(node)
-    )  # fmt: skip
 
 
 def bound_names(node: Any) -> list[str]:

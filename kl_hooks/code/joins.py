@@ -5,7 +5,7 @@ There are hundreds of thousands of them, so they are plain rows here: see `Row` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.resolve import Resolver
@@ -42,6 +42,23 @@ def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """test → the function that pytest calls for it; `tests`: see `code.tests_found`."""
     for row in tests:
         yield row[0], "calls", row[-1], row[1], "pytest", 100
+
+
+def taken_links(module: str, rows: Iterable[Sequence[Any]], resolver: Resolver) -> Iterator[Row]:
+    """module → what it imports by name (`from m import f`): who renames that must touch this line, used or not.
+
+    `rows`: the file's imports (see `code.imports_found`). What is a module has its link already.
+    """
+    seen: set[tuple[str, int, str]] = set()
+    for wanted, name, level, line, how, _ in rows:
+        if not name or name == "*":
+            continue
+        found = resolver.resolve(f"@{'.' * level}{wanted}:{name}", module)
+        if found.symbols and not found.lost and not found.beyond and found.symbols[-1].module != module:
+            target = found.symbols[-1].id
+            if (target, line, how) not in seen:
+                seen.add((target, line, how))
+                yield f"namespace:{module}", "imports", target, line, how, 100
 
 
 def _owner(name: str, module: str, by_name: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from kl_hooks.code import remembered
 from kl_hooks.code.affected import changed_names, resolve_again
 from kl_hooks.code.facts import under
 from kl_hooks.code.imports import Known, file_links
-from kl_hooks.code.joins import defined_links, test_links, used_links
+from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
 from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.graph import links
 
@@ -52,6 +52,7 @@ def links_of(
     yield from defined_links(path, facts["symbols"])
     for link in file_links(path, facts["imports"], targets):
         yield link.source, link.relation, link.target, link.line, link.method, link.confidence
+    yield from taken_links(module, facts["imports"], resolver)
     yield from test_links(facts["tests"])
     ids = [row[0] for row in facts["symbols"]]
     yield from used_links(module, ids, facts["uses"], resolver, defined)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from kl_hooks.code.bindings import note_assignment, note_handler, note_import, note_with
+from kl_hooks.code.bindings import note_assignment, note_handler, note_import, note_importer, note_with
 from kl_hooks.code.frames import Frame, Node
 from kl_hooks.code.imports_found import bound_names, import_rows, type_checking
 from kl_hooks.code.node_text import constant, plain
@@ -26,6 +26,8 @@ def _import(frame: Frame, node: Node, stack: list[Any]) -> None:
 
 def _assignment(frame: Frame, node: Node, stack: list[Any]) -> None:
     names = _bound(frame, node)
+    if node.value.__class__ is ast.Attribute or node.value.__class__ is ast.Name:
+        note_importer(frame, node)
     if names:
         frame.text.append("#field")
         frame.kids.append(Frame("field", node, names, frame, frame.checking))

@@ -18,7 +18,8 @@ import ast
 
 from kl_hooks.code.decoded import lines_of
 from kl_hooks.code.digests import seal
-from kl_hooks.code.imports_found import says_checking, seen_running, told
+from kl_hooks.code.frames import Frame
+from kl_hooks.code.imports_found import seen_running, told
 from kl_hooks.code.parse import LARGEST, VERSION, Facts, parsed, unread
 from kl_hooks.code.symbols import decorators_of, symbol_rows
 from kl_hooks.code.uses import outline_of, uses_of, words_of
@@ -39,10 +40,30 @@ def _facts(tree: ast.Module, lines: list[bytes], module: str) -> Facts:
     places = {row[0]: place for place, row in enumerate(symbols)}
     uses, outline = uses_of(frames, places), outline_of(frames, places)
     imports = told([row for frame in frames for row in frame.imports], lines)
-    if any(kid.kind == "field" and says_checking(kid.node) for kid in frames[0].kids):
+    if any(row[4] == "type-checking import" for row in imports) and _checked_always(frames):
         imports = seen_running(imports)
     return {
         "error": "", "symbols": symbols, "words": words, "imports": imports,
         "decorators": decorators_of(frames, lines, places), "uses": uses, "outline": outline,
         "names": words_of(imports, uses, outline),
     }  # fmt: skip
+
+
+def _checked_always(frames: list[Frame]) -> bool:
+    """True where a file makes a `TYPE_CHECKING` of its own that may be true: what stands under it is imported then."""
+    return any(_binds_it(frame) for frame in frames)
+
+
+def _binds_it(frame: Frame) -> bool:
+    if "TYPE_CHECKING" in frame.stores:
+        return frame.kind != "field" or not _false(frame.node.value)
+    if frame.kind in ("class", "function") and "TYPE_CHECKING" in frame.names:
+        return True
+    return any(name == "TYPE_CHECKING" and not source.endswith(":TYPE_CHECKING") for name, source in frame.binds)
+
+
+def _false(value: ast.expr | None) -> bool:
+    """True for nothing, `False`, `0`, and another `TYPE_CHECKING`."""
+    if isinstance(value, ast.Attribute):
+        return value.attr == "TYPE_CHECKING"
+    return value is None or (isinstance(value, ast.Constant) and value.value in (False, 0))

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.text import one_line
+
+_LONGEST: Final = 1000
+"""Characters of one problem: it may quote what the file says, which must not begin a line of its own."""
 
 
 class Problems(UsageProblem):
@@ -16,7 +21,7 @@ class Problems(UsageProblem):
         super().__init__(f"{len(self.problems)} problems")
 
     def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems]
+        lines = [one_line(str(problem), _LONGEST) for problem in self.problems]
         if len(lines) == 1:
             return lines[0]
         return "\n".join([f"{len(lines)} problems:", *lines])

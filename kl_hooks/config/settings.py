@@ -7,22 +7,36 @@ folder; `git config kl.…` (this clone's or this user's; it does not arrive by 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.compiled import compiled
 from kl_hooks.config.files import read_small
 from kl_hooks.config.problems import Problems
 from kl_hooks.model.problem import Problem
 
+if TYPE_CHECKING:
+    from kl_hooks.config.nodes import Node
+    from kl_hooks.config.typed import Reader
+
 CHECKOUT_FILE: Final = ".kl/config.yaml"
-KEYS: Final = ("version", "plugins", "verified_requires", "budget")
+KEYS: Final = (
+    "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
+    "significance", "docs", "maintain",
+)  # fmt: skip
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
+MAINTAIN: Final = ("off", "daily")
+"""Whether `kl maintain --due` is started behind other commands."""
 LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
-_KIND: Final = "settings-1"
+MOST_TOP_K: Final = 100
+_KIND: Final = "settings-4"
+_LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
+    "verified_requires": STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
+}  # fmt: skip
+"""Setting → how loose a value of it is: a repository may only set what is no looser than the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +48,18 @@ class Settings:
     verified_requires: str = STRENGTHS[0]
     budget: int = 6000
     """Of a context package, characters."""
+    significance: int = 40
+    """Percent from which an answered question is worth a decision record."""
+    docs: str = ""
+    """The folder of the repository's own pages, from the root; empty: `docs`, if it is there."""
+    reviewers: tuple[str, ...] = ()
+    """Agents that may approve and reject memories, by the names that `KL_AGENT` gives them. People always may."""
+    memory_top_k: int = 5
+    """Memories that an agent is given at once."""
+    memory_auto_extract: bool = True
+    """Whether patterns are mined without being asked for."""
+    maintain: str = MAINTAIN[0]
+    """One of `MAINTAIN`; only a user's own configuration can set it."""
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -77,13 +103,27 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
             if name not in chosen["plugins"]:
                 hint = f"To allow it in this clone: git config kl.plugins '{' '.join((*chosen['plugins'], name))}'"
                 refuse("plugins", f'plugin "{name}" is asked for by the repository only; not loaded.', hint)
-    for key, looser in (("verified_requires", STRENGTHS.index), ("budget", int)):
+    mine = chosen["reviewers"] = tuple(chosen.get("reviewers", ()))
+    if "reviewers" in checkout:
+        named = checkout["reviewers"][0]
+        chosen["reviewers"] = tuple(name for name in mine if name in named)
+        for name in named:
+            if name not in mine:
+                hint = f"To let it review in this clone: git config kl.reviewers '{' '.join((*mine, name))}'"
+                refuse("reviewers", f'reviewer "{name}" is named by the repository only; it may not approve.', hint)
+    if "maintain" in checkout and checkout["maintain"][0] != chosen.get("maintain", MAINTAIN[0]):
+        hint = f"To ask for it in this clone: git config kl.maintain {checkout['maintain'][0]}"
+        refuse("maintain", '"maintain" is for a user to set, not for a repository; ignored.', hint)
+    for key, looser in _LOOSER.items():
         if key not in checkout:
             continue
         if key not in chosen or looser(checkout[key][0]) <= looser(chosen[key]):
             chosen[key] = checkout[key][0]
         else:
             refuse(key, f"{checkout[key][0]} is looser than your own setting; ignored.", f"Yours: {chosen[key]}.")
+    for key in ("significance", "docs"):
+        if key in checkout:
+            chosen.setdefault(key, checkout[key][0])
     return Settings(warnings=tuple(warnings), **chosen)
 
 
@@ -113,9 +153,14 @@ def _is_whole(plain: Any) -> bool:
 
 
 def _fits(key: str, value: Any) -> bool:
-    if key == "plugins":
+    if key in ("plugins", "reviewers"):
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
-    return value in STRENGTHS if key == "verified_requires" else type(value) is int
+    if key == "docs":
+        return isinstance(value, str)
+    if key == "memory_auto_extract":
+        return isinstance(value, bool)
+    words = {"verified_requires": STRENGTHS, "maintain": MAINTAIN}
+    return value in words[key] if key in words else type(value) is int
 
 
 def _compile(name: str, text: bytes) -> dict[str, Any]:
@@ -130,10 +175,20 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
     for key, (_, node) in found.items():
         if key == "version":
             reader.choice(node, '"version"', ("1",))
-        elif key == "plugins":
-            values[key] = [text.value for text in reader.texts(node, '"plugins"')]
+        elif key in ("plugins", "reviewers"):
+            values[key] = [text.value for text in reader.texts(node, f'"{key}"')]
+        elif key == "maintain":
+            values[key] = reader.choice(node, '"maintain"', MAINTAIN)
         elif key == "verified_requires":
             values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
+        elif key == "significance":
+            values[key] = reader.number(node, '"significance"', 0, 100, 40)
+        elif key == "docs":
+            values[key] = _folder(reader, node)
+        elif key == "memory_auto_extract":
+            values[key] = reader.boolean(node, f'"{key}"', True)
+        elif key == "memory_top_k":
+            values[key] = reader.number(node, f'"{key}"', 1, MOST_TOP_K, 5)
         else:
             values[key] = reader.number(node, '"budget"', LEAST_BUDGET, MOST_BUDGET, 6000)
     if problems:
@@ -141,20 +196,41 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
     return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
 
 
+def _folder(reader: Reader, node: Node) -> str:
+    """A folder of the repository, without `/` at its end."""
+    text = reader.text(node, '"docs"').strip().replace("\\", "/").rstrip("/")
+    if text.startswith(("/", "~")) or ".." in text.split("/") or text.split("/")[0] in (".git", ".kl"):
+        reader.say(node, '"docs" must be a folder of this repository.', "Give its path from the root, such as docs.")
+        return ""
+    return "/".join(part for part in text.split("/") if part not in ("", "."))
+
+
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
-    """The settings in git's configuration: `kl.plugins`, `kl.verified-requires`, `kl.budget`."""
+    """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`, `kl.budget`, …"""
     values: dict[str, Any] = {}
-    if git.get("plugins"):
-        values["plugins"] = git["plugins"].replace(",", " ").split()
+    for key in ("plugins", "reviewers"):
+        if git.get(key):
+            values[key] = git[key].replace(",", " ").split()
     strength = git.get("verified-requires")
     if strength in STRENGTHS:
         values["verified_requires"] = strength
     elif strength is not None:
         problems.append(Problem("git config kl.verified-requires", 0, 0, f"must be one of: {', '.join(STRENGTHS)}."))
-    budget = git.get("budget")
-    if budget is not None and re.fullmatch("[0-9]{1,9}", budget) and LEAST_BUDGET <= int(budget) <= MOST_BUDGET:
-        values["budget"] = int(budget)
-    elif budget is not None:
-        reason = f"must be a whole number from {LEAST_BUDGET} to {MOST_BUDGET}."
-        problems.append(Problem("git config kl.budget", 0, 0, reason))
+    asked = git.get("maintain")
+    if asked in MAINTAIN:
+        values["maintain"] = asked
+    elif asked is not None:
+        problems.append(Problem("git config kl.maintain", 0, 0, f"must be one of: {', '.join(MAINTAIN)}."))
+    for name, least, most in (("budget", LEAST_BUDGET, MOST_BUDGET), ("memory-top-k", 1, MOST_TOP_K)):
+        given = git.get(name)
+        if given is not None and re.fullmatch("[0-9]{1,9}", given) and least <= int(given) <= most:
+            values[name.replace("-", "_")] = int(given)
+        elif given is not None:
+            reason = f"must be a whole number from {least} to {most}."
+            problems.append(Problem(f"git config kl.{name}", 0, 0, reason))
+    extract = git.get("memory-auto-extract")
+    if extract in ("true", "false"):
+        values["memory_auto_extract"] = extract == "true"
+    elif extract is not None:
+        problems.append(Problem("git config kl.memory-auto-extract", 0, 0, "must be true or false."))
     return {key: [value, 0, 0] for key, value in values.items()}

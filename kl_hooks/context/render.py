@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kl_hooks.context.fuse import kind_place
-from kl_hooks.context.quote import field, gives_orders, quoted
 from kl_hooks.model.package import Budget, Candidate
+from kl_hooks.model.quote import field, gives_orders, quoted
 
 UNKNOWN_ID: Final = "cp-000000000000"
 """As long as every package id."""

@@ -6,7 +6,8 @@ An assertion is no observation: alone it is *assumed*, whoever makes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kl_hooks.clock import iso
@@ -62,6 +63,39 @@ def asserted(db: Database, now: int, about: str | None = None) -> list[Claim]:
     return [_asserted(*row, now=iso(now)) for row in rows]
 
 
+def archived(db: Database, now: int, about: str | None = None) -> list[Claim]:
+    """The assertions that upkeep archived, oldest first, but for those that were made anew since."""
+    where, values = (" AND about = ?", (about,)) if about else ("", ())
+    rows = db.rows(
+        "SELECT text, about, author, made_at, expires, archived_at FROM claim_archive"
+        f" WHERE id NOT IN (SELECT id FROM claim){where} ORDER BY made_at, id",
+        values,
+    )
+    newest = {Claim(row[0], row[1], row[2], row[3]).id: row for row in rows}
+    return [_over(_asserted(*row[:5], now=iso(now)), row[5]) for row in newest.values()]
+
+
+def _over(claim: Claim, at: str) -> Claim:
+    return replace(claim, freshness="expired", reasons=(*claim.reasons, f"archived on {at}"))
+
+
+def to_archive(db: Database, ids: Sequence[str], now: int) -> int:
+    """Moves these assertions to the archive, in a transaction that the caller holds; how many were there."""
+    moved = 0
+    for key in ids:
+        row = db.row("SELECT id, text, about, author, made_at, expires FROM claim WHERE id = ?", (key,))
+        if row is None:
+            continue
+        db.execute(
+            "INSERT INTO claim_archive (id, text, about, author, made_at, expires, archived_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, made_at) DO NOTHING",
+            (*row, iso(now)),
+        )
+        db.execute("DELETE FROM claim WHERE id = ?", (key,))
+        moved += 1
+    return moved
+
+
 def _asserted(text: str, about: str, author: str, made_at: str, expires: str | None, *, now: str) -> Claim:
     seen = Observation("AgentAssertion", author, author, "", False, "an assertion is not an observation")
     support = Support(seen, "", "asserted", None, made_at, "for")
@@ -76,7 +110,8 @@ def altered_assertions(db: Database) -> Iterator[str]:
     told = _told(db)
     rows = {
         row[0]: tuple(row[1:])
-        for row in db.rows("SELECT id, text, about, author, made_at, expires FROM claim ORDER BY made_at, id")
+        for table in ("claim_archive", "claim")
+        for row in db.rows(f"SELECT id, text, about, author, made_at, expires FROM {table} ORDER BY made_at, id")
     }
     for key in sorted(told.keys() | rows.keys()):
         if key not in rows:

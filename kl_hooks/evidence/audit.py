@@ -11,7 +11,7 @@ from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.assertions import altered_assertions
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.commits import log_digest, rows_of
-from kl_hooks.evidence.ledger import UNREADABLE, entry, list_digest, test_names
+from kl_hooks.evidence.ledger import FOLDABLE, UNREADABLE, entry, list_digest, test_names
 from kl_hooks.evidence.mark import breaks_of
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
@@ -28,10 +28,12 @@ class Audit:
     problems: tuple[str, ...]
     anchors: tuple[str, ...]
     """Which remembered heads could be checked, and what each proves."""
+    folded: int = 0
+    """Receipts whose evidence upkeep took out: of these the header and the chain were checked."""
 
 
 _ROWS = (
-    "SELECT seq, chain, origin, id, header, test_list, outcomes, run, source, tree, tree_all, ended, parent"
+    "SELECT seq, chain, origin, id, header, test_list, outcomes, folded, run, source, tree, tree_all, ended, parent"
     " FROM receipt ORDER BY seq"
 )
 
@@ -39,6 +41,7 @@ _ROWS = (
 def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
     """Recomputes everything. `db` and `mark` (the high-water mark beside the database) are None where there is none."""
     problems: list[str] = []
+    folded = 0
     chain, at, marked = START, 0, START if mark and not mark["seq"] else None
     for row in db.rows(_ROWS) if db else ():
         seq = row[0]
@@ -52,6 +55,7 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
             problems.append(f"receipt {seq}: the chain is broken here (a receipt was edited, removed or reordered)")
             chain = str(row[1])
         problems += _row_problems(db, row) if db else []
+        folded += row[7] is not None
         if mark and mark["seq"] == seq:
             marked = chain
     if db:
@@ -59,15 +63,16 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
         problems += _altered_lists(db)
         problems += altered_assertions(db)
     problems += _mark_problems(mark, at, marked)
-    return Audit(at, chain, tuple(problems), _anchors(mark))
+    return Audit(at, chain, tuple(problems), _anchors(mark), folded)
 
 
 def _row_problems(db: Database, row: Any) -> list[str]:
     seq, _, origin, stored, header = row[:5]
     try:
         plain = json.loads(header)
-        receipt = entry(db, row[:7]).receipt
-        found = list(_header_problems(plain, receipt, stored, tuple(row[7:13])))
+        receipt = entry(db, row[:8]).receipt
+        found = list(_header_problems(plain, receipt, stored, tuple(row[8:14])))
+        found += _fold_problems(db, row)
         own = receipt.source == "commits" and not str(origin).startswith("imported")
         noted = receipt.result.get("log") if own else None
         if noted and noted != log_digest(rows_of(db, stored)):
@@ -85,6 +90,16 @@ def _header_problems(plain: Any, receipt: Receipt, stored: str, columns: tuple[A
     told = (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent)
     if told != columns:
         yield "a column differs from the header"
+
+
+def _fold_problems(db: Database, row: Any) -> Iterator[str]:
+    """A fold takes all of the evidence out, and only of runs of tests."""
+    if row[7] is None:
+        return
+    if row[9] not in FOLDABLE:
+        yield f"it is said to be folded, and receipts of {row[9]} never are"
+    if row[5] is not None or row[6] is not None or db.row("SELECT 1 FROM evidence WHERE receipt = ?", (row[0],)):
+        yield "it is said to be folded, and part of its evidence is there"
 
 
 def _strays(db: Database) -> Iterator[str]:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from kl_hooks.evidence.assertions import assert_claim, asserted
+from kl_hooks.config.lifecycle import load_lifecycle
+from kl_hooks.evidence.assertions import archived, assert_claim, asserted
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.claims import mechanical, parents_of
+from kl_hooks.evidence.decay import aged
 from kl_hooks.evidence.home import require_home
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.mark import ledger_for_adding
@@ -42,7 +44,10 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
         made = mechanical(
             entries, trees, parents_of(db, entries), {about} if about else None, ws.settings.verified_requires
         )
-        return _joined(asserted(db, ws.clock.now(), about), made)
+        now = ws.clock.now()
+        said = [*asserted(db, now, about), *archived(db, now, about)]
+    days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
+    return [aged(claim, now, days) for claim in _joined(said, made)]
 
 
 def _joined(said: list[Claim], made: list[Claim]) -> list[Claim]:

@@ -15,7 +15,7 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.place import Place
 from kl_hooks.evidence.spools import SPOOL_SCHEMA, spools
-from kl_hooks.evidence.who import agent, ci, producer
+from kl_hooks.evidence.who import agent, ci, producer, session
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import prepare
@@ -31,13 +31,14 @@ def new_run() -> str:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Interpreter, platform, CI job and agent."""
+    """Interpreter, platform, CI job, agent and its session."""
     found = {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "platform": f"{sys.platform}-{platform.machine()}",
         "ci": ci(environ),
         "agent": agent(environ),
+        "session": session(environ),
     }
     return {key: value for key, value in found.items() if value}
 

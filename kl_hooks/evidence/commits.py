@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
+from kl_hooks.evidence.cursors import cursor_of, move_cursor
 from kl_hooks.evidence.who import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
@@ -55,8 +56,7 @@ def not_logged(db: Database, new: Unread) -> Unread:
 
 def cursor(db: Database) -> str | None:
     """The head at the last reading."""
-    row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (CURSOR,))
-    return str(row[0]) if row else None
+    return cursor_of(db, CURSOR)
 
 
 def receipt_for(ws: Workspace, new: Unread) -> Receipt:
@@ -99,8 +99,7 @@ def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
         f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
     )
-    db.execute("DELETE FROM evidence_cursor WHERE name = ?", (CURSOR,))
-    db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (CURSOR, new.head))
+    move_cursor(db, CURSOR, new.head)
 
 
 def _row(commit: Commit) -> Row:
@@ -138,20 +137,27 @@ class Logged:
     subject: str
     body: str
     files: tuple[str, ...]
+    tree: str = ""
+    author: str = ""
+    receipt: str = ""
+    """The receipt that names it."""
+
+
+_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt FROM commit_log"
+
+
+def _logged(row: Row) -> Logged:
+    sha, at, subject, body, files, tree, author, receipt = row
+    return Logged(sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt)
 
 
 def commit_log(db: Database, limit: int) -> Sequence[Logged]:
     """The newest commits, newest first."""
-    sql = "SELECT sha, at, subject, body, files FROM commit_log ORDER BY at DESC, sha LIMIT ?"
-    return [
-        Logged(sha, at, subject, body, tuple(json.loads(files)))
-        for sha, at, subject, body, files in db.rows(sql, (limit,))
-    ]
+    return [_logged(row) for row in db.rows(f"{_LOGGED} ORDER BY at DESC, sha LIMIT ?", (limit,))]
 
 
 def logged(db: Database, shas: Sequence[str]) -> dict[str, Logged]:
     """These commits, by sha; those that are not in the log are left out."""
     marks = ", ".join("?" * len(shas))
-    sql = f"SELECT sha, at, subject, body, files FROM commit_log WHERE sha IN ({marks})"
-    rows = db.rows(sql, tuple(shas)) if shas else []
-    return {row[0]: Logged(row[0], row[1], row[2], row[3], tuple(json.loads(row[4]))) for row in rows}
+    rows = db.rows(f"{_LOGGED} WHERE sha IN ({marks})", tuple(shas)) if shas else []
+    return {row[0]: _logged(row) for row in rows}

@@ -19,6 +19,9 @@ from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt, receipt_from
 from kl_hooks.store.database import Database
 
+FOLDABLE: Final = ("pytest", "junit")
+"""Sources of the receipts whose evidence upkeep may take out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -30,6 +33,8 @@ class Entry:
     id: str
     """As stored; equal to `receipt.id` unless somebody edited the row."""
     receipt: Receipt
+    folded: str = ""
+    """When upkeep took its evidence out (ISO 8601); empty: it is whole."""
 
 
 def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> int:
@@ -107,7 +112,7 @@ def _intern(db: Database, names: Sequence[str]) -> int:
     return int(made[0])
 
 
-_ENTRY = "SELECT seq, chain, origin, id, header, test_list, outcomes FROM receipt"
+_ENTRY = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"
 
 
 def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
@@ -168,8 +173,11 @@ def _read(db: Database, row: Sequence[object]) -> Entry:
 
 def entry(db: Database, row: Sequence[object]) -> Entry:
     """A row of the table as an Entry, its evidence put together again. One of `UNREADABLE` for an edited row."""
-    seq, chain, origin, stored, header, test_list, outcomes = row
+    seq, chain, origin, stored, header, test_list, outcomes, folded = row
     assert isinstance(seq, int)
+    if folded is not None:
+        bare = receipt_from(json.loads(str(header)), (), folded=True)
+        return Entry(seq, str(chain), str(origin), str(stored), bare, str(folded))
     special = {
         int(place): Evidence.from_plain(json.loads(body))
         for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))

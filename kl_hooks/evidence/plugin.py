@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kl_hooks.hookspecs import Retriever, Schema, Source, hookimpl
+from kl_hooks.hookspecs import Policy, Retriever, Schema, Source, hookimpl
 
 
 @hookimpl
@@ -25,3 +25,14 @@ def kl_retrievers() -> list[Retriever]:
     from kl_hooks.evidence.retrieve import find_commits, find_tests
 
     return [Retriever("commits", 100, find_commits), Retriever("evidence", 100, find_tests)]
+
+
+@hookimpl
+def kl_policies() -> list[Policy]:
+    from kl_hooks.evidence import upkeep
+
+    return [
+        Policy(upkeep.CLAIMS, "Claims that are over go to their archive.", upkeep.look_claims, upkeep.archive_claims),
+        Policy(upkeep.DECAY, "Verified claims that nobody observed again count as inferred.", upkeep.look_decay),
+        Policy(upkeep.SPOOL, "Captures that nobody could understand wait for a person.", upkeep.look_spool),
+    ]

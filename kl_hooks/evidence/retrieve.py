@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kl_hooks.config.lifecycle import load_lifecycle
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.claims import mechanical, parents_of
 from kl_hooks.evidence.commits import Logged, logged
+from kl_hooks.evidence.decay import aged
 from kl_hooks.evidence.indexing import COMMIT, FAILURE, LOOK_BACK, TEST, catch_up_index
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.place import place_of
@@ -45,6 +47,8 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         entries = {e.seq: e for e in [*of_tree(db, trees), *recent(db, LOOK_BACK, "pytest"), *recent(db, 1, "junit")]}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
         claims = {c.about: c for c in mechanical(newest, trees, parents_of(db, newest), set(subjects), rule)}
+    days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
+    claims = {about: aged(claim, ws.clock.now(), days) for about, claim in claims.items()}
     made = (_test(subject, newest, claims.get(subject)) for subject in subjects)
     return [candidate for candidate in made if candidate]
 

@@ -78,4 +78,21 @@ CREATE TABLE evidence_cursor (
 );
 """
 
-SCHEMA: Final = Schema(room="evidence", database="kl", steps=(STEP_1,))
+STEP_2: Final = """
+ALTER TABLE receipt ADD COLUMN
+    -- When upkeep took the evidence of this run out, ISO 8601: its header, with the digest, stays. Null: it is whole.
+    folded TEXT;
+CREATE TABLE claim_archive (
+    -- Asserted claims that are over: upkeep moves them here, and nothing takes them out again.
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    about TEXT NOT NULL,
+    author TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    expires TEXT,
+    archived_at TEXT NOT NULL,        -- ISO 8601
+    PRIMARY KEY (id, made_at)
+);
+"""
+
+SCHEMA: Final = Schema(room="evidence", database="kl", steps=(STEP_1, STEP_2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -29,6 +30,12 @@ def agent(environ: Mapping[str, str]) -> str | None:
     if named := environ.get("KL_AGENT"):
         return named[:80]
     return next((name for variable, name in AGENTS if environ.get(variable)), None)
+
+
+def session(environ: Mapping[str, str]) -> str | None:
+    """The session of the agent, where whoever started it names one (`KL_SESSION`); None: unknown."""
+    named = environ.get("KL_SESSION", "")
+    return named if re.fullmatch(r"[A-Za-z0-9._:-]{1,80}", named) else None
 
 
 def ci(environ: Mapping[str, str]) -> str | None:

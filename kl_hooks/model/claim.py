@@ -39,6 +39,8 @@ class Claim:
     reasons: tuple[str, ...] = ()
     rule: str = "independent"
     """What two hard observations must be for `verified`, see `tier`."""
+    most: Tier = Tier.VERIFIED
+    """The highest tier that its age allows, see `evidence.decay`."""
 
     @property
     def id(self) -> str:
@@ -47,5 +49,5 @@ class Claim:
 
     @property
     def tier(self) -> Tier:
-        """Of what speaks for it."""
-        return tier((s.observation for s in self.support if s.speaks == "for"), self.rule)
+        """Of what speaks for it, as far as its age allows."""
+        return min(self.most, tier((s.observation for s in self.support if s.speaks == "for"), self.rule))

@@ -11,7 +11,11 @@ PREFIXES: Final = (
 )  # fmt: skip
 """What can stand before the colon. `command:` is a command line, `check:` a validator of ours."""
 
-RECORD_ID: Final = re.compile(r"[A-Z]{2,4}-[0-9]{4,}")
+RECORD_ID: Final = re.compile(
+    r"[A-Z][A-Z0-9]{1,9}-(?:[0-9]{4,9}(?![0-9])|[0-9a-f]{8,16}(?![0-9a-z])"
+    r"|[A-Za-z][A-Za-z0-9]{0,39}(?:-[A-Za-z0-9]{1,40}){0,3}?-[0-9]{1,9})"
+)
+"""`ADR-0007`, `MEM-3f9a1c2b`, `FEAT-AUTH-12`, `TURN-FEAT-AUTH-12-3`."""
 _HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
 

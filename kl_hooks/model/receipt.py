@@ -91,11 +91,13 @@ class Receipt:
     """`args`, `collected`, `deselected`, `ran`."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """`exit`, `complete`, `how`, `verdict`, `reasons`, `counts`."""
+    folded_digest: str = ""
+    """Where upkeep took the evidence out: the digest that it had. Empty: the evidence is whole."""
 
     @cached_property
     def evidence_digest(self) -> str:
         """sha256 over the canonical evidence, in the order observed."""
-        return digest("evidence/1", [e.plain() for e in self.evidence])
+        return self.folded_digest or digest("evidence/1", [e.plain() for e in self.evidence])
 
     def header(self) -> dict[str, Any]:
         """Everything but the evidence itself, plus its digest: what the id is the hash of."""
@@ -118,7 +120,10 @@ def receipt_id(header: Mapping[str, Any]) -> str:
     return digest("receipt/1", dict(header))
 
 
-def receipt_from(header: Mapping[str, Any], evidence: tuple[Evidence, ...]) -> Receipt:
-    """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where something is missing."""
+def receipt_from(header: Mapping[str, Any], evidence: tuple[Evidence, ...], *, folded: bool = False) -> Receipt:
+    """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where something is missing.
+
+    `folded`: its evidence was taken out, and the header's word is all that is left of it.
+    """
     fields = {k: header[k] for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
-    return Receipt(evidence=evidence, **fields)
+    return Receipt(evidence=evidence, **fields, folded_digest=str(header["evidence_digest"]) if folded else "")

@@ -55,6 +55,22 @@ class Cache:
         except Exception:  # as in get
             return
 
+    def expired(self, now: float) -> int:
+        """How many values' time is over at `now` (seconds); 0 where that can't be told."""
+        if self._inner is None and not self.directory.is_dir():
+            return 0
+        try:
+            return self._open().count_expired(now)
+        except Exception:  # as in get
+            return 0
+
+    def drop_expired(self, now: float) -> None:
+        """Drops the values whose time is over, as far as it can."""
+        try:
+            self._open().expire(now, retry=False)
+        except Exception:  # as in get
+            return
+
     def close(self) -> None:
         """Lets go of the files; a later `get` opens them again."""
         inner, self._inner = self._inner, None

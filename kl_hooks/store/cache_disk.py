@@ -122,6 +122,11 @@ class Guarded(diskcache.Cache):  # type: ignore[misc]
             raise Refused((key, value))
         return super().reset(key, value, update)
 
+    def count_expired(self, now: float) -> int:
+        """How many values `expire(now)` would drop."""
+        found = self._sql("SELECT COUNT(*) FROM Cache WHERE 0 < expire_time AND expire_time < ?", (now,))
+        return int(found.fetchone()[0])
+
 
 def opened(directory: Path, size_limit: int) -> Guarded:
     """The cache in `directory`, which is ours and 0700. What is there is thrown away where it can't be trusted or read.

@@ -33,6 +33,9 @@ _COMMON: Final = frozenset(
     ("password", "postgres", "postgresql", "changeme", "testtest", "testpass", "username", "disabled", "internal")
 )
 
+_FOLDERS: Final = frozenset(("PWD", "OLDPWD"))
+"""Variables of every shell that name a folder, although they sound like a password."""
+
 _added: tuple[Redactor, ...] = ()
 _hidden: tuple[str, ...] = ()
 
@@ -48,7 +51,8 @@ def configure(functions: Iterable[tuple[str, Redactor]] = (), environ: Mapping[s
 
 def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Values (eight characters or more, longest first) of variables whose names say secret."""
-    values = {v for k, v in environ.items() if len(v) >= 8 and secret_name(k) and not placeholder(v)}
+    named = {k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and secret_name(k)}
+    values = {v for v in named.values() if not placeholder(v)}
     return tuple(sorted((v for v in values if v.lower() not in _COMMON), key=lambda v: (-len(v), v)))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.clock import Clock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
@@ -18,7 +18,7 @@ from kl_hooks.store.store import Store
 if TYPE_CHECKING:
     import pluggy
 
-    from kl_hooks.hookspecs import Schema
+    from kl_hooks.model.kind import Kind
     from kl_hooks.store.cache import Cache
 
 
@@ -41,6 +41,13 @@ class Workspace:
     def plugins(self) -> pluggy.PluginManager:
         """The plugin manager, made on first need."""
         return self.make_plugins()
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Every kind of knowledge by its name: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
+        from kl_hooks.workspace.kinds import catalogue
+
+        return catalogue(self.root, _flat(self.plugins.hook.kl_kinds()))
 
     @cached_property
     def cache(self) -> Cache:
@@ -99,7 +106,8 @@ def _add_redaction(plugins: pluggy.PluginManager) -> None:
     configure([(name, function) for name, function in found if name != "built-in"])
 
 
-def _flat(answers: list[Schema | Sequence[Schema]]) -> list[Schema]:
+def _flat(answers: list[Any]) -> list[Any]:
+    """What the plugins answered, whether each gave one or several."""
     return [one for many in answers for one in (many if isinstance(many, Sequence) else [many])]
 
 

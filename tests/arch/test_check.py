@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ class Seen:
 BREAKING = link("shop.domain.order", "shop.api.http", 3)
 
 
+@pytest.mark.requirement("A48")
 def test_a_violation_names_everything() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     assert (found.path, found.line, found.importer, found.imported) == (
@@ -78,6 +80,7 @@ def test_a_violation_names_everything() -> None:
     assert (found.rule, found.decision, found.allowed) == (f"{MANIFEST}:4", "ADR-0004", ("ports",))
 
 
+@pytest.mark.requirement("A48")
 def test_own_layer_allowed_layer_and_unmapped_files_are_fine() -> None:
     links = [
         link("shop.domain.order", "shop.domain.price"),
@@ -158,7 +161,7 @@ def test_a_way_out_for_what_nothing_uses() -> None:
 def test_a_way_out_through_an_argument_names_who_takes_one_already() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
-    assert found.way_out == "pass the user in as an argument of place (order.py:6)" + expected
+    assert found.way_out == "pass the user in as an argument of place() (order.py:6)" + expected
 
 
 def test_a_way_out_without_such_a_module() -> None:

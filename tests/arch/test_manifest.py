@@ -206,6 +206,24 @@ def test_everything_wrong_in_a_layer_without_a_name_is_said_too() -> None:
     ]
 
 
+def test_a_layer_that_is_there_twice_is_looked_at_all_the_same() -> None:
+    text = "layers:\n- {name: a, paths: [x]}\n- {name: a, paths: [/y], may_depend_on: belwo}\n"
+    assert [line.partition(": ")[0] for line in said(text)] == [
+        "architecture.yaml:3:10", "architecture.yaml:3:21", "architecture.yaml:3:41",
+    ]  # fmt: skip
+
+
+def test_what_a_manifest_says_begins_no_line_of_a_message() -> None:
+    """Lines that begin with `::` are orders to whoever runs a job on GitHub."""
+    forged = '"a\\n::add-mask::x\\r\\e[31m"'
+    text = f'layers:\n- {{name: {forged}, paths: [x], may_depend_on: [{forged}, {forged[:-1]}2"]}}\n{forged}: 1\n'
+    with pytest.raises(ManifestProblems) as caught:
+        read_manifest("architecture.yaml", text.encode())
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(caught.value.problems) + 1 == 4
+    assert all(line.startswith("architecture.yaml:") and "\x1b" not in line for line in lines[1:])
+
+
 def test_bytes_that_are_no_text() -> None:
     with pytest.raises(
         ManifestProblems, match=r"architecture.yaml:1:9: this byte is not UTF-8\. Save the file as UTF-8\."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kl_hooks.arch.nodes import OWNER
 from kl_hooks.arch.run import check
 from kl_hooks.arch.source import STAGED
@@ -20,6 +22,7 @@ def nodes(ws: Workspace) -> list[Hit]:
         return owned(db, OWNER) if db else []
 
 
+@pytest.mark.requirement("A50")
 def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     write(folder, {ORDER: DRIFT})
@@ -42,6 +45,7 @@ def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> No
         assert find(ledger, receipt).receipt.source == "arch"
 
 
+@pytest.mark.requirement("A50")
 def test_it_keeps_the_receipt_that_found_it_first_and_is_gone_when_fixed(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     write(folder, {ORDER: DRIFT})

@@ -32,12 +32,14 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return call
 
 
+@pytest.mark.requirement("A49")
 def test_clean_is_one_line_and_exit_0(kl: Kl) -> None:
     code, out, err = kl("arch", "check")
     assert (code, err) == (0, "")
     assert out.startswith("clean: checked 4 files, 2 layers in ") and out.endswith(" s from the work tree\n")
 
 
+@pytest.mark.requirement("A48", "A49")
 def test_drift_names_line_rule_decision_and_a_way_out(kl: Kl) -> None:
     write(Path.cwd(), {ORDER: DRIFT})
     code, out, _ = kl("arch", "check")
@@ -89,10 +91,12 @@ def test_git_s_own_pre_push_lines(kl: Kl, tmp_path: Path) -> None:
         assert done.returncode == expected, done.stdout + done.stderr
 
 
+@pytest.mark.requirement("A49")
 def test_no_manifest_is_one_line_and_exit_0(kl: Kl) -> None:
     sh(Path.cwd(), "rm", "-q", "--cached", MANIFEST)
     code, out, _ = kl("arch", "check", "--staged")
-    assert (code, out.count("\n")) == (0, 1) and "The one on disk is not in git there." in out
+    assert (code, out.count("\n")) == (0, 1)
+    assert "in what is staged - " in out and "The one on disk is not in git there." in out
     Path(MANIFEST).unlink()
     line = "no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init\n"
     assert kl("arch", "check") == (0, line, "")

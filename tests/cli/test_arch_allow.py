@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kl_hooks.store.atomic import write_atomic
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER
 from tests.cli.conftest import Call
 from tests.git.repos import commit, sh, write
@@ -121,3 +125,23 @@ def test_a_secret_in_the_reason_is_not_written(drifted: Call) -> None:
     assert drifted("arch", "allow", "core", "web", "--until", "30d", "--reason", f"token {secret} expires")[0] == 0
     made = (FOLDER / records()[0]).read_text()
     assert secret not in made and "expires" in made
+
+
+@pytest.mark.parametrize("command", [("allow", "shop.core.order", "shop.web.page", *WHY), ("baseline", "write")])
+def test_what_is_compared_and_written_is_locked_meanwhile(
+    command: tuple[str, ...], drifted: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = []
+
+    def watched(path: Path, data: bytes, *args: Any, **more: Any) -> None:
+        handle = os.open(".kl", os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(handle)
+        held.append(path.name)
+        write_atomic(path, data, *args, **more)
+
+    monkeypatch.setattr("kl_hooks.arch.allowing.allow.write_atomic", watched)
+    monkeypatch.setattr("kl_hooks.arch.baseline.ratchet.write_atomic", watched)
+    assert drifted("arch", *command)[0] == 0
+    assert held[-1] in ("architecture.yaml", "baseline.json")

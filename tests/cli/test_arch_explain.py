@@ -25,3 +25,11 @@ def test_layers_json_and_what_is_not_there(in_shop: Call) -> None:
     assert code == 2 and 'Did you mean "web"?' in err
     Path(MANIFEST).unlink()
     assert "nothing to explain" in in_shop("arch", "explain", "web")[1]
+
+
+def test_a_file_that_is_no_python_is_not_called_missing(in_shop: Call) -> None:
+    Path("tool").write_text("#!/usr/bin/env python3\nimport shop.core\n")
+    code, _, err = in_shop("arch", "explain", "tool")
+    assert (code, err) == (
+        2, 'kl: kl arch explain: "tool" is there, but not judged. Files that kl reads are called *.py.\n',
+    )  # fmt: skip

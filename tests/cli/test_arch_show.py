@@ -29,3 +29,20 @@ def test_json_and_no_manifest(in_shop: Call) -> None:
     Path(MANIFEST).unlink()
     assert "nothing to show" in in_shop("arch", "show")[1]
     assert json.loads(in_shop("arch", "show", "--format", "json")[1])["layers"] == []
+
+
+def test_colour_says_what_the_words_say(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(ORDER).write_text(DRIFT)
+    monkeypatch.setenv("LC_ALL", "C")
+    plain = in_shop("arch", "show")[1]
+    assert "\x1b" not in plain, "no terminal, no colours"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = in_shop("arch", "show")[1]
+    assert "  | core | \x1b[31m-x> web 1 NEW  order.py:2\x1b[0m\n" in coloured
+    assert " \x1b[31mno: 1 new\x1b[0m\n" in coloured
+    assert coloured.replace("\x1b[31m", "").replace("\x1b[0m", "") == plain and "  -x> violation" in coloured
+    assert in_shop("arch", "baseline", "write")[0] == 0
+    assert "\x1b[33m-x> web 1 baseline" in in_shop("arch", "show")[1]
+    assert "\x1b" not in in_shop("arch", "show", "--format", "json")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in in_shop("arch", "show")[1]

@@ -28,6 +28,7 @@ def claims(repo: Checkout, *args: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.requirement("A36")
 def test_an_assertion_alone_is_assumed_whoever_makes_it(repo: Checkout) -> None:
     for agent in ("", "bot"):
         done = repo.kl(
@@ -57,6 +58,7 @@ def test_saying_it_again_is_one_claim(repo: Checkout) -> None:
     assert problems(repo) == ()
 
 
+@pytest.mark.requirement("A38")
 def test_an_expired_claim_is_shown_only_when_asked_for_and_says_so(repo: Checkout) -> None:
     add_claim(repo.workspace(), "is quick", "file:a.py", NOW + DAY)
     (before,) = all_claims(repo.workspace(NOW + DAY - 1), print)
@@ -90,6 +92,7 @@ def test_a_claim_needs_a_sentence_and_a_subject(repo: Checkout, args: tuple[str,
     assert (done.returncode, done.stdout, repo.entries()) == (2, "", [])
 
 
+@pytest.mark.requirement("A34")
 def test_every_reason_of_an_observed_claim_is_shown(repo: Checkout) -> None:
     done = repo.kl("run", "--", "true")
     catch_up(repo.workspace())
@@ -130,6 +133,7 @@ def test_a_test_that_also_failed_on_the_same_content_is_not_hard(repo: Checkout)
     assert claim["tier"] == "inferred", "other content, another matter"
 
 
+@pytest.mark.requirement("A36")
 def test_verified_by_the_parent_process(repo: Checkout) -> None:
     repo.write("tests/test_a.py", "def test_one(): pass\n")
     repo.commit("a test")

@@ -172,6 +172,7 @@ def test_help_names_the_options_and_the_commands(repo: Path) -> None:
     assert "--budget" in out and "show" in out and "why" in out and "Example: kl context" in out
 
 
+@pytest.mark.requirement("A36")
 def test_a_verified_test_outranks_a_guessed_symbol_of_equal_likeness(repo: Path) -> None:
     """From end to end: pytest and the process that started it saw it pass; the source only says that it is there."""
     test = repo / "tests" / "test_price.py"

@@ -6,26 +6,36 @@ from textwrap import dedent
 
 from kl_hooks.code.facts import named
 from kl_hooks.code.imports import Known
-from kl_hooks.code.joins import used_links
+from kl_hooks.code.joins import taken_links, used_links
 from kl_hooks.code.resolve import Resolver
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.scan import Facts, scan_python
 
 Row = tuple[str, str, str, int, str, int]
 
 
 def rows(files: dict[str, str], path: str) -> list[Row]:
     """The links that the uses in one of the files give: (source, relation, target, line, method, percent)."""
-    facts = named({name: scan_python(dedent(text).encode(), name, "_") for name, text in files.items()})
-    assert not any(one["error"] for one in facts.values())
-    modules = {name: one["symbols"][0][0].partition(":")[2] for name, one in facts.items()}
-    outlines = {modules[name]: one["outline"] for name, one in facts.items()}
+    facts, modules, resolver = _read(files)
     names = {row[0].partition(":")[2].rpartition(".")[2] for one in facts.values() for row in one["symbols"]}
     ids = [row[0] for row in facts[path]["symbols"]]
-    resolver = Resolver(Known(modules), outlines.get)
     return list(used_links(modules[path], ids, facts[path]["uses"], resolver, names.__contains__))
+
+
+def taken(files: dict[str, str], path: str) -> list[Row]:
+    """The links to what one of the files imports by name."""
+    facts, modules, resolver = _read(files)
+    return list(taken_links(modules[path], facts[path]["imports"], resolver))
 
 
 def called(files: dict[str, str], path: str) -> list[str]:
     """What is called in one of the files, sorted: an Id, or `name:x`; without constructors."""
     found = [row for row in rows(files, path) if row[1] == "calls" and row[4] != "constructor"]
     return sorted(row[2] for row in found)
+
+
+def _read(files: dict[str, str]) -> tuple[dict[str, Facts], dict[str, str], Resolver]:
+    facts = named({name: scan_python(dedent(text).encode(), name, "_") for name, text in files.items()})
+    assert not any(one["error"] for one in facts.values())
+    modules = {name: one["symbols"][0][0].partition(":")[2] for name, one in facts.items()}
+    outlines = {modules[name]: one["outline"] for name, one in facts.items()}
+    return facts, modules, Resolver(Known(modules), outlines.get)

@@ -51,6 +51,7 @@ def test_edited_and_untracked_files_count_and_ignored_ones_do_not(ws: Workspace,
     assert not ids & {"function:out.hidden", "type:shop.core.Basket"}
 
 
+@pytest.mark.requirement("A29")
 def test_a_file_that_vanished_goes_and_links_of_others_stay(ws: Workspace, tmp_path: Path) -> None:
     catch_up(ws)
     (tmp_path / "repo/src/shop/core.py").unlink()
@@ -166,6 +167,7 @@ def step(root: Path, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.requirement("A28", "C16")
 def test_however_it_came_about_the_graph_equals_one_built_from_nothing(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     root = tmp_path / "repo"

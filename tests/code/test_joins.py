@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.code.resolving import rows
+from tests.code.resolving import rows, taken
 
 FILES = {
     "pkg/__init__.py": "",
@@ -62,3 +62,25 @@ def test_links(case: str) -> None:
 def test_each_link_once_a_line() -> None:
     found = rows({"a.py": "def f(): pass\nf(); f()\nf()\n"}, "a.py")
     assert [(row[2], row[3]) for row in found] == [("function:a.f", 2), ("function:a.f", 3)]
+
+
+TAKEN = {
+    "from .core import made": {("function:pkg.core.made", 1, "import")},
+    "def f():\n    from pkg.core import Base as B, limit": {
+        ("type:pkg.core.Base", 2, "lazy import"), ("field:pkg.core.limit", 2, "lazy import"),
+    },
+    "from pkg.again import made": {("function:pkg.core.made", 1, "import")},
+    "from . import core": set(),
+    "from .core import *": set(),
+    "from .core import nothing_there\nfrom os import path": set(),
+    "import pkg.core": set(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", TAKEN)
+def test_what_is_imported_by_name_is_imported(source: str) -> None:
+    files = FILES | {"pkg/again.py": "from .core import made\n", "pkg/use.py": source}
+    found = taken(files, "pkg/use.py")
+    assert {row[0] for row in found} <= {"namespace:pkg.use"}
+    assert {(row[2], row[3], row[4]) for row in found} == TAKEN[source]
+    assert {(row[1], row[5]) for row in found} <= {("imports", 100)}

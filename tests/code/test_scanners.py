@@ -180,6 +180,19 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
             "5 f  dynamic import", "10 j.k  dynamic import", "11 l  dynamic import",
         ],
     ),
+    "dynamic imports under another name": (
+        "def f(): im('a')\nimport importlib\nfrom importlib import import_module as im\n"
+        "load = importlib.import_module\nload('b')\nfrom builtins import __import__ as un\nun('c')\n"
+        "def g():\n    again = load\n    again('d.e')\nother = len\nother('f')\nlast = load('g')\nlast('h')\n",
+        [
+            "function:f 1-1 def f()", "field:load 4-4 load = importlib.import_module", "function:g 8-10 def g()",
+            "field:other 11-11 other = len", "field:last 13-13 last = load('g')",
+        ],
+        [
+            "1 a  dynamic import", "2 importlib  import", "3 importlib import_module import", "5 b  dynamic import",
+            "6 builtins __import__ import", "7 c  dynamic import", "10 d.e  dynamic import", "13 g  dynamic import",
+        ],
+    ),
     "__import__": (
         "__import__('a', level=1)\n__import__('b', g, l, ['c', 'd'], 0)\n__import__('', g, l, ('e',), 2)\n"
         "__import__(f)\n__import__('g', level=h)\n__import__('')\n__import__('.i')\n"
@@ -307,3 +320,26 @@ def test_encodings_and_ends_of_lines(name: str) -> None:
     assert {row[0]: row[1:5] for row in fast["symbols"]} == {row[0]: row[1:5] for row in precise["symbols"]}
     assert sorted(fast["imports"]) == sorted(precise["imports"])
     assert len(fast["symbols"]) > 1
+
+
+CHECKED = {
+    "": True, "TYPE_CHECKING = False": True, "TYPE_CHECKING: bool = False": True, "TYPE_CHECKING = 0": True,
+    "TYPE_CHECKING: bool": True, "from typing import TYPE_CHECKING": True, "import typing as t": True,
+    "TYPE_CHECKING = typing.TYPE_CHECKING": True, "from .compat import TYPE_CHECKING": True,
+    "try:\n    from typing import TYPE_CHECKING\nexcept ImportError:\n    TYPE_CHECKING = False": True,
+    "TYPE_CHECKING = True": False, "TYPE_CHECKING: bool = True": False, "TYPE_CHECKING = not False": False,
+    "TYPE_CHECKING = 1": False, "TYPE_CHECKING, x = True, 1": False, "a = TYPE_CHECKING = True": False,
+    "for TYPE_CHECKING in [1]: pass": False, "(TYPE_CHECKING := 1)": False, "TYPE_CHECKING |= True": False,
+    "import os as TYPE_CHECKING": False, "from os import sep as TYPE_CHECKING": False,
+    "def TYPE_CHECKING(): pass": False,
+    "class t:\n    TYPE_CHECKING = True": False, "if x:\n    TYPE_CHECKING = True": False,
+    "def f():\n    global TYPE_CHECKING\n    TYPE_CHECKING = True": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scan", SCANNERS.values(), ids=SCANNERS)
+@pytest.mark.parametrize("binding", CHECKED)
+def test_a_file_that_makes_its_own_type_checking_hides_nothing(binding: str, scan: Scan) -> None:
+    facts = scan(f"{binding}\nif TYPE_CHECKING:\n    import hidden\n".encode(), "m.py", "m")
+    (how,) = {row[4] for row in facts["imports"] if row[0] == "hidden"}
+    assert how == ("type-checking import" if CHECKED[binding] else "import")

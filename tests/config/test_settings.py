@@ -55,6 +55,17 @@ def test_the_repository_may_tighten(tmp_path: Path) -> None:
     assert (read.verified_requires, read.budget, read.warnings) == ("independent", 2000, ())
 
 
+def test_maintenance_by_itself_is_for_a_user_to_ask_for(tmp_path: Path) -> None:
+    environ = write(tmp_path, "maintain: daily\n")
+    read = load_settings(tmp_path, {}, environ, None)
+    assert read.maintain == "off"
+    assert "git config kl.maintain daily" in str(read.warnings[0])
+    read = load_settings(tmp_path, {"maintain": "daily"}, environ, None)
+    assert (read.maintain, read.warnings) == ("daily", ())
+    with pytest.raises(Problems):
+        load_settings(tmp_path, {"maintain": "hourly"}, environ, None)
+
+
 def test_plugins_come_from_the_user_only(tmp_path: Path) -> None:
     environ = write(tmp_path, "plugins: [evil, good]\n", "plugins: [good]\n")
     read = load_settings(tmp_path, {}, environ, None)
@@ -138,3 +149,26 @@ def test_a_checkout_never_loosens(checkout: dict[str, object], user: dict[str, o
         assert both.budget <= alone.budget
     if "verified_requires" in user:
         assert STRENGTHS.index(both.verified_requires) <= STRENGTHS.index(alone.verified_requires)
+
+
+def test_reviewers_come_from_the_user_and_the_repository_may_name_fewer(tmp_path: Path) -> None:
+    environ = write(tmp_path, "reviewers: [evil, bot]\n", "reviewers: [bot, other]\n")
+    read = load_settings(tmp_path, {}, environ, None)
+    assert read.reviewers == ("bot",)
+    assert [str(warning) for warning in read.warnings] == [
+        '.kl/config.yaml:1:12: reviewer "evil" is named by the repository only; it may not approve. '
+        "To let it review in this clone: git config kl.reviewers 'bot other evil'"
+    ]
+    assert load_settings(tmp_path, {"reviewers": "bot evil"}, environ, None).reviewers == ("bot", "evil")
+
+
+def test_what_is_mined_and_given_of_memories_can_be_less_but_not_more(tmp_path: Path) -> None:
+    environ = write(tmp_path, "memory_top_k: 9\nmemory_auto_extract: false\n")
+    read = load_settings(tmp_path, {"memory-top-k": "3", "memory-auto-extract": "true"}, environ, None)
+    assert (read.memory_top_k, read.memory_auto_extract) == (3, False)
+    assert [warning.line for warning in read.warnings] == [1]
+    with pytest.raises(Problems) as wrong:
+        load_settings(tmp_path, {"memory-top-k": "0", "memory-auto-extract": "perhaps"}, {}, None)
+    assert {problem.path for problem in wrong.value.problems} == {
+        "git config kl.memory-top-k", "git config kl.memory-auto-extract"
+    }  # fmt: skip

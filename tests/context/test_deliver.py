@@ -94,6 +94,7 @@ def test_an_unknown_package_is_wrong_use(root: Path) -> None:
         find(opened(root), "cp-123456789abc")
 
 
+@pytest.mark.requirement("A63")
 def test_the_event_says_what_was_given(root: Path) -> None:
     ws = opened(root, "total", "x")
     made = deliver(ws, Request("total", "6000"))

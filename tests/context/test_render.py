@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.context.fit import fit
-from kl_hooks.context.quote import defuse, field, gives_orders
 from kl_hooks.context.render import STYLES, UNKNOWN_ID, Facts, page, whole
 from kl_hooks.model.package import Budget, Candidate
+from kl_hooks.model.quote import defuse, field, gives_orders
 from kl_hooks.model.text import safe_text
 from tests.context.making import NASTY, candidate, ranked, steady, text, unique
 

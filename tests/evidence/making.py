@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run, open_spool, opening
 from kl_hooks.evidence.place import Place, place_of
-from kl_hooks.evidence.tables import STEP_1
+from kl_hooks.evidence.tables import SCHEMA
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import CLASSES, Evidence, Receipt
@@ -58,7 +58,7 @@ def ledger(path: Path) -> Iterator[SqliteDatabase]:
     """An empty ledger in a file."""
     db = open_sqlite(path, write=True)
     try:
-        for statement in statements(STEP_1):
+        for statement in (one for step in SCHEMA.steps for one in statements(step)):
             db.execute(statement)
         yield db
     finally:

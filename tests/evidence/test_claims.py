@@ -37,6 +37,7 @@ def the_claim(entries: list[Entry], parents: dict[str, Entry] | None = None, tre
     return claim
 
 
+@pytest.mark.requirement("A34")
 def test_a_pass_makes_a_claim_that_is_inferred() -> None:
     claim = the_claim([run()])
     assert (claim.text, claim.about) == ("Test passes: a.py::one", "test:a.py::one")
@@ -55,6 +56,7 @@ def test_a_parent_that_failed_adds_nothing() -> None:
     assert the_claim([run(parent=parent.receipt.run)], {parent.receipt.run: parent}).tier.word == "inferred"
 
 
+@pytest.mark.requirement("A36")
 def test_another_producer_makes_it_verified_but_the_same_does_not() -> None:
     assert the_claim([run("a2", seq=2), run("a1")]).tier.word == "inferred"
     assert the_claim([run("a2", seq=2, producer="ci:github:7"), run("a1")]).tier.word == "verified"

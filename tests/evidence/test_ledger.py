@@ -42,6 +42,7 @@ def seen(name: str, outcome: str = "passed", **detail: object) -> Evidence:
 
 @SAME
 @given(st.lists(RECEIPTS, max_size=3, unique_by=lambda r: r.run))
+@pytest.mark.requirement("A34")
 def test_receipts_come_back_as_they_went_in(db: SqliteDatabase, receipts: list[Receipt]) -> None:
     assert [flaw(r) for r in receipts] == [""] * len(receipts)
     with tried(db):

@@ -40,6 +40,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.requirement("A35", "A36", "A37")
 def test_table(name: str) -> None:
     observations, expected = TABLE[name]
     assert tier(observations).word == expected
@@ -69,6 +70,7 @@ def test_more_evidence_never_lowers_it(few: list[Observation], more: list[Observ
 
 
 @given(OBSERVATIONS)
+@pytest.mark.requirement("A36")
 def test_verified_needs_two_independent_hard_ones(observations: list[Observation]) -> None:
     hard = [o for o in observations if o.hard and o.kind in HARD]
     pairs = any(independent(a, b) for a in hard for b in hard)

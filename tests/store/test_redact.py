@@ -217,6 +217,16 @@ def test_it_works_where_the_environment_is_empty() -> None:
     assert done.stdout == "password=[redacted:assignment]\n"
 
 
+def test_the_folder_that_a_shell_stands_in_is_no_password() -> None:
+    folders = {"PWD": "/home/ada/shop", "OLDPWD": "/home/ada/other", "DB_PWD": "Tr0ub4dor-and-3"}
+    try:
+        configure(environ=folders)
+        assert redact("run /home/ada/shop/x /home/ada/other/y") == "run /home/ada/shop/x /home/ada/other/y"
+        assert "Tr0ub4dor" not in redact("it is Tr0ub4dor-and-3 here")
+    finally:
+        configure()
+
+
 PARTS = [
     "pass", "Pwd", "SECRET", "toKen", "cred", "AUTH", "kEy", "bearer", "word", "=", ": ", " ", "hunter22x", "--",
     "Ab3dEf6hIj9kLm2n", "\n", "\u212aey", "é",

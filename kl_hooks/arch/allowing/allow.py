@@ -23,6 +23,7 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
 from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.folder_lock import folder_locked
 from kl_hooks.store.redact import redact
 from kl_hooks.workspace.open import Workspace
 
@@ -89,26 +90,31 @@ def _records(top: Path) -> set[str]:
 
 
 def _write(top: Path, before: bytes, after: bytes, record: str, text: str) -> None:
-    """The record, then the manifest; neither, if one of them can't be written."""
+    """The record, then the manifest; neither, if one of them can't be written. No other `kl` writes meanwhile."""
     path = top / MANIFEST
     try:
-        state = path.lstat()
-        if not stat.S_ISREG(state.st_mode) or read_small(path, within=top) != before:
-            raise EnvironmentProblem("is a link, or changed under way.", place=MANIFEST, hint="Run this again.")
-        if record:
-            _folders(top, Path(record).parent)
-            if os.path.lexists(top / record):
-                raise EnvironmentProblem("is there already.", place=record, hint="Run this again.")
-            write_atomic(top / record, text.encode("utf-8", "replace"), within=top)
-        try:
-            write_atomic(path, after, stat.S_IMODE(state.st_mode), within=top)
-        except BaseException:
-            if record:
-                with suppress(OSError):
-                    (top / record).unlink()
-            raise
+        with folder_locked(path.parent):
+            _compared_and_written(top, path, before, after, record, text)
     except OSError as error:
         raise EnvironmentProblem(f"can't be written: {error}.", place=MANIFEST, hint="Nothing was changed.") from error
+
+
+def _compared_and_written(top: Path, path: Path, before: bytes, after: bytes, record: str, text: str) -> None:
+    state = path.lstat()
+    if not stat.S_ISREG(state.st_mode) or read_small(path, within=top) != before:
+        raise EnvironmentProblem("is a link, or changed under way.", place=MANIFEST, hint="Run this again.")
+    if record:
+        _folders(top, Path(record).parent)
+        if os.path.lexists(top / record):
+            raise EnvironmentProblem("is there already.", place=record, hint="Run this again.")
+        write_atomic(top / record, text.encode("utf-8", "replace"), within=top)
+    try:
+        write_atomic(path, after, stat.S_IMODE(state.st_mode), within=top)
+    except BaseException:
+        if record:
+            with suppress(OSError):
+                (top / record).unlink()
+        raise
 
 
 def _folders(top: Path, folder: Path) -> None:

@@ -16,6 +16,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.who import ci
 from kl_hooks.model.manifest import BASELINE, Violation
 from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.folder_lock import folder_locked
 from kl_hooks.workspace.open import Workspace
 
 
@@ -36,20 +37,22 @@ def renewed(found: Iterable[Violation], again: Iterable[Violation]) -> tuple[Vio
 
 
 def shrink(ws: Workspace, verdict: Verdict, found: Match, seen: Content) -> str:
-    """After a clean check of the work tree: takes what is fixed out of the file. What was done in one line, or empty.
+    """After a clean check of the work tree: takes what is fixed out of the file, gives renamed modules their new names.
 
+    Returns what was done, in one line, or nothing.
     Only a person's own look does it: not a CI job, not a git hook, and not a look that could not judge every file.
     """
     if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
         return ""
     gone = total(read_baseline(BASELINE, seen.baseline)) - total(found.needed)
-    if not gone or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
+    if not (gone or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
+    done = [f"{gone} fixed"] * bool(gone) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
     try:
-        written = write(ws, found.needed, seen.baseline)
+        written = write(ws, found.today, seen.baseline)
     except EnvironmentProblem as problem:
-        return f"{problem.place}: {gone} fixed can't be taken out: {problem.reason}"
-    return f"{BASELINE}: {gone} fixed, {total(found.needed)} left. Commit it." if written else ""
+        return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
+    return f"{BASELINE}: {', '.join(done)}, {total(found.today)} left. Commit it." if written else ""
 
 
 def total(entries: Iterable[Accepted]) -> int:
@@ -63,10 +66,11 @@ def write(ws: Workspace, entries: Iterable[Accepted], before: bytes | None) -> b
     EnvironmentProblem where it can't be written.
     """
     top = repository(ws).top
-    if read_small(top / BASELINE, within=top, most=LARGEST) != before:
-        return False
     try:
-        write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
+        with folder_locked((top / BASELINE).parent):
+            if read_small(top / BASELINE, within=top, most=LARGEST) != before:
+                return False
+            write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
     except (OSError, ValueError) as error:
         hint = "Is .kl a folder that you may write to?"
         raise EnvironmentProblem(f"can't be written: {error}.", place=BASELINE, hint=hint) from error

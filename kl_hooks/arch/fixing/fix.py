@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kl_hooks.arch.fixing.around import Around, Row, rows_of
 from kl_hooks.arch.fixing.replace import Refused, on_disk, replace
@@ -12,6 +11,7 @@ from kl_hooks.arch.survey import Survey
 from kl_hooks.code.rewriting.child import Job, rewrite_apart
 from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, Need, Source, need
 from kl_hooks.code.rewriting.parsed import parsed
+from kl_hooks.git.repository import Repository
 from kl_hooks.model.manifest import Manifest, Violation
 
 _ENFORCED = "only annotations use it, and the manifest enforces imports for type checkers too"
@@ -145,13 +145,13 @@ class _Plan:
 
 def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[Change]:
     """The changed files. What libcst refuses stays, and then the rest is looked at again before anything is written."""
-    top = survey.content.repo.top
+    repo = survey.content.repo
     changes: list[Change] = []
     while plan.going:
         jobs = {}
         for path in sorted({path for path, _ in plan.going}):
             try:
-                jobs[path] = plan.job(path, on_disk(top, path, plan.content(path)))
+                jobs[path] = plan.job(path, on_disk(repo.top, path, plan.content(path)))
             except Refused as problem:
                 plan.refuse(path, str(problem))
         done = rewrite_apart(jobs)
@@ -162,13 +162,13 @@ def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[Change]:
             changes = [Change(path, jobs[path].content, one.content) for path, one in done.items()]
             break
         plan.settle()
-    return [change for change in changes if change.before != change.after and _written(plan, top, change, write)]
+    return [change for change in changes if change.before != change.after and _written(plan, repo, change, write)]
 
 
-def _written(plan: _Plan, top: Path, change: Change, write: bool) -> bool:
+def _written(plan: _Plan, repo: Repository, change: Change, write: bool) -> bool:
     try:
         if write:
-            replace(top, change.path, change.before, change.after)
+            replace(repo.top, change.path, change.before, change.after, repo.git_dir)
     except Refused as problem:
         plan.refuse(change.path, str(problem))
         return False

@@ -20,25 +20,36 @@ def on_disk(top: Path, path: str, stored: bytes) -> bytes:
     return content
 
 
-def replace(top: Path, path: str, before: bytes, after: bytes) -> None:
-    """Writes `after` where `before` still stands. Raises Refused."""
+def replace(top: Path, path: str, before: bytes, after: bytes, aside: Path) -> None:
+    """Writes `after` where `before` still stands. Raises Refused.
+
+    `aside`: git's own folder, where the new text is made: what a killed writer leaves there is in nobody's way. Where
+    that is another file system, the new text is made beside the file.
+    """
     if _read(top, path) != before:
         raise Refused("the file changed meanwhile")
     place = top / path
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(after)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(stat.S_IMODE(place.stat().st_mode))
-            Path(temporary).replace(place)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            _by_way_of(aside, place, after)
+        except OSError:
+            _by_way_of(place.parent, place, after)
     except OSError as problem:
         raise Refused(f"the file can't be written ({problem.strerror or problem})") from problem
+
+
+def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{place.name[:40]}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(stat.S_IMODE(place.stat().st_mode))
+        Path(temporary).replace(place)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def _read(top: Path, path: str) -> bytes:

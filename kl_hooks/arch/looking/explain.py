@@ -32,6 +32,10 @@ def explained(seen: Seen, what: str, paths: list[str]) -> dict[str, Any]:
         return {"schema": SCHEMA, "kind": "file", **_file(seen, files[0]), "others": files[1:] if named else []}
     if layer is not None:
         return {"schema": SCHEMA, "kind": "layer", **_layer(seen, layer)}
+    top = seen.survey.content.repo.top
+    if any(path.rstrip("/") and not path.endswith(".py") and (top / path).is_file() for path in paths):
+        hint = "Files that kl reads are called *.py."
+        raise UsageProblem(f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint)
     known = [*(one.name for one in seen.manifest.layers), *map(plain_name, modules.values()), *modules]
     near = get_close_matches(what, known, 1) or get_close_matches(paths[0] if paths else what, known, 1)
     hint = f'Did you mean "{near[0]}"?' if near else "Give a Python file, a module or a layer. See: kl arch show"

@@ -1,6 +1,6 @@
 """The picture of `kl arch show`: the layers as they are stacked, what each imports beside it, and the same as a table.
 
-Pure. Box characters or ASCII; nothing is said by colour. No line is wider than `WIDTH`.
+Pure. Box characters or ASCII; no colours (the command adds them). No line is wider than `WIDTH`.
 """
 
 from __future__ import annotations

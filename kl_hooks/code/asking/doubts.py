@@ -30,6 +30,8 @@ def doubts_of_calls(graph: Graph, symbol: Symbol) -> list[str]:
     prefix = split(symbol.id)[0]
     said = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
     said += _decorated(symbol)
+    if prefix == "namespace":
+        said.append(f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what uses it)")
     if prefix in ("type", "interface"):
         said += _by_itself(graph, symbol)
     if prefix in ("method", "property"):

@@ -9,6 +9,9 @@ from kl_hooks.code.precise.names import last_name
 if TYPE_CHECKING:
     from kl_hooks.code.precise.text import Source
 
+DYNAMIC = ("import_module", "__import__")
+"""The functions that import by name."""
+
 
 def import_rows(node: Any, how: str, source: Source) -> list[list[Any]]:
     """`[module, name, level, line, how, statement]` for everything that an import statement imports."""
@@ -32,9 +35,12 @@ def import_rows(node: Any, how: str, source: Source) -> list[list[Any]]:
     return [[module, name, len(node.relative), line, how, text(f"from {start} import {name}")] for name in found]
 
 
-def dynamic_row(node: Any, source: Source) -> list[list[Any]]:
-    """The row of `importlib.import_module("a.b")` or `__import__("a.b")` with a literal name; else none."""
-    if last_name(node.func) not in ("import_module", "__import__") or not _plain(node.func):
+def dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any]]:
+    """The row of `importlib.import_module("a.b")` or `__import__("a.b")` with a literal name; else none.
+
+    `importers`: what such functions are called in the file.
+    """
+    if last_name(node.func) not in importers or not _plain(node.func):
         return []
     if last_name(node.func) == "__import__":
         line, text = source.place(node)[0], source.statement(node)

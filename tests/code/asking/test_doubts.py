@@ -55,3 +55,11 @@ def test_an_init_is_called_by_the_name_of_its_class(graph_of: Ask) -> None:
     graph = graph_of({"m.py": "class Plain:\n    def __init__(self): pass\n\n\ndef f(x): x.Plain()\n"})
     found = callers(graph, "Plain.__init__")
     assert (found.answer.verdict, len(found.answer.unresolved)) == ("not assessed", 1)
+
+
+def test_a_module_is_called_by_nothing_and_used_all_the_same(graph_of: Ask) -> None:
+    graph = graph_of({"lone.py": "def lone(): pass\n", "other.py": "import lone\nlone.lone()\n"})
+    found = callers(graph, "lone")
+    assert found.answer.doubts == (
+        "it is a module, which nothing calls (kl graph dependents namespace:lone lists what uses it)",
+    )

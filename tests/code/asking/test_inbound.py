@@ -13,12 +13,15 @@ def sources(graph: Graph, name: str) -> list[tuple[str, str]]:
     return [(link.relation, link.source) for link in callers(graph, name).links]
 
 
+@pytest.mark.requirement("A31")
 def test_references_of_every_sort_with_place_and_method(shop: Graph) -> None:
     found = refs(shop, "Basket")
     assert [(k.path, k.line, k.relation, k.source, k.method) for k in found.links] == [
         ("src/shop/core.py", 38, "inherits", "type:shop.core.BigBasket", "same scope"),
+        ("src/shop/web.py", 2, "imports", "namespace:shop.web", "import"),
         ("src/shop/web.py", 5, "references", "function:shop.web.show_page", "import"),
         ("src/shop/web.py", 13, "calls", "function:shop.web.main", "import"),
+        ("tests/test_core.py", 1, "imports", "namespace:tests.test_core", "import"),
         ("tests/test_core.py", 6, "calls", "method:tests.test_core.TestBasket.test_total", "import"),
     ]
     assert found.answer.verdict == "yes"
@@ -60,6 +63,7 @@ def test_a_test_is_called_by_pytest(shop: Graph) -> None:
     assert sources(shop, "test_total") == [("calls", "test:tests/test_core.py::TestBasket::test_total")]
 
 
+@pytest.mark.requirement("C19")
 def test_no_is_said_where_everything_was_looked_at(shop: Graph) -> None:
     found = callers(shop, "alone")
     assert (found.links, found.answer.verdict, found.answer.doubts) == ((), "no", ())

@@ -38,6 +38,7 @@ def test_an_edit_is_seen_by_the_next_question(tmp_path: Path, monkeypatch: pytes
     assert len(started) <= 4
 
 
+@pytest.mark.requirement("A29")
 def test_an_edit_replaces_the_rows_of_one_file_only(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", SHOP)
     with opened(ws) as graph:

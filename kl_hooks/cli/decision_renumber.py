@@ -1,0 +1,25 @@
+"""`kl decision renumber`: a new id for a file whose id another file has too."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import note, say, workspace
+
+
+@click.command(epilog="Example: kl decision renumber .kl/knowledge/decisions/ADR-0007-from-my-branch.md")
+@click.argument("file")
+def renumber(file: str) -> None:
+    """Give the decision in FILE (or of an id that only one file has) a new id, and mend what names it.
+
+    Where two files had the id, a line is taken to mean the one that was there when the line was written; lines of which
+    nobody can tell are left, and listed.
+    """
+    from kl_hooks.kinds.decision.renumber import renumber as run
+
+    done = run(workspace(), file)
+    say(f"{done.old} is now {done.new}\n    {done.path}")
+    for place in done.changed:
+        say(f"    changed: {place}")
+    for place in done.unsure:
+        note(f"{place}: names {done.old}; change it by hand if {done.new} is meant.")

@@ -1,0 +1,33 @@
+"""`kl decision supersede`: one decision takes the place of another."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import note, say, workspace
+from kl_hooks.errors import UsageProblem
+
+
+@click.command(epilog="Example: kl decision supersede ADR-0002 ADR-0009")
+@click.argument("old")
+@click.argument("new")
+def supersede(old: str, new: str) -> None:
+    """Let NEW take the place of OLD: both say so, and OLD is superseded. Circles and unknown ids are refused."""
+    from kl_hooks.cli.kind_read import told
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.records.ask import chain, find
+    from kl_hooks.records.catch_up import catch_up
+    from kl_hooks.records.verbs import supersede as run
+
+    ws = workspace()
+    if name := agent(ws.environ):
+        hint = f"Ask a person to run: kl decision supersede {old} {new}"
+        raise UsageProblem(f"supersede is for people, and this is {name}.", place=old, hint=hint)
+    find(ws, old, "decision")
+    find(ws, new, "decision")
+    first, second = run(ws, old, new)
+    catch_up(ws)
+    told()
+    say(" ← ".join(f"{one.id} ({one.status})" for one in chain(ws, first)))
+    if second.status == "proposed":
+        note(f"{second.id} is only proposed. Accept it with: kl decision accept {second.id}")

@@ -1,0 +1,59 @@
+"""`kl failure record`: what failed, counted each time it comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+
+
+@click.command(
+    epilog='Example: kl failure record "Mock the database" --symptom "red build" --prevention "Use a real one"'
+)
+@click.argument("approach")
+@click.option("--symptom", help="What was seen.")
+@click.option("--cause", "root_cause", help="Why it failed.")
+@click.option("--prevention", help="What to do instead.")
+@click.option("--fix", "fix_applied", help="How it was put right.")
+@click.option("--severity", type=click.Choice(["low", "medium", "high", "critical"], case_sensitive=False))
+@click.option("--file", "file_path", multiple=True, metavar="PATH", help="Where it happened. May be repeated.")
+@click.option(
+    "--decision", "related_adrs", multiple=True, metavar="ID", help="Decisions that say how it should be done."
+)
+@click.option("--task", "task_id", help="The task it happened in.")
+@click.option("--feature", "feature_id", metavar="ID", help="The feature it happened in.")
+@click.option("--context", help="Where and when it happened.")
+@click.option(
+    "--fixed-in", "time_to_fix_minutes", type=click.IntRange(0, 1_000_000), help="Minutes it took to put right."
+)
+@format_option()
+def record(approach: str, shape: str, **said: Any) -> None:
+    """Record an APPROACH that failed. The same approach again is counted, and what is said anew is filled in.
+
+    Packages of context warn of it where it fits the task.
+    """
+    from kl_hooks.cli.kind_new import signed
+    from kl_hooks.cli.record_text import plain_record
+    from kl_hooks.kinds.failure.occurring import times
+    from kl_hooks.kinds.failure.recording import record_failure
+    from kl_hooks.records.write import refuse_unset
+
+    ws = workspace()
+    refuse_unset(ws)
+    raw: dict[str, Any] = {"approach": " ".join(approach.split())}
+    raw |= {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
+    by = signed(ws, raw)
+    made, how_often = record_failure(ws, raw, by)
+    if shape == "json":
+        plain = {
+            "occurrence_count": how_often.count,
+            "first_occurred": how_often.first,
+            "last_occurred": how_often.last,
+        }
+        say_json(plain_record(ws, made) | plain)
+        return
+    say(f"{made.id}  {made.status}  {made.title}   (happened {times(how_often.count)})\n    {made.path}")
+    if not made.text("prevention"):
+        say(f'    say what prevents it: kl failure edit {made.id} --prevention "…"')

@@ -1,0 +1,37 @@
+"""`kl feature detect`: the features a text names."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+
+
+@click.command(epilog='Example: kl feature detect "continue FEAT-AUTH-12"')
+@click.argument("text", nargs=-1, required=True)
+@format_option()
+def detect(text: tuple[str, ...], shape: str) -> None:
+    """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
+    from kl_hooks.kinds.feature.detect import feature_ids, related, specs
+    from kl_hooks.records.ask import Wanted, every
+
+    ws = workspace()
+    ids = feature_ids(" ".join(text))
+    files = specs(ws.root) if ids else {}
+    records = {one.id.upper(): one for one in every(ws, Wanted(("feature",)))} if ids else {}
+    rows = []
+    for one in ids:
+        record = records.get(one)
+        path = (record.text("spec") if record else "") or files.get(one, "")
+        rows.append({"id": one, "title": record.title if record else "", "record": bool(record), "spec": path or None,
+                     "related": list(related(one, [*files, *records]))})  # fmt: skip
+    if shape == "json":
+        say_json({"schema": "kl.feature.detect/1", "features": rows})
+        return
+    for row in rows:
+        say(f"{row['id']}  {row['title'] or '(no record)'}")
+        say(f"    spec     {row['spec'] or 'none found in docs/features, .kl/knowledge/features, features'}")
+        if row["related"]:
+            say(f"    related  {', '.join(row['related'])}")  # type: ignore[arg-type]
+    if not rows:
+        say("the text names no feature. An id looks like FEAT-AUTH-12.")

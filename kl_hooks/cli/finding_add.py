@@ -1,0 +1,41 @@
+"""`kl finding add --hook`: what an agent's tool found out or changed, told by the agent's own hook."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kl_hooks.cli.common import format_option, note, say_json, workspace
+from kl_hooks.cli.finding_import import tell
+
+
+@click.command(epilog="Example: kl finding add --hook < tool-result.json")
+@click.option("--hook", "from_agent", is_flag=True, help="Read the JSON of an agent hook (after a tool) from stdin.")
+@click.option("--strict", is_flag=True, help="Fail where it can't be kept; else a remark is all, and exit 0.")
+@format_option()
+def add(from_agent: bool, strict: bool, shape: str) -> None:
+    """Take in what one call of an agent's tool found out or changed.
+
+    Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
+    """
+    from kl_hooks.errors import KlError
+    from kl_hooks.kinds.finding.call import LARGEST, from_hook
+    from kl_hooks.kinds.finding.keep import keep, plain
+    from kl_hooks.records.write import refuse_unset
+
+    if not from_agent:
+        raise click.UsageError("say where from: --hook. To write one yourself: kl finding new")
+    try:
+        ws = workspace()
+        refuse_unset(ws)
+        kept = keep(ws, [from_hook(sys.stdin.buffer.read(LARGEST + 1))])
+    except (KlError, OSError) as problem:
+        if strict:
+            raise
+        note(f"no finding kept: {problem}")
+        return
+    if shape == "json":
+        say_json(plain(kept))
+    else:
+        tell(kept, quiet=True)

@@ -1,0 +1,110 @@
+"""`kl KIND new · edit` and the changes of status, for any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kl_hooks.cli.common import note, say, say_json, workspace
+from kl_hooks.cli.record_text import plain_record
+from kl_hooks.model.kind import Kind, Verb
+from kl_hooks.model.record import Record
+from kl_hooks.workspace.open import Workspace
+
+
+def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
+    """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
+    from kl_hooks.records.write import create, refuse_unset
+
+    ws = workspace()
+    refuse_unset(ws)
+    by = signed(ws, raw, agent=bool(options.get("agent")))
+    if options.get("edit"):
+        raw, options["body"] = _edited(kind, raw)
+    record = create(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
+    show_made(ws, record, options.get("shape") or "text")
+
+
+def signed(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
+    """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty for a person."""
+    from kl_hooks.evidence.who import agent as agent_of
+
+    name = agent_of(ws.environ)
+    if (agent or name) and "authority" not in raw:
+        raw["authority"] = "agent"
+    return f"agent:{name}" if name else ""
+
+
+def show_made(ws: Workspace, record: Record, shape: str) -> None:
+    """A record that was just made: where it is, or all of it as JSON."""
+    if shape == "json":
+        say_json(plain_record(ws, record))
+    else:
+        _told(record)
+
+
+def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str]) -> None:
+    """Changes fields; without any opens the file in the editor."""
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.write import change
+
+    ws = workspace()
+    record = find(ws, identifier, kind.name)
+    if not raw and not clear:
+        _open(ws, record)
+        return
+    record = change(ws, record, {**raw, **dict.fromkeys(clear)})
+    _told(record)
+
+
+def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any]) -> None:
+    """Takes a record through a verb. UsageProblem where only a person may, and an agent asks."""
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.verbs import apply
+
+    ws = workspace()
+    name = agent(ws.environ)
+    if verb.person and name:
+        hint = f"Ask a person to run: kl {kind.name} {verb.name} {identifier}"
+        raise UsageProblem(f"{verb.name} is for people, and this is {name}.", place=identifier, hint=hint)
+    find(ws, identifier, kind.name)
+    _told(apply(ws, identifier, verb.name, raw))
+
+
+def _told(record: Record) -> None:
+    say(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
+
+
+def _open(ws: Workspace, record: Record) -> None:
+    from kl_hooks.errors import UsageProblem
+
+    if not record.path:
+        hint = f"Give fields: kl {record.kind} edit {record.id} --title …"
+        raise UsageProblem("rests in the state, not in a file.", place=record.id, hint=hint)
+    click.edit(filename=str(ws.root / record.path))
+    from kl_hooks.cli.kind_read import told
+
+    told()
+
+
+def _edited(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """What a person wrote into the form of the kind."""
+    from kl_hooks.records.document import read
+    from kl_hooks.records.form import form
+
+    text = click.edit(form(kind, raw), extension=".md")
+    if text is None:
+        raise click.Abort
+    while True:
+        found = read(kind, f"{kind.prefix}-0000.md", text.encode("utf-8", "replace"))
+        if found.record is not None:
+            return dict(found.record.values), found.record.body if not any(f.section for f in kind.fields) else ""
+        for problem in found.problems:
+            note(str(problem))
+        if not click.confirm("edit it again?", default=True, err=True):
+            raise click.Abort
+        text = click.edit(text, extension=".md") or text

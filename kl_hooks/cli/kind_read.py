@@ -1,0 +1,186 @@
+"""`kl KIND list · show · search · history · delete`, for any kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kl_hooks.cli.common import an, format_option, note, say, say_json, workspace
+from kl_hooks.cli.record_text import lines_of, plain_record, row
+from kl_hooks.model.kind import Kind
+from kl_hooks.model.record import Record
+
+if TYPE_CHECKING:
+    from kl_hooks.records.ask import Wanted
+    from kl_hooks.workspace.open import Workspace
+
+
+def list_of(kind: Kind) -> click.Command:
+    """`kl KIND list`."""
+    from kl_hooks.records.ask import Wanted, listing
+
+    @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
+    @click.option(
+        "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
+    )
+    @click.option("--tag", default="", help="Only those with this tag.")
+    @click.option(
+        "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
+    )
+    @click.option("--authority", type=click.Choice(["human", "agent", "auto"]), help="Only those of this authority.")
+    @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
+    @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
+    @format_option()
+    def list_(
+        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int, shape: str
+    ) -> None:
+        ws = workspace()
+        wanted = Wanted((kind.name,), statuses, tag, about, authority or "", everything, everything)
+        found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
+        told()
+        _say(kind, found, total, shape)
+        if not found and shape == "text":
+            say(
+                f"no {kind.plural} yet. Make one: kl {kind.name} new"
+                if wanted == Wanted((kind.name,))
+                else f"no such {kind.name}."
+            )
+
+    list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
+    return list_
+
+
+def search_of(kind: Kind) -> click.Command:
+    """`kl KIND search`."""
+    from kl_hooks.records.ask import Wanted, search
+    from kl_hooks.records.fresh import shown
+
+    @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
+    @click.argument("words", nargs=-1, required=True)
+    @click.option(
+        "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
+    )
+    @click.option("--tag", default="", help="Only those with this tag.")
+    @click.option(
+        "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
+    )
+    @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+    @format_option()
+    def search_(
+        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, limit: int, shape: str
+    ) -> None:
+        ws = workspace()
+        found = shown(ws, search(ws, list(words), Wanted((kind.name,), statuses, tag, about, archived=True), limit))
+        told()
+        _say(kind, found, len(found), shape)
+        if not found and shape == "text":
+            say(f"no {kind.name} bears any of these words.")
+
+    search_.help = f"The {kind.plural} that bear any of the WORDS, best first; the archive too."
+    return search_
+
+
+def show_of(kind: Kind) -> click.Command:
+    """`kl KIND show`."""
+    from kl_hooks.records.ask import chain, find
+    from kl_hooks.records.fresh import shown, stale
+
+    @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
+    @click.argument("id")
+    @format_option()
+    def show(id: str, shape: str) -> None:
+        ws = workspace()
+        (record,) = shown(ws, [find(ws, id, kind.name)])
+        line, why = chain(ws, record), stale(ws, [record]).get(record.id, "")
+        told()
+        if shape == "json":
+            say_json(plain_record(ws, record) | {"chain": [one.id for one in line], "stale": why})
+            return
+        for text in lines_of(ws, record, line):
+            say(text)
+        if why:
+            say(f"\nIt does not hold any more: {why}.")
+
+    show.help = f"One {kind.name}, whole: what it says, where it stands, what took its place."
+    return show
+
+
+def history_of(kind: Kind) -> click.Command:
+    """`kl KIND history`."""
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.history import versions
+
+    @click.command("history", epilog=f"Example: kl {kind.name} history {kind.prefix}-0001")
+    @click.argument("id")
+    @format_option()
+    def history(id: str, shape: str) -> None:
+        ws = workspace()
+        found = versions(ws, find(ws, id, kind.name))
+        if shape == "json":
+            rows: list[dict[str, Any]] = [{"version": v.name, "at": v.at, "how": v.how, "said": v.said} for v in found]
+            say_json({"schema": "kl.record.history/1", "id": id, "versions": rows})
+            return
+        for one in found:
+            say(f"{one.name:<10}  {one.at[:19]}  {one.how}")
+        if not found:
+            say("it was never changed, and is not committed yet.")
+
+    history.help = f"What {an(kind.name)} said before: commits of its file, and versions from before it was one."
+    return history
+
+
+def delete_of(kind: Kind) -> click.Command:
+    """`kl KIND delete`."""
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.write import delete
+
+    @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
+    @click.argument("id")
+    @click.option("--yes", is_flag=True, help="Do not ask.")
+    def delete_(id: str, yes: bool) -> None:
+        ws = workspace()
+        record = find(ws, id, kind.name)
+        if not yes:
+            click.confirm(f"delete {record.id} {record.title}?", abort=True, err=True)
+        delete(ws, record)
+        say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
+
+    delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
+    return delete_
+
+
+def told() -> None:
+    """Says, on stderr, what is wrong in authored files and why what was found may be old."""
+    from kl_hooks.records.catch_up import last
+
+    found = last(workspace())
+    for problem in found.problems[:9]:
+        note(str(problem))
+    if len(found.problems) > 9:
+        note(f"and {len(found.problems) - 9} more. See: kl knowledge check")
+    if found.trouble:
+        note(f"what is found may be old: {found.trouble}")
+
+
+def _fresh(ws: Workspace, kind: Kind, wanted: Wanted, limit: int) -> tuple[list[Record], int]:
+    """As `listing`, of a kind whose records may be stale by now: that is computed, so all of them are looked at."""
+    from kl_hooks.records.ask import every
+    from kl_hooks.records.fresh import shown
+
+    all_ = shown(ws, every(ws, replace(wanted, statuses=())))
+    found = [record for record in all_ if not wanted.statuses or record.status in wanted.statuses]
+    return found[:limit], len(found)
+
+
+def _say(kind: Kind, found: list[Record], total: int, shape: str) -> None:
+    ws = workspace()
+    if shape == "json":
+        rows = [plain_record(ws, record, whole=False) for record in found]
+        say_json({"schema": "kl.record.list/1", "kind": kind.name, "records": rows, "total": total})
+        return
+    for record in found:
+        say(row(ws, record))
+    if total > len(found):
+        note(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --limit.")

@@ -1,0 +1,50 @@
+"""`kl knowledge list`: records of every kind."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+from kl_hooks.model.text import one_line
+
+
+@click.command("list", epilog="Example: kl knowledge list --about src/names.py")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated.")
+@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only in this status; may be repeated.")
+@click.option("--tag", default="", help="Only those with this tag.")
+@click.option("--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record.")
+@click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
+@format_option()
+def list_(
+    kinds: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, everything: bool, limit: int, shape: str
+) -> None:
+    """What is known, of every kind."""
+    from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.record_text import plain_record, row
+    from kl_hooks.records.ask import Wanted, listing
+    from kl_hooks.records.fresh import shown
+
+    ws = workspace()
+    refuse_unknown(kinds)
+    found, total = listing(ws, Wanted(kinds, statuses, tag, about, "", everything, everything), limit)
+    found = shown(ws, found)
+    told()
+    if shape == "json":
+        rows = [plain_record(ws, record, whole=False) for record in found]
+        say_json({"schema": "kl.knowledge.list/1", "records": rows, "total": total})
+        return
+    for record in found:
+        say(f"{record.kind:<10} {row(ws, record)}")
+    if total > len(found):
+        note(f"these are the first {len(found)} of {counted(total, 'record')}; more with --limit.")
+    if not found:
+        say("nothing of that is known.")
+
+
+def refuse_unknown(kinds: tuple[str, ...]) -> None:
+    """Wrong use where a kind is named that there is not."""
+    known = workspace().kinds
+    for name in kinds:
+        if name not in known:
+            raise click.UsageError(f"--kind {one_line(name, 60)}: there is none of this name: {', '.join(known)}.")

@@ -1,0 +1,36 @@
+"""`kl knowledge search`: records of every kind that bear some words."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.knowledge_list import refuse_unknown
+from kl_hooks.model.text import one_line
+
+
+@click.command(epilog="Example: kl knowledge search utf-8 names")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@format_option()
+def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: str) -> None:
+    """What is known that bears any of the WORDS, of every kind, best first; the archive too."""
+    from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.record_text import plain_record, row
+    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.ask import search as find
+    from kl_hooks.records.fresh import shown
+
+    ws = workspace()
+    refuse_unknown(kinds)
+    found = shown(ws, find(ws, list(words), Wanted(kinds, archived=True), limit))
+    told()
+    if shape == "json":
+        rows = [plain_record(ws, record, whole=False) for record in found]
+        say_json({"schema": "kl.knowledge.search/1", "records": rows})
+        return
+    for record in found:
+        say(f"{record.kind:<10} {row(ws, record)}")
+    if not found:
+        say(f"nothing known bears any of: {one_line(' '.join(words))}")

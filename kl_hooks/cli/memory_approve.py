@@ -1,0 +1,17 @@
+"""`kl memory approve`: a candidate becomes a file."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(epilog="Example: kl memory approve MEM-3f9a1c2b")
+@click.argument("id")
+def approve(id: str) -> None:
+    """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are told.
+
+    For people, and for reviewers that your configuration names (git config kl.reviewers).
+    """
+    from kl_hooks.cli.memory_decide import decided
+
+    decided(id, "approve")

@@ -1,0 +1,18 @@
+"""One decision about one memory, as `kl memory approve` and `reject` make it."""
+
+from __future__ import annotations
+
+from kl_hooks.cli.common import workspace
+
+
+def decided(identifier: str, do: str, reason: str = "") -> None:
+    """Carries it out and says what the memory is now. UsageProblem for an agent that is no reviewer."""
+    from kl_hooks.cli.memory_after import meant, told
+    from kl_hooks.kinds.memory.deciding import Decision
+    from kl_hooks.kinds.memory.reviewing import decide
+    from kl_hooks.kinds.memory.who import reviewer
+
+    ws = workspace()
+    who = reviewer(ws, identifier)
+    record = meant(identifier)
+    told(decide(ws, record, Decision(record.id, do, "", reason), who))

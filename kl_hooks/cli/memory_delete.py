@@ -1,0 +1,23 @@
+"""`kl memory delete`: one memory is taken away."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import say, workspace
+
+
+@click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(id: str, yes: bool) -> None:
+    """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
+    from kl_hooks.cli.memory_after import listed, meant
+    from kl_hooks.records.write import delete as take_away
+
+    record = meant(id)
+    if not yes:
+        click.confirm(f"delete {record.id} {record.title}?", abort=True, err=True)
+    take_away(workspace(), record)
+    say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
+    listed()

@@ -1,0 +1,37 @@
+"""`kl memory inject`: what an agent is given before it starts."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from kl_hooks.cli.common import format_option, note, say_json, workspace
+
+
+@click.command(epilog="Example: kl memory inject parser utf-8 --top 3")
+@click.argument("hints", nargs=-1, metavar="[HINT]...")
+@click.option("--top", type=click.IntRange(1, 100), help="Most memories given; else as configured.")
+@click.option("--budget", default=8000, show_default=True, type=click.IntRange(200, 1_000_000), help="Characters.")
+@format_option()
+def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> None:
+    """The section `Project Knowledge` for an agent that is about to start.
+
+    Approved memories only, by authority, then by who asked for them last, then by how well they fit: the HINTS, or the
+    project, this folder and the files of the newest commits. Each memory given is counted; that never raises its rank.
+    """
+    from kl_hooks.kinds.memory.giving import give
+
+    ws = workspace()
+    given = give(ws, list(hints), top or ws.settings.memory_top_k, budget, folder=os.getcwd())  # noqa: PTH109
+    if shape == "json":
+        say_json(
+            {
+                "schema": "kl.memory.inject/1", "text": given.text, "ids": list(given.ids), "brief": list(given.brief),
+                "budget": {"unit": "characters", "total": budget, "used": len(given.text)},
+            }
+        )  # fmt: skip
+        return
+    click.echo(given.text, nl=False)
+    if not given.ids:
+        note("no approved memory fits. See: kl memory review")

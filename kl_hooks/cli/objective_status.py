@@ -1,0 +1,35 @@
+"""`kl objective status`: progress, counted now."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+
+
+@click.command(epilog="Example: kl objective status OBJ-0001")
+@click.argument("id", required=False)
+@format_option()
+def status(id: str | None, shape: str) -> None:
+    """How far an objective is; without an ID all that are active. At most five remaining tasks are shown."""
+    from kl_hooks.cli.kind_read import told
+    from kl_hooks.kinds.objective.progress import progress_of, summary
+    from kl_hooks.records.ask import Wanted, every, find
+
+    ws = workspace()
+    found = [find(ws, id, "objective")] if id else every(ws, Wanted(("objective",), ("active",)))
+    told()
+    if shape == "json":
+        rows = []
+        for record in found:
+            progress = progress_of(record)
+            rows.append({"id": record.id, "title": record.title, "status": record.status, "percent": progress.percent,
+                         "completed": list(progress.completed), "remaining": list(progress.remaining)})  # fmt: skip
+        say_json({"schema": "kl.objective.status/1", "objectives": rows})
+        return
+    for number, record in enumerate(found):
+        say(("\n" if number else "") + "\n".join(summary(record)))
+        if record.status != "active":
+            say(f"({record.status})")
+    if not found:
+        say('no active objective. Make one: kl objective create --title "…" --tasks "A,B"')

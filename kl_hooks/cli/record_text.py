@@ -1,0 +1,72 @@
+"""How a record is shown: a row, a page, JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
+from kl_hooks.workspace.open import Workspace
+
+_HEAD = ("title", "status", "supersedes", "superseded_by")
+
+
+def row(ws: Workspace, record: Record) -> str:
+    """`ADR-0001  accepted    Two scanners, one contract`."""
+    from kl_hooks.records.ask import ended
+
+    width = max(len(status) for status in ws.kinds[record.kind].statuses)
+    marks = (
+        ["archived"] * record.archived + ["expired"] * ended(ws, record) + ["can't be read today"] * bool(record.broken)
+    )
+    end = f"   ({', '.join(marks)})" if marks else ""
+    return f"{record.id}  {record.status:<{width}}  {one_line(record.title, 120)}{end}"
+
+
+def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
+    """A record as a page."""
+    from kl_hooks.records.ask import ended
+
+    kind = ws.kinds[record.kind]
+    yield f"{record.id}  {one_line(record.title, 200)}"
+    state = [record.status, *(["archived"] if record.archived else []), *(["expired"] if ended(ws, record) else [])]
+    yield f"{'status':<13} {', '.join(state)}"
+    if record.path:
+        yield f"{'file':<13} {record.path}"
+    if record.broken:
+        yield f"{'attention':<13} the file can't be read today ({record.broken}); this is what it said last."
+    if len(chain) > 1:
+        yield f"{'chain':<13} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
+    late = []
+    for field in kind.all_fields:
+        value = record.values.get(field.name)
+        if value is None or field.name in _HEAD:
+            continue
+        if field.type in ("text", "lines") or isinstance(value, Mapping):
+            late.append((field.section or field.name.replace("_", " "), value))
+        else:
+            yield f"{field.name.replace('_', ' '):<13} {', '.join(value) if isinstance(value, tuple) else value}"
+    for heading, value in late:
+        yield from ("", heading)
+        items = [f"{k}: {v}" for k, v in value.items()] if isinstance(value, Mapping) else value
+        for item in items if isinstance(items, list | tuple) else [str(items)]:
+            bullet = "- " if isinstance(items, list | tuple) else ""
+            yield textwrap.indent(bullet + str(item).replace("\n", "\n" + " " * len(bullet)), "  ")
+
+
+def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
+    """`kl.record/1`."""
+    from kl_hooks.records.ask import ended
+
+    values = {
+        n: dict(v) if isinstance(v, Mapping) else list(v) if isinstance(v, tuple) else v
+        for n, v in record.values.items()
+    }
+    made: dict[str, Any] = {
+        "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
+        "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
+        "broken": record.broken,
+    }  # fmt: skip
+    return made | ({"fields": values, "body": record.body} if whole else {"tags": values.get("tags", [])})

@@ -1,0 +1,38 @@
+"""`kl role show`: a role as a page, by its name or id."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.errors import UsageProblem
+
+
+@click.command(epilog="Example: kl role show player --context feature-build")
+@click.argument("name", metavar="NAME|ID")
+@click.option("--context", default="", help="Where it is to hold; the role of this context goes first.")
+@format_option()
+def show(name: str, context: str, shape: str) -> None:
+    """What somebody in this role must do, must not do, and asks about first."""
+    from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.record_text import plain_record
+    from kl_hooks.config.typed import nearest
+    from kl_hooks.kinds.role.page import named, page
+    from kl_hooks.records.ask import Wanted, every, find
+
+    ws = workspace()
+    roles = every(ws, Wanted(("role",)))
+    told()
+    record = named(roles, name, context)
+    if record is None and name.upper().startswith("ROLE-"):
+        record = find(ws, name, "role")
+    if record is None:
+        known = sorted({one.text("role") for one in roles if one.status == "active"})
+        hint = nearest(name, known) or (
+            f"Roles: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
+        )
+        raise UsageProblem("there is no active role of this name.", place=name, hint=hint)
+    if shape == "json":
+        say_json(plain_record(ws, record))
+        return
+    say(page(record).rstrip("\n"))

@@ -1,0 +1,68 @@
+"""`kl seed`: records from what the project's own documents say, and from what kl brings for any project."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.records.seed.seed import Step
+    from kl_hooks.workspace.open import Workspace
+
+
+@click.command(epilog="Example: kl seed --system")
+@click.option("--system", is_flag=True, help="What kl brings for any project: roles, gates, modes, workflows, rules.")
+@click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
+@format_option()
+def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
+    """Make guides and facts from README, AGENTS.md, CLAUDE.md, CONTRIBUTING.md and pyproject.toml.
+
+    Seeding again changes only what changed in these documents; what a person edited or deleted is left alone.
+    """
+    ws = workspace()
+    done, remarks = sown(ws, "system" if system else "project", force=force, dry=dry_run)
+    for remark in remarks:
+        note(remark)
+    show_steps(done, "system" if system else "project", dry_run, shape)
+
+
+def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
+    """What was, or would be, done with each seed."""
+    if shape == "json":
+        say_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
+        return
+    for step in done:
+        record = f"{step.record.id}  " if step.record else ""
+        why = f"   ({step.reason})" if step.reason and step.what != "skipped" else ""
+        if step.what != "skipped":
+            say(f"{step.what:<8}  {record}{step.seed.values.get('title', step.seed.key)}{why}")
+    counts = Counter(step.what for step in done)
+    said = ", ".join(f"{counts[what]} {what}" for what in ("created", "updated", "skipped", "kept") if counts[what])
+    would = "would be: " if dry_run else ""
+    say(
+        f"{counted(len(done), 'seed')}: {would}{said}" if done else "no document here says anything that can be seeded."
+    )
+
+
+def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
+    """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
+    from kl_hooks.kinds.seeds.gather import project_seeds, system_seeds
+    from kl_hooks.records.seed.sow import planned, sow
+
+    seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
+    return (planned(ws, seeds, force=force) if dry else sow(ws, seeds, scope, force=force)), remarks
+
+
+def _plain(step: Step) -> dict[str, str]:
+    title = str(step.seed.values.get("title", ""))
+    return {
+        "what": step.what, "kind": step.seed.kind, "key": step.seed.key, "title": title,
+        "source_path": step.seed.path, "source_hash": step.seed.hash, "reason": step.reason,
+        "id": step.record.id if step.record else "", "path": step.record.path if step.record else "",
+    }  # fmt: skip

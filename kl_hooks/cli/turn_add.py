@@ -1,0 +1,78 @@
+"""`kl turn add`: a round of work and review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kl_hooks.cli.common import format_option, workspace
+from kl_hooks.errors import UsageProblem
+
+_NUMBER = click.IntRange(0, 1_000_000)
+
+
+@click.command(
+    epilog='Example: kl turn add --feature FEAT-AUTH-12 --task T-3 --summary "Sign-in works" --review approved'
+)
+@click.option("--feature", "feature_id", required=True, metavar="ID", help="The feature it worked on.")
+@click.option("--task", "task_id", default="", help="The task it worked on.")
+@click.option("--summary", "player_summary", help="What was done.")
+@click.option("--decision", "player_decision", help="What the player ended with: implemented, blocked …")
+@click.option(
+    "--review",
+    "coach_decision",
+    type=click.Choice(["approved", "rejected", "pending"], case_sensitive=False),
+    help="What the review said.",
+)
+@click.option("--feedback", "coach_feedback", help="What the review asks for.")
+@click.option("--mode", help="How it was worked: fresh_start, continuing_work, tdd …")
+@click.option("--blocker", "blockers_found", multiple=True, help="What stood in the way. May be repeated.")
+@click.option(
+    "--criterion", "criteria", multiple=True, metavar="TEXT=STATE", help="An acceptance criterion. May be repeated."
+)
+@click.option("--file", "files_modified", multiple=True, metavar="PATH", help="A file it changed. May be repeated.")
+@click.option("--passed", "tests_passed", type=_NUMBER, help="Tests that passed at its end.")
+@click.option("--failed", "tests_failed", type=_NUMBER, help="Tests that failed at its end.")
+@click.option("--coverage", type=click.IntRange(0, 100), help="Coverage at its end, percent.")
+@click.option("--arch-score", type=click.IntRange(0, 100), help="Score of the architecture review.")
+@click.option("--lessons", "lessons_from_turn", help="What was learned.")
+@click.option("--next", "what_to_try_next", help="Where the next round should start.")
+@click.option("--progress", "progress_summary", help="How far the task is.")
+@click.option("--started", "started_at", metavar="MOMENT", help="When it was begun.")
+@click.option("--seconds", "duration_seconds", type=_NUMBER, help="How long it took.")
+@format_option()
+def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **said: Any) -> None:
+    """Record a turn. It gets the next number of its feature and task."""
+    from kl_hooks.cli.kind_new import show_made, signed
+    from kl_hooks.kinds.feature.detect import feature_ids
+    from kl_hooks.kinds.turn.continuing import next_id, next_number
+    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.write import create, refuse_unset
+
+    ws = workspace()
+    refuse_unset(ws)
+    feature = feature_id.strip().upper()
+    if feature_ids(feature) != (feature,):
+        raise UsageProblem("is no id of a feature.", place=feature_id, hint="Such as FEAT-AUTH-12.")
+    turns = every(ws, Wanted(("turn",), archived=True, expired=True))
+    number = next_number(turns, feature, task_id)
+    raw = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in said.items()
+        if value not in (None, ())
+    }
+    raw |= {
+        "title": " ".join(f"{feature} {task_id} turn {number}".split()), "feature_id": feature,
+        "task_id": task_id or None, "turn_number": number, "acceptance_criteria_status": _criteria(criteria) or None,
+    }  # fmt: skip
+    by = signed(ws, raw)
+    made = create(ws, ws.kinds["turn"], raw, asked=next_id([one.id for one in turns], feature), by=by)
+    show_made(ws, made, shape)
+
+
+def _criteria(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [one.rpartition("=") for one in given]
+    if any(not sign or not name.strip() for name, sign, _ in pairs):
+        raise click.UsageError("--criterion: write TEXT=STATE.")
+    return {name.strip(): state.strip() for name, _, state in pairs}

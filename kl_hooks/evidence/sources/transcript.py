@@ -1,0 +1,219 @@
+"""Transcripts of coding agents (JSON lines): what was said, and what was done with which result.
+
+Read: Claude Code, Codex, and plain chat messages with tool calls. A line that is none of these is counted, not fatal.
+Texts come as they stand in the file: whoever keeps one redacts it first, and none of it is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.canonical import digest
+
+LARGEST: Final = 256 * 1024 * 1024
+"""Bytes of a transcript that is read."""
+LONGEST_LINE: Final = 4 * 1024 * 1024
+_NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,80}")
+_SILENT: Final = (
+    "summary",
+    "system",
+    "file-history-snapshot",
+    "turn_context",
+    "event_msg",
+    "reasoning",
+    "queue-operation",
+)
+"""Types of lines that hold nothing of what was said or done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text of the user or of the agent."""
+
+    role: str
+    """`user` or `assistant`."""
+    text: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Did:
+    """A call of a tool, and what came of it."""
+
+    name: str
+    given: Mapping[str, Any]
+    result: str = ""
+    failed: bool = False
+    at: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command line, where the tool runs one; else empty."""
+        told = self.given.get("command") or self.given.get("cmd") or ""
+        if isinstance(told, list | tuple):
+            words = [str(word) for word in told]
+            return words[-1] if len(words) > 2 and words[1] in ("-c", "-lc") else " ".join(words)
+        return told if isinstance(told, str) else ""
+
+    @property
+    def path(self) -> str:
+        """The file it is about, where it names one; else empty."""
+        told = self.given.get("file_path") or self.given.get("path") or self.given.get("notebook_path") or ""
+        return told if isinstance(told, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One session of an agent."""
+
+    session: str
+    folder: str = ""
+    """Where it worked."""
+    items: tuple[Said | Did, ...] = ()
+    bad: int = 0
+    """Lines that could not be read."""
+
+
+@dataclass
+class _Reading:
+    """What has been read so far."""
+
+    session: str = ""
+    folder: str = ""
+    items: list[Said | Did] = field(default_factory=list)
+    waiting: dict[str, int] = field(default_factory=dict)
+    """Id of a call → its place in `items`."""
+    bad: int = 0
+
+
+def read_transcript(path: Path) -> Transcript:
+    """The transcript in a file. UsageProblem where it can't be read, or holds no line of a transcript."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UsageProblem(f"is larger than {LARGEST >> 20} MB.", place=str(path), hint="Give a part of it.")
+        with path.open("rb") as lines:
+            found = parse(lines)
+    except OSError as problem:
+        raise UsageProblem(f"can't be read: {problem.strerror}.", place=str(path), hint="Check the name.") from problem
+    if not found.items and found.bad:
+        hint = "Expected: JSON lines as Claude Code or Codex write them."
+        raise UsageProblem("holds no line of a transcript.", place=str(path), hint=hint)
+    return found
+
+
+def parse(lines: Iterable[bytes]) -> Transcript:
+    """The transcript that these lines are. A session without a name, or with an odd one, is known by a digest."""
+    reading = _Reading()
+    for line in lines:
+        if line.strip():
+            _line(reading, line)
+    name = reading.session or repr([repr(item)[:2000] for item in reading.items])
+    return Transcript(
+        name if _NAME.fullmatch(name) else digest("transcript/1", name)[:16],
+        reading.folder,
+        tuple(reading.items),
+        reading.bad,
+    )
+
+
+def _line(reading: _Reading, line: bytes) -> None:
+    try:
+        plain = json.loads(line) if len(line) <= LONGEST_LINE else None
+    except (ValueError, RecursionError):
+        plain = None
+    if not isinstance(plain, dict):
+        reading.bad += 1
+        return
+    inner = plain.get("payload") if isinstance(plain.get("payload"), dict) else plain.get("message")
+    body = inner if isinstance(inner, dict) else plain
+    at = str(plain.get("timestamp") or "")[:40]
+    reading.session = reading.session or _text(plain.get("sessionId")) or _text(plain.get("session_id"))
+    if plain.get("type") == "session_meta":
+        reading.session = reading.session or _text(body.get("id"))
+    reading.folder = reading.folder or _text(plain.get("cwd")) or _text(body.get("cwd"))
+    known = _take(reading, body, at)
+    reading.bad += not known and plain.get("type") not in (*_SILENT, "session_meta")
+
+
+def _take(reading: _Reading, body: Mapping[str, Any], at: str) -> bool:
+    """Takes what a message holds; False for one that holds nothing we know."""
+    kind, role = body.get("type"), body.get("role")
+    if kind == "function_call":
+        _call(reading, body.get("call_id"), body.get("name"), body.get("arguments"), at)
+    elif kind == "function_call_output":
+        _answer(reading, body.get("call_id"), body.get("output"), None)
+    elif role == "tool":
+        _answer(reading, body.get("tool_call_id"), body.get("content"), None)
+    elif role in ("user", "assistant"):
+        _message(reading, str(role), body, at)
+    else:
+        return False
+    return True
+
+
+def _message(reading: _Reading, role: str, body: Mapping[str, Any], at: str) -> None:
+    for part in _parts(body.get("content")):
+        kind = part.get("type")
+        if kind == "tool_use":
+            _call(reading, part.get("id"), part.get("name"), part.get("input"), at)
+        elif kind == "tool_result":
+            _answer(reading, part.get("tool_use_id"), part.get("content"), part.get("is_error"))
+        elif isinstance(part.get("text"), str) and kind != "thinking":
+            reading.items.append(Said(role, part["text"], at))
+    for call in _parts(body.get("tool_calls")):
+        function = call.get("function")
+        if isinstance(function, dict):
+            _call(reading, call.get("id"), function.get("name"), function.get("arguments"), at)
+
+
+def _parts(content: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        yield from (part for part in content if isinstance(part, dict))
+
+
+def _call(reading: _Reading, id: Any, name: Any, given: Any, at: str) -> None:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            given = {"command": given}
+    reading.waiting[str(id)] = len(reading.items)
+    reading.items.append(Did(_text(name), given if isinstance(given, dict) else {}, at=at))
+
+
+def _answer(reading: _Reading, id: Any, content: Any, failed: Any) -> None:
+    place = reading.waiting.pop(str(id), None)
+    if place is None:
+        return
+    call = reading.items[place]
+    assert isinstance(call, Did)
+    text = "\n".join(str(part.get("text") or "") for part in _parts(content))
+    text, code = _exit_code(text)
+    bad = bool(failed) or code not in (None, 0)
+    reading.items[place] = Did(call.name, call.given, text, bad, call.at)
+
+
+def _exit_code(text: str) -> tuple[str, int | None]:
+    """Codex wraps what a command printed: `{"output": …, "metadata": {"exit_code": 1}}`."""
+    if not text.startswith("{"):
+        return text, None
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, None
+    about = plain.get("metadata") if isinstance(plain, dict) else None
+    if not isinstance(about, dict) or not isinstance(about.get("exit_code"), int):
+        return text, None
+    return str(plain.get("output") or ""), about["exit_code"]
+
+
+def _text(value: Any) -> str:
+    return value[:200] if isinstance(value, str) else ""

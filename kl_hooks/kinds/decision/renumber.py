@@ -1,0 +1,150 @@
+"""Renumbering: two branches took the same id; one of the two files gets a new one, and with it what names it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.config.files import read_small
+from kl_hooks.errors import UsageProblem
+from kl_hooks.git.repository import ask
+from kl_hooks.git.run import GitFailed
+from kl_hooks.kinds.decision.kind import KIND
+from kl_hooks.model.ids import RECORD_ID
+from kl_hooks.model.kind import Kind
+from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.files import folder
+from kl_hooks.records.keeping import Kept
+from kl_hooks.records.numbers import used_numbers
+from kl_hooks.records.pages.places import written
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+_NEW: Final = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbered:
+    """What was done."""
+
+    old: str
+    new: str
+    path: str
+    """Where the file is now."""
+    changed: tuple[str, ...]
+    """`path:line` of what named it and was changed."""
+    unsure: tuple[str, ...]
+    """`path:line` of what may mean either."""
+
+
+def renumber(ws: Workspace, place: str) -> Renumbered:
+    """Gives the record in a file a new id. `place`: a path from the root or from here, or an id that one file has.
+
+    UsageProblem where there is no such file, or an id that several have; then nothing was written.
+    """
+    catch_up(ws)
+    path = _path(ws, place)
+    name = path.rpartition("/")[2]
+    found = RECORD_ID.match(name)
+    old = _said_id(ws, path) or (found[0] if found else "")
+    if not old.startswith(f"{KIND.prefix}-"):
+        raise UsageProblem("is no decision with an id.", place=path, hint="Write `id: ADR-0001` into it.")
+    new = f"{KIND.prefix}-{max(used_numbers(ws, KIND), default=0) + 1:04}"
+    others = [one for one in _files(ws, KIND) if one != path and _said_id(ws, one) == old]
+    target = f"{path.rpartition('/')[0]}/{new}{name[len(old) :] if name.startswith(old) else '-' + name}"
+    changed, unsure = [], []
+    with ws.store.writing(what="renumbering a decision"), Kept(ws) as kept:
+        for one in sorted({path, *written(ws)}):
+            text, some, left = _mended(ws, one, path, others, old, new)
+            if one == path:
+                kept.write(target, text.encode("utf-8"))
+                kept.write(path, None)
+            elif some:
+                kept.write(one, text.encode("utf-8"))
+            changed += some if one != path else []
+            unsure += left
+    catch_up(ws)
+    return Renumbered(old, new, target, tuple(changed), tuple(unsure))
+
+
+def _path(ws: Workspace, place: str) -> str:
+    if RECORD_ID.fullmatch(place):
+        paths = [one for one in _files(ws, KIND) if _said_id(ws, one) == place]
+        if len(paths) == 1:
+            return paths[0]
+        reason = f"is the id of {', '.join(paths)}; name a file." if paths else "is the id of no file."
+        raise UsageProblem(reason, place=place, hint="kl decision renumber FILE")
+    for full in (Path(os.path.abspath(place)), ws.root / place):  # noqa: PTH100 (which follows links)
+        path = full.relative_to(ws.root).as_posix() if full.is_relative_to(ws.root) else ""
+        if path in _files(ws, KIND):
+            return path
+    raise UsageProblem(f"is no file in {folder(KIND)}.", place=place, hint="See: kl decision list")
+
+
+def _files(ws: Workspace, kind: Kind) -> list[str]:
+    from kl_hooks.records.files import authored
+
+    return list(authored(ws.root, {kind.name: kind}, 0))
+
+
+def _text(ws: Workspace, path: str) -> str:
+    return (read_small(ws.root / path, within=ws.root, most=1_000_000) or b"").decode("utf-8", "surrogateescape")
+
+
+def _said_id(ws: Workspace, path: str) -> str:
+    found = re.search(r"^id:[ \t]*[\"']?([\w-]+)", _text(ws, path), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _mended(
+    ws: Workspace, path: str, moved: str, others: list[str], old: str, new: str
+) -> tuple[str, list[str], list[str]]:
+    """The text of a file with the references changed that mean the moved one; places changed, places unsure."""
+    name = re.compile(rf"(?<![\w-]){re.escape(old)}(?![\w-]|[a-z0-9])")
+    text = _text(ws, path)
+    lines = text.split("\n")
+    hits = [number for number, line in enumerate(lines) if name.search(line)]
+    if not hits or path in others:
+        return text, [], []
+    meant = dict.fromkeys(hits, True) if path == moved or not others else _meant(ws, path, hits, moved, others)
+    changed, unsure = [], []
+    for number in hits:
+        if meant.get(number):
+            lines[number] = name.sub(new, lines[number])
+            changed.append(f"{path}:{number + 1}")
+        elif number not in meant:
+            unsure.append(f"{path}:{number + 1}")
+    return "\n".join(lines), changed, unsure
+
+
+def _meant(ws: Workspace, path: str, hits: list[int], moved: str, others: list[str]) -> dict[int, bool]:
+    """Line → whether it means the moved file: when it was written, that one was there and the others were not."""
+    if ws.repo is None:
+        return {}
+    try:
+        out = ask(ws.repo, "blame", "--porcelain", "--", path).decode("utf-8", "surrogateescape")
+    except GitFailed:
+        return {}
+    commits = re.findall(r"^([0-9a-f]{40,64}) \d+ (\d+)", out, re.MULTILINE)
+    by_line = {int(line) - 1: commit for commit, line in commits}
+    made: dict[int, bool] = {}
+    for number in hits:
+        commit = by_line.get(number, _NEW)
+        if commit.strip("0"):
+            here, there = _there(ws, commit, [moved]), _there(ws, commit, others)
+            if here != there:
+                made[number] = here
+    return made
+
+
+def _there(ws: Workspace, commit: str, paths: list[str]) -> bool:
+    """True where a commit has any of these files."""
+    assert ws.repo is not None
+    try:
+        return bool(ask(ws.repo, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", *paths))
+    except GitFailed:
+        return False

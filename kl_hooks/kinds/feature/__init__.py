@@ -1,0 +1,1 @@
+"""Features: what is being built and what it is not; found in a task's words by their ids."""

@@ -1,0 +1,55 @@
+"""Which gates hold for a piece of work, and how they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kl_hooks.model.record import Record
+
+SHOWN: Final = 4
+LEAST, MOST = 1, 10
+FIRM: Final = "do NOT adjust mid-session"
+
+
+def gates_for(gates: Sequence[Record], task_type: str, complexity: int) -> list[Record]:
+    """The active gates for work of this type and complexity (1 to 10), the narrowest first, at most four."""
+    wanted = task_type.strip().casefold()
+    fitting = [
+        one for one in gates
+        if one.status == "active" and one.text("task_type").strip().casefold() == wanted
+        and _range(one)[0] <= complexity <= _range(one)[1]
+    ]  # fmt: skip
+    return sorted(fitting, key=lambda one: (_range(one)[1] - _range(one)[0], one.id))[:SHOWN]
+
+
+def task_types(gates: Sequence[Record]) -> list[str]:
+    """The types of work that active gates are for."""
+    return sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
+
+
+def gate_line(gate: Record) -> str:
+    """A gate on one line: `GATE-0003 feature, complexity 4-6: tests pass, lint is clean, coverage at least 75 %, …`."""
+    least, most = _range(gate)
+    demands = [
+        "tests pass" if gate.values.get("test_pass_required") else "",
+        "lint is clean" if gate.values.get("lint_required") else "",
+        _threshold(gate, "coverage", "coverage", " %"),
+        _threshold(gate, "arch_review", "architecture review", " of 100"),
+    ]
+    said = ", ".join(one for one in demands if one) or "nothing is demanded"
+    spread = f"{least}-{most}" if least != most else str(least)
+    return f"{gate.id} {gate.text('task_type')}, complexity {spread}: {said}"
+
+
+def _threshold(gate: Record, name: str, says: str, unit: str) -> str:
+    """`coverage at least 75 %`; a number alone is a demand too, unless `…_required` says false."""
+    required = gate.values.get(f"{name}_required")
+    least = gate.number(f"{name}_threshold")
+    if required is False or (required is None and not least):
+        return ""
+    return f"{says} at least {least}{unit}" if least else f"{says} is looked at"
+
+
+def _range(gate: Record) -> tuple[int, int]:
+    return gate.number("complexity_from", LEAST), gate.number("complexity_to", MOST)

@@ -1,0 +1,94 @@
+"""Giving: the section `Project Knowledge` for an agent, out of what is approved and still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.clock import micros
+from kl_hooks.kinds.memory.choosing import Given, Offer, choose, fit
+from kl_hooks.kinds.memory.decay import decayed
+from kl_hooks.kinds.memory.events import tallies
+from kl_hooks.kinds.memory.held import held_back
+from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.memory.seen import IMPORTANCE
+from kl_hooks.kinds.memory.support import supported
+from kl_hooks.kinds.memory.tally import INJECTED, OPENED, Tally
+from kl_hooks.kinds.memory.utility import weighed
+from kl_hooks.model.record import Record
+from kl_hooks.records.ask import Wanted, every, search
+from kl_hooks.records.events import Event, note
+from kl_hooks.records.retrieve import is_live
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+BUDGET: Final = 8_000
+"""Characters."""
+_LOOKED_AT: Final = 200
+_ENDED: Final = ("disproven", "deprecated", "superseded")
+
+
+def give(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *, folder: str = "") -> Given:
+    """The section for these hints, or for where the work is; each memory in it is noted as given.
+
+    Only what is approved, has not ended, reads like no order, and was not disproven.
+    """
+    chosen = choose(offers(ws, [*hints] or places(ws, folder)), top, only_fitting=bool(hints))
+    ids = [one.id for one in chosen]
+    behind = supported(ws, tallies(ws, ids), set(ids))
+    given = fit([replace(one, tier=behind[one.id].tier.word) for one in chosen], budget)
+    note(ws, [Event(INJECTED, one) for one in given.ids])
+    return given
+
+
+def offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
+    """Every memory that may be given, with how well it fits these words."""
+    wanted = Wanted((KIND.name,), ("approved",))
+    found = [one for one in every(ws, wanted) if may_be_given(ws, one)]
+    hits = search(ws, words, wanted, _LOOKED_AT) if words else []
+    ranks = {one.id: rank for rank, one in enumerate(hits)}
+    known = tallies(ws, [one.id for one in found])
+    return [_offer(ws, one, known[one.id], ranks.get(one.id)) for one in found]
+
+
+def may_be_given(ws: Workspace, record: Record) -> bool:
+    """True for what may be shown to an agent unasked."""
+    return is_live(ws, record) and record.text("standing") not in _ENDED and not held_back(record)
+
+
+def _offer(ws: Workspace, record: Record, tally: Tally, rank: int | None) -> Offer:
+    return Offer(
+        record.id, record.title, record.text("pattern"), "", record.authority, tally.reinforcement, tally.opened_at,
+        rank, importance_today(ws, record, tally),
+    )  # fmt: skip
+
+
+def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
+    """Effective importance in millionths, decayed since something last happened to it."""
+    value = weighed(record.number("importance", IMPORTANCE), tally)
+    moments = [tally.reinforced_at, tally.reviewed_at, tally.opened_at, record.text("updated"), record.text("date")]
+    last = max((micros(one) for one in moments if one), default=ws.clock.now())
+    opened = micros(tally.opened_at) if tally.opened_at else None
+    return decayed(value, last, ws.clock.now(), opened=opened)
+
+
+def places(ws: Workspace, folder: str = "") -> list[str]:
+    """Words of where the work is: the project, the folder, the files of the newest commits."""
+    from kl_hooks.evidence.commits import commit_log
+
+    with ws.store.reading() as db:
+        recent = [path for one in commit_log(db, 3) for path in one.files[:10]] if db else []
+    inside = (
+        PurePosixPath(folder).relative_to(ws.root).parts
+        if folder and PurePosixPath(folder).is_relative_to(ws.root)
+        else ()
+    )
+    return [ws.root.name, *inside, *recent]
+
+
+def opened(ws: Workspace, record: Record) -> None:
+    """Notes that somebody asked for it by its id."""
+    note(ws, [Event(OPENED, record.id)])

@@ -1,0 +1,130 @@
+"""Review: candidates with what supports them, and what is decided about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.memory.deciding import Decision
+from kl_hooks.kinds.memory.events import tallies
+from kl_hooks.kinds.memory.held import held_back
+from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.memory.known import title_of
+from kl_hooks.kinds.memory.support import Supported, supported
+from kl_hooks.kinds.memory.tally import REINFORCED, REVIEWED, Tally
+from kl_hooks.kinds.memory.who import Reviewer
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.record import Record
+from kl_hooks.records.ask import Wanted, by_ids, every, find
+from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.events import Event, note
+from kl_hooks.records.folds import by_sessions
+from kl_hooks.records.write import change
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+MOST_EVIDENCE: Final = 50
+"""Lines of evidence that are written into a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory as a review shows it."""
+
+    record: Record
+    tally: Tally
+    support: Supported
+    held: tuple[str, ...]
+    """Why its text is held back; empty: nothing was found."""
+
+    def plain(self) -> dict[str, Any]:
+        """As in `--format json`."""
+        record, tally = self.record, self.tally
+        return {
+            "id": record.id, "status": record.status, "title": record.title, "pattern": record.text("pattern"),
+            "category": record.text("category") or "pattern", "authority": record.authority,
+            "source": record.text("source"), "date": record.text("date"), "expires": record.text("expires"),
+            "reinforcement": tally.reinforcement, "reinforced_at": tally.reinforced_at,
+            "tier": self.support.tier.word, "evidence": list(self.support.lines), "held_back": list(self.held),
+            "path": record.path, "injected": tally.injected, "positive": tally.positive, "negative": tally.negative,
+        }  # fmt: skip
+
+
+def to_review(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
+    """(candidates, those that most sessions saw first; how many there are). `everything`: then all others too."""
+    catch_up(ws)
+    order, total = by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
+    known = {one.id: one for one in by_ids(ws, [i for i, _ in order])}
+    found = [known[i] for i, _ in order if i in known]
+    if everything:
+        wanted = Wanted((KIND.name,), ("approved", "rejected"), expired=True)
+        others = every(ws, wanted)
+        weight = tallies(ws, [one.id for one in others])
+        others.sort(key=lambda one: (one.status, -weight[one.id].reinforcement, one.id))
+        found, total = [*found, *others][:limit], total + len(others)
+    return found, total
+
+
+def shown(ws: Workspace, records: Sequence[Record]) -> list[Shown]:
+    """These records with their evidence."""
+    weight = tallies(ws, [one.id for one in records])
+    behind = supported(ws, weight, {one.id for one in records if one.status == "approved"})
+    return [Shown(one, weight[one.id], behind[one.id], held_back(one)) for one in records]
+
+
+def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:
+    """Does what was decided; Problems with everything that stands in the way, and then nothing is done."""
+    records = [_found(ws, one) for one in decisions]
+    problems = [p for record in records if isinstance(p := record, Problem)]
+    for one, record in zip(decisions, records, strict=True):
+        if isinstance(record, Record) and (why := _hindrance(record, one, who)):
+            problems.append(Problem(record.id, 0, 0, why))
+    if problems:
+        raise Problems(problems)
+    pairs = [(one, record) for one, record in zip(decisions, records, strict=True) if isinstance(record, Record)]
+    return [decide(ws, record, one, who) for one, record in pairs]
+
+
+def _found(ws: Workspace, one: Decision) -> Record | Problem:
+    try:
+        return find(ws, one.id, KIND.name)
+    except UsageProblem as problem:
+        return Problem(one.id, 0, 0, problem.reason, problem.hint)
+
+
+def _hindrance(record: Record, one: Decision, who: Reviewer) -> str:
+    if record.broken:
+        return f"its file can't be read today: {record.broken}"
+    held = held_back(record)
+    if one.do == "approve" and held and not who.person:
+        return f"only a person may approve it: {'; '.join(held)}."
+    return ""
+
+
+def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Record:
+    """Does one decision. Doing it again changes nothing."""
+    if why := _hindrance(record, one, who):
+        raise UsageProblem(why, place=record.id, hint=f"See: kl memory show {record.id}")
+    values: dict[str, Any] = {}
+    if one.text and one.text.strip() != record.text("pattern").strip():
+        values |= {"pattern": one.text, "title": title_of(one.text)}
+    if one.do == "approve" and record.status != "approved":
+        values |= _approved(ws, record, who)
+    elif one.do == "reject" and record.status != "rejected":
+        values |= {"status": "rejected", "reason": one.reason or None}
+    if not values:
+        return record
+    made = change(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
+    note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
+    return made
+
+
+def _approved(ws: Workspace, record: Record, who: Reviewer) -> dict[str, Any]:
+    """A person stands behind what a person approves, without an end; a reviewer's approval leaves both as they are."""
+    seen = supported(ws, tallies(ws, [record.id]), {record.id})[record.id]
+    values: dict[str, Any] = {"status": "approved", "evidence": list(seen.lines[-MOST_EVIDENCE:]), "reason": None}
+    return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})

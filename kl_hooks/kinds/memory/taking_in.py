@@ -1,0 +1,138 @@
+"""Taking in: patterns that receipts and transcripts show become candidates, or reinforce what is known.
+
+Pulled, never pushed: whoever looks at memories takes in what receipts have shown since. Nothing new, nothing is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.kinds.memory.events import reinforcements
+from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.memory.known import id_of, known, returning, revived, same, title_of
+from kl_hooks.kinds.memory.mine import TESTS, mine
+from kl_hooks.kinds.memory.orders import orders
+from kl_hooks.kinds.memory.seen import Found
+from kl_hooks.kinds.memory.tally import REINFORCED
+from kl_hooks.kinds.memory.thresholds import COMMANDS_LOOKED_AT, COMMITS_LOOKED_AT, MOST_NEW, RUNS_LOOKED_AT
+from kl_hooks.records.events import Event, note
+from kl_hooks.records.folds import happened
+from kl_hooks.records.write import create_many
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace.open import Workspace
+
+CURSOR: Final = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one taking in did."""
+
+    new: tuple[str, ...] = ()
+    """Ids of new candidates."""
+    reinforced: tuple[str, ...] = ()
+    """Ids of memories that another session showed again."""
+    waiting: int = 0
+    """Patterns that wait for the next receipts, lest a review grow beyond what a person reads."""
+    trouble: str = ""
+    """Why nothing could be written; empty: it could."""
+
+
+def take_in(ws: Workspace, *, again: bool = False) -> Taken:
+    """Mines what receipts and commits have shown since the last time; with `again` although nothing is new.
+
+    Never raises for a store that can't be written.
+    """
+    from kl_hooks.evidence.catch_up import catch_up
+    from kl_hooks.evidence.commits import commit_log
+    from kl_hooks.evidence.cursors import cursor_of, move_cursor
+
+    if not ws.initialised:
+        return Taken()
+    catch_up(ws)
+    with ws.store.reading() as db:
+        if db is None:
+            return Taken()
+        now = _stand(db)
+        if now == cursor_of(db, CURSOR) and not again:
+            return Taken()
+        found = mine(_entries(db), commit_log(db, COMMITS_LOOKED_AT))
+    try:
+        taken = keep(ws, found)
+        with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
+            move_cursor(db, CURSOR, now)
+    except (EnvironmentProblem, OSError) as problem:
+        return Taken(trouble=str(problem))
+    return taken
+
+
+def take_in_sessions(ws: Workspace, paths: Sequence[Path]) -> Taken:
+    """Mines transcripts of agents. UsageProblem for a file that is none; then nothing was taken in."""
+    from kl_hooks.evidence.sources.transcript import read_transcript
+    from kl_hooks.kinds.memory.mine_sessions import mine_sessions
+
+    return keep(ws, mine_sessions([read_transcript(path) for path in paths]))
+
+
+def _stand(db: Database) -> str:
+    """What has been captured so far: other receipts or commits, another text."""
+    row = db.row("SELECT (SELECT COALESCE(MAX(seq), 0) FROM receipt), (SELECT COUNT(*) FROM commit_log)")
+    return f"{row[0]}/{row[1]}" if row else ""
+
+
+def _entries(db: Database) -> list[Any]:
+    from kl_hooks.evidence.ledger import recent
+
+    found = recent(db, COMMANDS_LOOKED_AT, "command")
+    for source in TESTS:
+        found += recent(db, RUNS_LOOKED_AT, source)
+    return found
+
+
+def keep(ws: Workspace, found: Sequence[Found], authority: str = "auto") -> Taken:
+    """Makes candidates of the patterns that were seen often enough, and reinforces those that are known.
+
+    What was rejected or deleted stays away; what upkeep took out may return. At most `MOST_NEW` are made at once.
+    """
+    by_id: dict[str, Found] = {}
+    for one in found:
+        by_id.setdefault(id_of(one.pattern), one)
+    seen, gone = known(ws, list(by_id))
+    back = set(returning(ws, gone))
+    fresh = [(i, one) for i, one in by_id.items() if i not in seen and (i not in gone or i in back) and one.enough]
+    alive = [i for i, record in seen.items() if record.status != "rejected" and same(record, by_id[i].pattern)]
+    sessions = {i: {e.session for e in some} for i, some in happened(ws, alive, (REINFORCED,)).items()}
+    again = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
+    now = fresh[:MOST_NEW]
+    if new := [raw_of(one, authority) for i, one in now if i not in back]:
+        create_many(ws, KIND, new, by=now[0][1].source)
+    for i, one in now:
+        if i in back:
+            revived(ws, i, raw_of(one, authority), one.source)
+    note(ws, [*again, *(event for i, one in now for event in reinforcements(i, one.sightings))])
+    return Taken(tuple(i for i, _ in now), tuple(dict.fromkeys(_ids(again))), len(fresh) - len(now))
+
+
+def raw_of(found: Found, authority: str = "auto") -> dict[str, Any]:
+    """The fields of a new candidate. What receipts show has no end of its own: it is pruned when nothing shows it."""
+    raw: dict[str, Any] = {
+        "title": title_of(found.pattern), "pattern": found.pattern, "category": found.category,
+        "importance": found.importance, "authority": authority, "source": found.source,
+        "session": found.sessions[0] if found.sessions else "",
+    }  # fmt: skip
+    if found.source == "receipts":
+        raw["expires"] = None
+    if why := orders(found.pattern) if found.untrusted else ():
+        raw["quarantine"] = "; ".join(why)
+    return raw
+
+
+def _ids(events: Sequence[Event]) -> list[str]:
+    return [one.record for one in events]

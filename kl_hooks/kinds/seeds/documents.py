@@ -1,0 +1,101 @@
+"""Seeds out of README, CLAUDE.md, AGENTS.md and CONTRIBUTING: sections as guides, the beginning as a fact. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kl_hooks.model.slug import slug
+from kl_hooks.model.text import one_line
+from kl_hooks.records.interview.sentences import facts
+from kl_hooks.records.sections import content, lines_of, sections
+from kl_hooks.records.seed.seed import Seed
+
+NAMES: Final = ("README.md", "AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md")
+MOST_TEXT: Final = 4_000
+"""Characters of a section that are taken; the rest stays where it is."""
+MOST_SECTIONS: Final = 20
+"""Of one document."""
+_TOPICS: Final = (
+    ("structure", r"structure|layout|directory|director(y|ies)|folders?|overview of the (code|repo)"),
+    ("architecture", r"architecture|design|how it works|components?|modules?"),
+    ("testing", r"tests?|testing|coverage|quality"),
+    ("convention", r"conventions?|style|guidelines?|naming|formatting|commits?|contribut\w*|pull requests?"),
+    ("command", r"commands?|usage|getting started|quick ?start|set ?up|install\w*|build\w*|running|run|development"),
+    ("stack", r"stack|technolog(y|ies)|requirements?|dependencies|prerequisites"),
+    ("workflow", r"workflows?|process|release\w*|deploy\w*"),
+    ("product", r"purpose|about|overview|goals?|features?|what (it )?is|why"),
+    ("rule", r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)"),
+)
+_TOPIC: Final = tuple((topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for topic, words in _TOPICS)
+_BADGE: Final = re.compile(r"\[?!\[[^\]]{0,200}\]\([^)]{0,500}\)(?:\]\([^)]{0,500}\))?|<[^>]{1,500}>")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_MANAGED: Final = re.compile(r"<!-- *kl:begin.*?kl:end *-->", re.DOTALL)
+"""What kl itself wrote there says nothing new."""
+
+
+def document_seeds(project: str, name: str, text: str, *, readme: bool | None = None) -> list[Seed]:
+    """The seeds in the document of this name or path; `project` is its `project_id`. A README, and what is like one,
+    gives its beginning and the sections whose heading is known; what is written for agents is taken whole, as rules
+    where the heading says nothing else."""
+    lines = lines_of(_COMMENT.sub("", _MANAGED.sub("", text)))
+    readme = name.lower().startswith("readme") if readme is None else readme
+    return [*_beginning(project, name, lines, readme), *_sections(project, name, lines, readme)]
+
+
+def _beginning(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
+    text = _intro(content(lines, sections(lines)[0]))
+    if not readme or len(text) < 10:
+        return
+    answer = _cut(text, name)
+    values = {
+        "title": "What this project is", "category": "project_overview", "answers": "purpose", "answer": answer,
+        "facts": list(facts(answer, "project_overview"))[:10], "authority": "auto", "source": f"seed:{name}",
+    }  # fmt: skip
+    own = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
+    yield Seed("fact", f"{project}__{own}purpose", values, name, text)
+
+
+def _intro(text: str) -> str:
+    """The paragraphs after the title, without badges, pictures and rules."""
+    plain = _BADGE.sub("", text)
+    kept = [line.rstrip() for line in lines_of(plain) if not re.match(r" {0,3}(#{1,6} |={3,}|-{3,}|\*{3,})", line)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+
+
+def _sections(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
+    found = 0
+    for section in sections(lines)[1:]:
+        text, heading = content(lines, section).strip(), one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120)
+        topic = topic_of(heading)
+        if len(text) < 10 or not heading or (readme and topic in ("", "rule")):
+            continue
+        found += 1
+        if found > MOST_SECTIONS:
+            return
+        values = {
+            "title": heading, "topic": topic or "rule", "scope": "project", "text": _cut(text, name),
+            "authority": "auto", "source": f"seed:{name}",
+        }  # fmt: skip
+        yield Seed("guide", f"{project}__{_stem(name)}-{slug(heading) or found}", values, name, f"{heading}\n{text}")
+
+
+def _stem(name: str) -> str:
+    """`docs/overview.md` → `docs-overview`."""
+    return slug(name.rpartition(".")[0].replace("/", "-") or name)
+
+
+def topic_of(heading: str) -> str:
+    """What a section is about, by its heading; empty where the heading says nothing."""
+    return next((topic for topic, words in _TOPIC if words.search(heading)), "")
+
+
+def _cut(text: str, name: str) -> str:
+    """At most MOST_TEXT characters, cut between paragraphs where it can be, and then saying so."""
+    if len(text) <= MOST_TEXT:
+        return text
+    head = text[:MOST_TEXT]
+    head = head[: head.rfind("\n\n")] if head.rfind("\n\n") > MOST_TEXT // 2 else head[: head.rfind("\n")] or head
+    fences = len(re.findall(r"(?m)^ {0,3}```", head))
+    return head.rstrip() + ("\n```" if fences % 2 else "") + f"\n\n(The rest stands in {name}.)"

@@ -1,0 +1,1 @@
+"""Tasks: what has to be done, what each needs and gives, and the order that follows."""

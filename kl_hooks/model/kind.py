@@ -1,0 +1,147 @@
+"""Kind: the description of a sort of knowledge. It is data: everything else about a sort is derived from it, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
+"""What a field can hold: a line; several lines; a list of either; a list of short words (tags); one of some words;
+a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by
+text."""
+AUTHORITIES: Final = ("human", "agent", "auto")
+"""Who stands behind a record, the weightiest first."""
+SHARES: Final = (
+    "feature_context", "similar_outcomes", "relevant_patterns", "architecture_context", "warnings", "domain_knowledge",
+    "role_constraints", "quality_gate_configs", "turn_states", "implementation_modes",
+)  # fmt: skip
+"""The categories of a package's budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing that a record of a kind says."""
+
+    name: str
+    type: str
+    """One of `TYPES`."""
+    says: str
+    """What to write here, as the form and the docs page put it: one line."""
+    required: bool = False
+    section: str = ""
+    """The heading it stands under in the body of a file; empty: it stands in the front matter."""
+    choices: tuple[str, ...] = ()
+    """The words of a `choice`; the first is the default."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Other spellings of its words that are read, and what is kept for them."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the field that are read."""
+    least: int = 0
+    most: int = 1_000_000
+    """Bounds of a `number`."""
+    relation: str = ""
+    """For `ids`: the relation of the Links."""
+    example: str = ""
+    internal: bool = False
+    """True where programs write it, not people: it stands in no form and is offered as no option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A change of status: `kl <kind> <name> ID`."""
+
+    name: str
+    to: str
+    says: str
+    """Its line in the help."""
+    of: tuple[str, ...] = ()
+    """The statuses it can start from; empty: all others."""
+    needs: tuple[str, ...] = ()
+    """Fields that must be given or be there, such as a reason."""
+    person: bool = False
+    """True where only a person, or a reviewer named in the configuration, may do it."""
+    stamps: str = ""
+    """A field of type `date` that gets the day on which it is done."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The description of a sort of knowledge."""
+
+    name: str
+    """Singular, lower case: `decision`; it names the command."""
+    plural: str
+    """`decisions`; it names the folder."""
+    prefix: str
+    """Of its ids: `ADR`."""
+    purpose: str
+    """One line: what it is for."""
+    home: str
+    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows in the state directory, until it is `filed`."""
+    statuses: tuple[str, ...]
+    """The first is what a new record has."""
+    live: tuple[str, ...]
+    """The statuses in which it may be shown to an agent unasked."""
+    fields: tuple[Field, ...] = ()
+    verbs: tuple[Verb, ...] = ()
+    section: str = ""
+    """Heading of its items in a package."""
+    share: str = "domain_knowledge"
+    """One of `SHARES`."""
+    filed: tuple[str, ...] = ()
+    """Of a kind at home in the state: the statuses in which a record is a file. Entering one writes it."""
+    numbering: str = "serial"
+    """`serial`: ADR-0007. `hash`: MEM-3f9a1c2b, over the fields in `identity`: the same in every clone.
+    `random`: OUT-3f9a1c2b. `given`: whoever makes it names it, or it counts."""
+    identity: tuple[str, ...] = ()
+    digits: int = 0
+    """Of its numbers; 0: four for serial ones, eight for others."""
+    node: str = ""
+    """The prefix of its node in the graph (`adr`); empty: the record id itself."""
+    ttl: Mapping[str, int] = field(default_factory=dict)
+    """Authority → days until a record expires; who is not named never expires."""
+    retention: int = 0
+    """Days that an ended or expired record is kept in the state; 0: for ever."""
+    proof: str = ""
+    """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty: none."""
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    """Other names of its statuses that are read."""
+    by: str = "kl"
+    """The plugin or file that it comes from."""
+
+    @cached_property
+    def all_fields(self) -> tuple[Field, ...]:
+        """Its own fields and those that every record has, in the order in which they are written."""
+        own = {one.name for one in self.fields}
+        return tuple(
+            [*(one for one in FIRST if one.name not in own), *self.fields]
+            + [one for one in LAST if one.name not in own]
+        )
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Field]:
+        """Field name, and every other name that is read → field."""
+        named = {alias: one for one in self.all_fields for alias in one.aliases}
+        return named | {one.name: one for one in self.all_fields}
+
+
+FIRST: Final = (
+    Field("title", "line", "What it is, in one line.", required=True, aliases=("name",)),
+    Field("status", "line", "Where it stands."),
+    Field("date", "date", "When it was made.", aliases=("created_at", "created")),
+    Field("updated", "date", "When it was last changed.", aliases=("updated_at",)),
+)
+"""What every record begins with."""
+LAST: Final = (
+    Field("about", "ids", "The files and symbols it is about.", relation="about"),
+    Field("related", "ids", "Other records it belongs with.", relation="related"),
+    Field("tags", "words", "Short words to find it by."),
+    Field("authority", "choice", "Who stands behind it.", choices=AUTHORITIES),
+    Field("source", "line", "Where it comes from: a person, a session, a file."),
+    Field("expires", "date", "When it stops to hold.", aliases=("expires_at",)),
+    Field("supersedes", "ids", "The records it takes the place of.", relation="supersedes"),
+    Field("superseded_by", "ids", "The records that took its place.", relation="superseded_by"),
+)
+"""What every record may end with."""

@@ -1,0 +1,42 @@
+"""Lifecycle: the numbers that upkeep goes by. Defaults stand here; `.kl/knowledge/lifecycle.yaml` may say others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FILE = ".kl/knowledge/lifecycle.yaml"
+MOST_DAYS = 36_500
+"""Of any number of days in that file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """How long things stay as they are, in whole days. 0 switches a rule off, but for `adr_retention_days`."""
+
+    adr_retention_days: int = 0
+    """A superseded decision stays among the others so long, counted from its last change; then it goes to `archive/`.
+    0: it goes at once.
+    """
+    memory_reinforce_window_days: int = 90
+    """An approved memory that nothing confirmed for so long is a candidate again."""
+    confidence_decay_days: int = 30
+    """A verified claim whose newest observation is older counts as inferred, unless the claim says when it ends."""
+    orphaned_node_grace_period_days: int = 7
+    """The graph of a worktree that is gone is kept so long after it was last written."""
+    max_provenance_age_days: int = 0
+    """An asserted claim is archived at this age although it has not expired. 0: age alone archives nothing."""
+    memory_candidate_pruning_days: int = 180
+    """A candidate memory that nobody looked at and nothing confirmed for so long is taken out."""
+    purge_expired_days: int = 30
+    """A record in the state that expired is kept so long, found by nobody; then it is taken out."""
+    run_rows_days: int = 90
+    """A test run of this age keeps its header and its place in the chain; its per-test rows go, where a newer run has
+    a word on each of these tests and nothing rests on them.
+    """
+    package_log_days: int = 90
+    """Events of context packages are kept at least so long."""
+
+    @staticmethod
+    def old(now: int, at: int, days: int) -> bool:
+        """True where `at` lies more than `days` before `now` (microseconds both)."""
+        return now - at > days * 86_400_000_000

@@ -1,0 +1,69 @@
+"""Record: one piece of knowledge of a Kind, as it was read from a file or a row. Verbs make new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Value = str | int | bool | tuple[str, ...] | Mapping[str, str]
+"""line, text, choice, date: str. number: int. flag: bool. lines, words, ids: a tuple of str. map: text by text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One piece of knowledge."""
+
+    kind: str
+    """Name of its Kind."""
+    id: str
+    values: Mapping[str, Value]
+    """Field → value. A field that says nothing is not there."""
+    body: str = ""
+    """Of a file: the Markdown after the front matter, as written."""
+    path: str = ""
+    """Of a file: its path from the root; empty: it rests in the state."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Of a file: field → the line it stands on, from 1."""
+    broken: str = ""
+    """Where the file can't be read today: why. The rest is then its last good version."""
+
+    def text(self, name: str) -> str:
+        """The value of a field that holds text; empty where there is none. Lists: one a line."""
+        value = self.values.get(name, "")
+        return "\n".join(value) if isinstance(value, tuple) else str(value)
+
+    def many(self, name: str) -> tuple[str, ...]:
+        """The value of a field that holds several; a single text is a list of one."""
+        value = self.values.get(name, ())
+        return value if isinstance(value, tuple) else (str(value),) if value else ()
+
+    def number(self, name: str, default: int = 0) -> int:
+        """The value of a field that holds a number."""
+        value = self.values.get(name, default)
+        return value if isinstance(value, int) else default
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        return self.text("title")
+
+    @property
+    def status(self) -> str:
+        """Where it stands."""
+        return self.text("status")
+
+    @property
+    def authority(self) -> str:
+        """`human`, `agent` or `auto`."""
+        return self.text("authority") or "human"
+
+    @property
+    def archived(self) -> bool:
+        """True for a file in an `archive/` folder: found when searched for, never shown unasked."""
+        return "/archive/" in self.path
+
+    def with_values(self, **changes: Any) -> Record:
+        """The same record with some fields changed; None, an empty text and an empty list take a field out."""
+        values = {**self.values, **changes}
+        return replace(self, values={name: value for name, value in values.items() if value not in (None, "", (), {})})

@@ -1,0 +1,1 @@
+"""Pages: authored files and the repository's own docs, and the `[[links]]` between them."""

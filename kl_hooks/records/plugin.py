@@ -1,0 +1,29 @@
+"""The door of `records`: its tables, and what the records offer to a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl
+
+
+@hookimpl
+def kl_schema() -> Sequence[Schema]:
+    from kl_hooks.records.pages.tables import PAGES
+    from kl_hooks.records.tables import AUTHORED, RECORDS
+
+    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED, PAGES))]
+
+
+@hookimpl
+def kl_retrievers() -> Sequence[Retriever]:
+    from kl_hooks.records.retrieve import find_records
+
+    return [Retriever("records", 120, find_records)]
+
+
+@hookimpl
+def kl_policies() -> Sequence[Policy]:
+    from kl_hooks.records import upkeep
+
+    return [Policy(upkeep.POLICY, "Records that expired long ago leave the state.", upkeep.look, upkeep.apply)]

@@ -1,0 +1,116 @@
+"""What records offer to a task: those that hold today and bear its words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.model.kind import Kind
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.record import Record
+from kl_hooks.model.tier import Observation, Tier, tier
+from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.fresh import stale
+from kl_hooks.records.seed.fields import SEEDED
+
+if TYPE_CHECKING:
+    from kl_hooks.model.task import Task
+    from kl_hooks.workspace.open import Workspace
+
+_SHORT: Final = 200
+
+
+def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """At most `limit` live records that fit the task's words, best first."""
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    found = search(ws, words, Wanted(), limit * 2)
+    return candidates(ws, [record for record in found if is_live(ws, record)], limit)
+
+
+def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
+    """The first `limit` of these that hold for today's content, as they may stand in a package."""
+    over = stale(ws, live)
+    return as_committed(ws, [candidate(ws, record) for record in live if record.id not in over][:limit])
+
+
+def as_committed(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
+    """The same; a file that nobody has committed as it is ranks as an agent's, whoever it says stands behind it."""
+    fresh = uncommitted(ws, {one.path for one in found if one.path and one.authority == "human"})
+    return [_as_agent(one) if one.path in fresh else one for one in found]
+
+
+def uncommitted(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
+    """The files among these that are not as they were committed; without git: all of them."""
+    if not paths or ws.repo is None:
+        return frozenset(paths)
+    from kl_hooks.git.committed import unlike_head
+
+    return unlike_head(ws.repo, sorted(paths))
+
+
+def _as_agent(one: Candidate) -> Candidate:
+    return replace(one, authority="agent", reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"))
+
+
+def is_live(ws: Workspace, record: Record) -> bool:
+    """True for what may be shown to an agent unasked: a live status, not archived, not ended, and readable today."""
+    live = record.status in ws.kinds[record.kind].live
+    return live and not record.archived and not record.broken and not ended(ws, record)
+
+
+def candidate(ws: Workspace, record: Record) -> Candidate:
+    """A record as it may stand in a package."""
+    kind = ws.kinds[record.kind]
+    text = as_text(kind, record)
+    return Candidate(
+        id=record.id, kind=kind.name, title=record.title, text=text, summary=summary_of(kind, record), path=record.path,
+        line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
+        reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
+        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i),
+    )  # fmt: skip
+
+
+def tier_of(kind: Kind, record: Record) -> Tier:
+    """What supports it: an accepted decision or an approved memory is soft evidence; else it is somebody's word."""
+    if kind.proof:
+        return tier([Observation(kind.proof, "records", record.authority, record.id, hard=False)])
+    return tier([Observation("AgentAssertion", "records", record.authority, record.id, hard=False)])
+
+
+def as_text(kind: Kind, record: Record) -> str:
+    """The whole of it: title, then each field that says something, in the order of the kind."""
+    lines = [f"{record.id} {record.title}"]
+    skipped = {
+        "title",
+        "status",
+        "date",
+        "updated",
+        "authority",
+        "source",
+        "expires",
+        "tags",
+        "anchors",
+        *(one.name for one in SEEDED),
+    }
+    for field in kind.all_fields:
+        value = record.values.get(field.name)
+        if value is None or field.name in skipped:
+            continue
+        name = (field.section or field.name.replace("_", " ")).lower()
+        if isinstance(value, Mapping):
+            lines += [f"{name}:", *(f"- {key}: {item}" for key, item in value.items())]
+        elif isinstance(value, tuple) and field.type == "lines":
+            lines += [f"{name}:", *(f"- {item}" for item in value)]
+        else:
+            lines.append(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
+    return "\n".join(lines)
+
+
+def summary_of(kind: Kind, record: Record) -> str:
+    """One line that stands for it."""
+    said: Sequence[str] = [record.text(f.name) for f in kind.fields if f.type == "text" and f.required]
+    first = next((one.strip().splitlines()[0] for one in said if one.strip()), "")
+    line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")
+    return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"

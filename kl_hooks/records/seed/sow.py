@@ -1,0 +1,82 @@
+"""Sowing: seeds held against what is there, then written; a marker in the state directory remembers what was sown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.clock import iso
+from kl_hooks.model.record import Record
+from kl_hooks.records.ask import Wanted, every
+from kl_hooks.records.check import checked
+from kl_hooks.records.seed.seed import Seed, Step, digest, said, steps
+from kl_hooks.records.write import change, cleaned, create, refuse_unset
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+MARKER: Final = "seeded.json"
+_SCHEMA: Final = "kl.seeded/1"
+
+
+def planned(ws: Workspace, seeds: Sequence[Seed], *, force: bool = False) -> list[Step]:
+    """What sowing would do; writes nothing."""
+    kinds = tuple(dict.fromkeys(seed.kind for seed in seeds))
+    there = every(ws, Wanted(kinds, archived=True, expired=True)) if kinds else []
+    return steps(ws.kinds, seeds, there, set(_marker(ws)["keys"]), force=force)
+
+
+def sow(ws: Workspace, seeds: Sequence[Seed], scope: str, *, force: bool = False) -> list[Step]:
+    """Does it, and marks it: the steps with their records. `scope`: `project` or `system`.
+
+    Problems for a seed that its kind refuses, as `create`; EnvironmentProblem where nothing can be written.
+    """
+    refuse_unset(ws)
+    done = []
+    for step in planned(ws, seeds, force=force):
+        done.append(replace(step, record=_done(ws, step)) if step.what in ("created", "updated") else step)
+    if done:
+        _mark(ws, scope, done)
+    return done
+
+
+def _done(ws: Workspace, step: Step) -> Record:
+    kind, seed = ws.kinds[step.seed.kind], step.seed
+    values, _ = checked(kind, cleaned(seed.values), lambda name: (seed.path, 0, 0))
+    books = {
+        "entity_id": seed.key, "source_path": seed.path, "source_hash": seed.hash,
+        "seeded_hash": said(kind, values),
+    }  # fmt: skip
+    if step.record is None:
+        return create(ws, kind, {**seed.values, **books}, asked=seed.id, by="seed")
+    own = {one.name for one in kind.fields} - set(books)
+    emptied = {name: None for name in own if name in step.record.values and name not in values}
+    fresh = {name: value for name, value in seed.values.items() if name != "status"}  # a status is changed by verbs
+    return change(ws, step.record, {**emptied, **fresh, **books}, how="seed", by="seed")
+
+
+def sown(ws: Workspace, scope: str) -> str:
+    """When this scope was sown here last (ISO 8601); empty: never."""
+    return str(_marker(ws)["scopes"].get(scope, {}).get("at", ""))
+
+
+def _marker(ws: Workspace) -> dict[str, Any]:
+    try:
+        found = json.loads((ws.state.directory / MARKER).read_bytes())
+    except (OSError, ValueError):
+        found = None  # a marker that is lost costs nothing but a look at every seed
+    if isinstance(found, dict) and found.get("schema") == _SCHEMA and isinstance(found.get("keys"), list):
+        return found
+    return {"schema": _SCHEMA, "scopes": {}, "keys": []}
+
+
+def _mark(ws: Workspace, scope: str, done: Sequence[Step]) -> None:
+    from kl_hooks.store.atomic import write_atomic
+
+    marker = _marker(ws)
+    marker["keys"] = sorted({*map(str, marker["keys"]), *(step.seed.key for step in done)})
+    whole = digest("\n".join(f"{step.seed.key} {step.seed.hash}" for step in done))
+    marker["scopes"][scope] = {"at": iso(ws.clock.now()), "hash": whole, "seeds": len(done)}
+    write_atomic(ws.state.directory / MARKER, json.dumps(marker, indent=2).encode(), mode=0o600)

@@ -1,0 +1,53 @@
+"""How records tidy: what expired long ago leaves the state. Its id stays taken where ids count, its words go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.clock import iso, micros
+from kl_hooks.model.change import Change
+from kl_hooks.model.record import Record
+from kl_hooks.records.ask import Wanted, by_ids, every
+from kl_hooks.records.events import Event, append
+from kl_hooks.records.keeping import row_of
+from kl_hooks.records.rows import last_moment
+
+if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
+    from kl_hooks.model.lifecycle import Lifecycle
+    from kl_hooks.workspace.open import Workspace
+
+POLICY: Final = "expired records"
+REFUSED: Final = "rejected"
+"""A status that keeps a record for ever: it holds back what would come again."""
+
+
+def over(records: Iterable[Record], kinds: Mapping[str, Kind], numbers: Lifecycle, now: int) -> list[Change]:
+    """The records of the state that expired long enough ago: by their kind's retention, else `purge_expired_days`."""
+    found = []
+    for one in records:
+        until = last_moment(one.text("expires"))
+        days = kinds[one.kind].retention or numbers.purge_expired_days
+        if until is None or one.path or one.status == REFUSED or not days or not numbers.old(now, micros(until), days):
+            continue
+        reason = f"a {one.kind} that expired on {until[:10]}; kept {days} days since"
+        found.append(Change("purge", one.id, POLICY, reason, one.status))
+    return found
+
+
+def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Records of the state that are over."""
+    state = tuple(name for name, kind in ws.kinds.items() if kind.home == "state")
+    return over(every(ws, Wanted(state, archived=True, expired=True)), ws.kinds, numbers, now)
+
+
+def apply(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+    """Takes them out, all or none, with what they said before."""
+    records = {one.id: one for one in by_ids(ws, [change.id for change in changes])}
+    gone = [record for record in records.values() if not record.path]
+    with ws.store.writing(what="upkeep") as db, db.transaction():
+        for one in gone:
+            row_of(ws, db, Record(one.kind, one.id, {}), "gone")
+            db.execute("DELETE FROM record_version WHERE id = ?", (one.id,))
+        append(db, [Event("purged", one.id) for one in gone], iso(now))

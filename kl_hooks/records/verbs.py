@@ -1,0 +1,82 @@
+"""Verbs: changes of status, and one record that takes the place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.record import Record
+from kl_hooks.records.ask import by_ids, find
+from kl_hooks.records.write import change
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | None = None, *, by: str = "") -> Record:
+    """Takes a record through a verb of its kind; `raw` are fields given with it.
+
+    UsageProblem where the verb is none of its kind, where its status does not allow it, or where something it needs is
+    missing. Doing it again changes nothing and is no mistake.
+    """
+    record, given = find(ws, identifier), dict(raw or {})
+    kind = ws.kinds[record.kind]
+    known = {one.name: one for one in kind.verbs}
+    if verb not in known:
+        hint = f"Verbs: {', '.join(known)}" if known else ""
+        raise UsageProblem(f"{kind.name} has no verb {verb!r}.", place=record.id, hint=hint)
+    one = known[verb]
+    if record.status == one.to and not given:
+        return record
+    if one.of and record.status not in (*one.of, one.to):
+        reason = f"is {record.status}; {verb} works on what is {' or '.join(one.of)}."
+        raise UsageProblem(reason, place=record.id, hint=f"See: kl {kind.name} show {record.id}")
+    for name in one.needs:
+        if not given.get(name) and not record.values.get(name):
+            raise UsageProblem(f"{verb} needs {name}.", place=record.id, hint=f"Give it: --{name.replace('_', '-')} …")
+    if one.stamps and one.stamps not in given:
+        given[one.stamps] = iso(ws.clock.now())[:10]
+    return change(ws, record, {**given, "status": one.to}, how=verb, by=by, note={"from": record.status, "to": one.to})
+
+
+def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record]:
+    """Makes `new` take the place of `old`: both say so, and the old one's status follows. Returns (old, new).
+
+    UsageProblem for ids that are unknown, of two kinds, the same, or that would make a circle.
+    """
+    first, second = find(ws, old), find(ws, new)
+    if first.kind != second.kind:
+        raise UsageProblem(
+            f"is a {second.kind}, not a {first.kind}.", place=second.id, hint="Both must be of one kind."
+        )
+    if first.id == second.id or first.id in _successors(ws, first, second):
+        raise UsageProblem(
+            f"{first.id} and {second.id} would supersede each other.", place=f"kl {first.kind} supersede"
+        )
+    if first.id not in second.many("supersedes"):
+        second = change(ws, second, {"supersedes": [*second.many("supersedes"), first.id]}, how="supersede", by=by)
+    status = {"status": "superseded"} if "superseded" in ws.kinds[first.kind].statuses else {}
+    if second.id not in first.many("superseded_by") or (status and first.status != "superseded"):
+        later = list(dict.fromkeys([*first.many("superseded_by"), second.id]))
+        first = change(ws, first, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": second.id})
+    return first, second
+
+
+def _successors(ws: Workspace, first: Record, second: Record) -> set[str]:
+    """Everything that took the place of the second, through others too, and everything whose place the first took."""
+    found: set[str] = set()
+    todo = list(second.many("superseded_by"))
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            todo += [i for r in by_ids(ws, [one]) for i in r.many("superseded_by")]
+    older, todo = set(), list(first.many("supersedes"))
+    while todo:
+        one = todo.pop()
+        if one not in older:
+            older.add(one)
+            todo += [i for r in by_ids(ws, [one]) for i in r.many("supersedes")]
+    return found | ({first.id} if second.id in older else set())

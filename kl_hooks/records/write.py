@@ -1,0 +1,153 @@
+"""Writing: records made, changed and deleted, each under the store lock, and each an Event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.clock import iso
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.kind import Kind
+from kl_hooks.model.record import Record, Value
+from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.check import checked
+from kl_hooks.records.events import Event, append
+from kl_hooks.records.keeping import Kept, keep, put, remove_file, row_of
+from kl_hooks.records.numbers import new_id
+
+if TYPE_CHECKING:
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace.open import Workspace
+
+_DAY: Final = 86_400_000_000
+
+
+def create(
+    ws: Workspace, kind: Kind, raw: Mapping[str, Any], *, asked: str = "", body: str = "", by: str = ""
+) -> Record:
+    """A new record of these values (see `records.check`); `asked` names its id, `by` who made it.
+
+    Problems (exit 2) with everything wrong, UsageProblem for an id that is taken, EnvironmentProblem where the store or
+    the folder can't be written; then nothing was written. `expires` given as None: it never ends. A record that is the
+    same by its identity is a UsageProblem too: look first.
+    """
+    return create_many(ws, kind, [raw], asked=asked, body=body, by=by)[0]
+
+
+def create_many(
+    ws: Workspace,
+    kind: Kind,
+    raws: Sequence[Mapping[str, Any]],
+    *,
+    asked: str | Sequence[str] = "",
+    body: str = "",
+    by: str = "",
+) -> list[Record]:
+    """The same for several at once: all of them, or none. `asked` may be a list then, an id for each."""
+    ids = [asked] * len(raws) if isinstance(asked, str) else list(asked)
+    found = [checked_or_raise(kind, cleaned(raw), f"kl {kind.name} new") for raw in raws]
+    catch_up(ws)
+    made: list[Record] = []
+    with ws.store.writing(what=f"making a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
+        for raw, values, one in zip(raws, found, ids, strict=True):
+            values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
+            record = Record(kind.name, new_id(ws, db, kind, values, one), values, cleaned({"body": body})["body"])
+            if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made):
+                hint = f"See: kl {kind.name} show {record.id}"
+                raise UsageProblem("is there already.", place=record.id, hint=hint)
+            made.append(keep(ws, db, kind, record, kept))
+        now = iso(ws.clock.now())
+        append(db, [Event("created", one.id, by, {"status": one.status}) for one in made], now)
+    return made
+
+
+def change(
+    ws: Workspace,
+    record: Record,
+    raw: Mapping[str, Any],
+    *,
+    how: str = "edit",
+    by: str = "",
+    note: Mapping[str, Any] | None = None,
+) -> Record:
+    """The record with some fields changed; None takes a field out. What it said before is kept as a version.
+
+    Problems with everything wrong; UsageProblem for a file that can't be read today: mend it by hand first.
+    """
+    kind = ws.kinds[record.kind]
+    if record.broken:
+        raise UsageProblem(f"can't be read today: {record.broken}", place=record.path, hint="Mend it first.")
+    given = {name: value for name, value in raw.items() if value is not None}
+    values = checked_or_raise(kind, cleaned(given), f"kl {kind.name} edit", whole=False)
+    unknown = [name for name in raw if name not in kind.by_name]
+    if unknown:
+        raise UsageProblem(f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit")
+    out = {kind.by_name[name].name: None for name, value in raw.items() if value is None}
+    after = record.with_values(**out, **values, updated=iso(ws.clock.now()) if not record.path else _today(ws))
+    checked_or_raise(kind, after.values, f"kl {kind.name} edit")
+    with ws.store.writing(what=f"changing a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
+        made = put(ws, db, kind, record, after, how, kept)
+        append(db, [Event("changed" if how == "edit" else how, record.id, by, note or {})], iso(ws.clock.now()))
+    return made
+
+
+def delete(ws: Workspace, record: Record, *, by: str = "") -> None:
+    """Takes a record away. A file is deleted (git has it); a row stays, unseen, so that its id is never used again."""
+    with ws.store.writing(what=f"deleting a {record.kind}") as db, db.transaction(), Kept(ws) as kept:
+        row_of(ws, db, record, "gone")
+        if record.path:
+            remove_file(ws, record, kept)
+        append(db, [Event("deleted", record.id, by)], iso(ws.clock.now()))
+
+
+def checked_or_raise(kind: Kind, raw: Mapping[str, Any], place: str, *, whole: bool = True) -> dict[str, Value]:
+    """The values that `raw` gives. Problems, all at once, where anything is wrong."""
+    values, problems = checked(kind, raw, lambda name: (place, 0, 0), whole=whole)
+    if problems:
+        raise Problems(problems)
+    return values
+
+
+def cleaned(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values without secrets: before anything is written."""
+    from kl_hooks.store.redact import redact
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return redact(value)
+        if isinstance(value, list | tuple):
+            return [clean(one) for one in value]
+        return {clean(k): clean(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+    return {name: clean(value) for name, value in raw.items()}
+
+
+def _begun(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool = False) -> dict[str, Value]:
+    """With status, date, authority and the moment it expires, where these were not given."""
+    now = ws.clock.now()
+    begun = {"status": kind.statuses[0], "date": _today(ws) if kind.home == "file" else iso(now), "authority": "human"}
+    made: dict[str, Value] = {**begun, **values}
+    days = kind.ttl.get(str(made["authority"]), 0)
+    if days and "expires" not in made and not endless:
+        made["expires"] = iso(now + days * _DAY)
+    return made
+
+
+def _today(ws: Workspace) -> str:
+    return iso(ws.clock.now())[:10]
+
+
+def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
+    """An id that follows from what a record says may come back after it was taken away: it is the same thing again."""
+    again = " AND rests <> 'gone'" if kind.numbering == "hash" else ""
+    if db.row(f"SELECT 1 FROM record WHERE id = ?{again}", (identifier,)):
+        return True
+    with ws.store.reading("graph") as graph:
+        return graph is not None and bool(graph.row("SELECT 1 FROM authored WHERE id = ?", (identifier,)))
+
+
+def refuse_unset(ws: Workspace) -> None:
+    """EnvironmentProblem where kl has not been set up: records need a home that people know of."""
+    if not ws.initialised:
+        raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")

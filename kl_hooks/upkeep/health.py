@@ -1,0 +1,153 @@
+"""Health: how many records something speaks against, and what; counts that can fail CI."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.clock import micros
+from kl_hooks.errors import KlError
+from kl_hooks.model.ids import RECORD_ID, split
+from kl_hooks.records.ask import Wanted, by_ids, ended, every
+from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.events import Event, events
+from kl_hooks.records.fresh import stale as no_longer
+from kl_hooks.records.retrieve import as_text
+from kl_hooks.records.single import Wrong, node_of
+from kl_hooks.upkeep import judge
+from kl_hooks.upkeep.against import forbidden
+from kl_hooks.upkeep.judge import SORTS, USES, Against
+
+if TYPE_CHECKING:
+    from kl_hooks.model.manifest import Manifest
+    from kl_hooks.model.problem import Problem
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace.open import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What was looked at and found."""
+
+    records: int
+    """Live records."""
+    found: tuple[Against, ...]
+    """Worst first."""
+    problems: tuple[Problem, ...]
+    """What is wrong in authored files."""
+    not_assessed: tuple[str, ...]
+    """Questions that could not be answered, with the reason."""
+
+    @property
+    def healthy(self) -> int:
+        """Records that nothing speaks against."""
+        return self.records - len({one.id for one in self.found})
+
+    @property
+    def score(self) -> int:
+        """Of a hundred records so many are healthy, rounded down; 100 where there are none."""
+        return 100 * self.healthy // self.records if self.records else 100
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Sort → how many records, all sorts."""
+        seen = Counter(sort for _, sort in {(one.id, one.sort) for one in self.found})
+        return {sort: seen[sort] for sort in SORTS}
+
+
+def look(ws: Workspace) -> Health:
+    """The health of everything that is live, or would be if it could be read."""
+    caught, blind = catch_up(ws), []
+    all_ = every(ws, Wanted(expired=True))
+    records = [one for one in all_ if not one.archived and (one.broken or one.status in ws.kinds[one.kind].live)]
+    named = {one.id: _named(ws, one) for one in records}
+    there, why = _there(ws, {name for names in named.values() for name in names})
+    manifest, trouble = _manifest(ws)
+    blind += [line for line in (why, trouble, caught.trouble) if line]
+    used = _used(events(ws))
+    if not used:
+        blind.append("unused: no Event tells yet what was given to anybody")
+    decisions = [one for one in records if one.kind == "decision"]
+    memories = [one for one in records if one.kind == "memory"]
+    governed = {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions}
+    over = [one.id for one in records if ended(ws, one)]
+    found = [
+        *judge.broken(records), *judge.stale(records, no_longer(ws, records), over),
+        *judge.ruled_twice(decisions, governed), *forbidden(memories, named, manifest),
+        *(judge.unanchored(records, named, there) if not why else ()),
+        *judge.long(records, {one.id: len(as_text(ws.kinds[one.kind], one)) for one in records}),
+        *(judge.unused(records, used, ws.clock.now()) if used else ()),
+    ]  # fmt: skip
+    order = sorted(found, key=lambda one: (SORTS.index(one.sort), one.id))
+    return Health(len(records), tuple(order), caught.problems, tuple(blind))
+
+
+def _named(ws: Workspace, record: Record) -> list[str]:
+    """Every Id that a record names in its fields of Ids, of the sorts of things that can be looked for."""
+    fields = [field.name for field in ws.kinds[record.kind].all_fields if field.type == "ids"]
+    nodes = (node for name in fields for one in record.many(name) if (node := _node(one)))
+    return list(dict.fromkeys(node for node in nodes if _is_looked_for(node)))
+
+
+def _is_looked_for(node: str) -> bool:
+    from kl_hooks.code.ask import KINDS
+
+    return split(node)[0] in ("file", "adr", *KINDS) or bool(RECORD_ID.fullmatch(node))
+
+
+def _node(text: str) -> str:
+    try:
+        return node_of(text)
+    except Wrong:
+        return ""
+
+
+def _there(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
+    """Those of these Ids that are there, and why symbols could not be looked for."""
+    bare = {name: name.removeprefix("adr:") for name in names}
+    found = {name for name in names if name.startswith("file:") and (ws.root / split(name)[1]).exists()}
+    records = {one.id for one in by_ids(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))}
+    found |= {name for name in names if bare[name] in records}
+    symbols = {name for name in names - found if split(name)[0] not in ("", "file", "adr")}
+    if not symbols:
+        return found, ""
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.asking.stored import by_ids as symbols_by_ids
+
+    try:
+        with opened(ws) as graph:
+            return found | set(symbols_by_ids(graph.db, symbols)), ""
+    except KlError as problem:
+        return found, f"unanchored: {problem}"
+
+
+def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
+    from kl_hooks.arch.kept import load_manifest
+    from kl_hooks.config.files import read_small
+    from kl_hooks.model.manifest import MANIFEST
+
+    try:
+        text = read_small(ws.root / MANIFEST, within=ws.root)
+        return (load_manifest(ws.state.cache, MANIFEST, text), "") if text is not None else (None, "")
+    except KlError as problem:
+        return None, f"contradicted (memories against the layers): {problem}"
+
+
+def _used(happened: Iterable[Event]) -> dict[str, int]:
+    used: dict[str, int] = {}
+    for one in happened:
+        if one.name in USES:
+            used[one.record] = max(used.get(one.record, 0), micros(one.at))
+    return used
+
+
+def plain(health: Health) -> dict[str, Any]:
+    """`kl.knowledge.health/1`."""
+    return {
+        "schema": "kl.knowledge.health/1", "records": health.records, "healthy": health.healthy,
+        "score": health.score, "counts": health.counts, "not_assessed": list(health.not_assessed),
+        "found": [{"id": one.id, "kind": one.kind, "sort": one.sort, "reason": one.reason} for one in health.found],
+        "problems": [str(problem) for problem in health.problems],
+    }  # fmt: skip

@@ -1,0 +1,118 @@
+"""Looking and applying: every policy is asked what it would change; applying is the only difference.
+
+A policy that fails is said and costs the others nothing. Each change is noted as an Event before it is made, so a run
+that was killed has at worst noted one that the next run makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.config.lifecycle import load_lifecycle
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.home import require_home
+
+if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Policy
+    from kl_hooks.model.change import Change
+    from kl_hooks.model.lifecycle import Lifecycle
+    from kl_hooks.model.problem import Problem
+    from kl_hooks.workspace.open import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one policy would change."""
+
+    policy: Policy
+    changes: tuple[Change, ...] = ()
+    trouble: str = ""
+    """Why it could not look, or could not change; empty: it could."""
+    applied: bool = False
+
+    @property
+    def reported_only(self) -> bool:
+        """True for a policy that has nothing to apply."""
+        return self.policy.apply is None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What all policies would change, or changed."""
+
+    looked: tuple[Looked, ...]
+    numbers: Lifecycle
+    problems: tuple[Problem, ...] = ()
+    """What is wrong in the file of the numbers: the defaults hold for these."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Of all policies that can apply something."""
+        return tuple(change for one in self.looked if not one.reported_only for change in one.changes)
+
+
+def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
+    """Every room's and plugin's policies, by name; those of `only` where it names some."""
+    found = [one for answer in ws.plugins.hook.kl_policies() for one in answer]
+    return sorted((one for one in found if not only or one.name in only), key=lambda one: one.name)
+
+
+def look(ws: Workspace, only: Sequence[str] = ()) -> Report:
+    """What would be changed now. Changes nothing; raises only where kl has no home here."""
+    require_home(ws)
+    numbers, problems = load_lifecycle(ws.root, ws.state.cache)
+    now = ws.clock.now()
+    return Report(tuple(_looked(ws, one, numbers, now) for one in policies(ws, only)), numbers, tuple(problems))
+
+
+def _looked(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) -> Looked:
+    try:
+        return Looked(policy, tuple(policy.look(ws, numbers, now)))
+    except (KlError, OSError) as problem:
+        return Looked(policy, trouble=str(problem))
+
+
+def run(ws: Workspace, only: Sequence[str] = ()) -> Report:
+    """Looks and applies. Problems, with nothing changed, where the file of the numbers is not right."""
+    report = look(ws, only)
+    if report.problems:
+        raise Problems(report.problems)
+    now = ws.clock.now()
+    return replace(report, looked=tuple(_applied(ws, one, now) for one in report.looked))
+
+
+def _applied(ws: Workspace, looked: Looked, now: int) -> Looked:
+    apply = looked.policy.apply
+    if apply is None or not looked.changes:
+        return looked
+    try:
+        noted(ws, looked.changes)
+        apply(ws, looked.changes, now)
+    except (KlError, OSError) as problem:
+        return replace(looked, trouble=str(problem))
+    return replace(looked, applied=True)
+
+
+def noted(ws: Workspace, changes: Sequence[Change]) -> None:
+    """Notes an Event for each change: what is done, to what, by which policy and why."""
+    from kl_hooks.records.events import Event, note
+
+    note(ws, [Event("upkeep", one.id, body=one.plain()) for one in changes])
+
+
+def plain(report: Report) -> dict[str, Any]:
+    """`kl.knowledge.gc/1`."""
+    return {
+        "schema": "kl.knowledge.gc/1",
+        "policies": [
+            {
+                "policy": one.policy.name, "says": one.policy.says, "reported_only": one.reported_only,
+                "applied": one.applied, "trouble": one.trouble, "changes": [change.plain() for change in one.changes],
+            }
+            for one in report.looked
+        ],
+        "total": len(report.changes),
+    }  # fmt: skip

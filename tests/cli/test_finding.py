@@ -1,0 +1,138 @@
+"""`kl finding`: taken in from an agent, found by a later task, and stale when the content changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import KL, Checkout, Done, run
+
+SOURCE = '"""Reads names."""\n\n\ndef feed(name):\n    return name\n'
+
+
+def tell(repo: Checkout, tool: str, given: dict[str, Any], answer: Any, *more: str) -> Done:
+    plain = {"session_id": "s1", "cwd": str(repo.root), "tool_name": tool, "tool_input": given, "tool_response": answer}
+    return run([*KL, "finding", "add", "--hook", *more], repo.root, input=json.dumps(plain))
+
+
+def listed(repo: Checkout, *args: str) -> list[tuple[str, str]]:
+    found = json.loads(repo.kl("finding", "list", "--format", "json", *args).stdout)["records"]
+    return [(one["title"].partition(":")[0], one["status"]) for one in found]
+
+
+@pytest.fixture
+def shop(repo: Checkout) -> Checkout:
+    repo.write("src/names.py", SOURCE)
+    repo.commit()
+    return repo
+
+
+@pytest.mark.requirement("A57", "A60")
+def test_a_call_becomes_one_finding_however_often_it_is_told(shop: Checkout) -> None:
+    for _ in range(2):
+        done = tell(shop, "Read", {"file_path": f"{shop.root}/src/names.py"}, SOURCE)
+        assert (done.returncode, done.stderr) == (0, "")
+    (one,) = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    assert one["id"].startswith("FND-")
+    assert len(one["id"]) == 4 + 16
+    assert (one["authority"], one["status"]) == ("agent", "live")
+    shown = json.loads(shop.kl("finding", "show", one["id"], "--format", "json").stdout)
+    fields = shown["fields"]
+    assert (fields["entity"], fields["kind"], fields["confidence"], fields["source"]) == (
+        "src/names.py", "observation", 85, "s1",
+    )  # fmt: skip
+    assert fields["anchors"] == {"file:src/names.py": shop.git("hash-object", "src/names.py")}
+
+
+@pytest.mark.requirement("A62")
+def test_a_later_task_finds_it_and_a_stale_one_never_reaches_a_package(shop: Checkout) -> None:
+    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    tell(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
+    assert "FND-" in shop.kl("context", "make feed in src/names.py faster").stdout
+    shop.write("src/names.py", SOURCE.replace("return name", "return name.strip()"))
+    assert sorted(listed(shop)) == [("feed", "stale"), ("src/names.py", "stale")]
+    assert "FND-" not in shop.kl("context", "make feed in src/names.py faster").stdout
+    shop.write("src/names.py", SOURCE)
+    assert sorted(listed(shop)) == [("feed", "live"), ("src/names.py", "live")]
+
+
+def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout) -> None:
+    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    tell(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
+    shop.write("src/names.py", SOURCE + "\n\nMORE = 1\n")
+    assert listed(shop, "--status", "stale") == [("src/names.py", "stale")]
+    assert listed(shop, "--status", "live") == [("feed", "live")]
+    stale = json.loads(shop.kl("finding", "list", "--status", "stale", "--format", "json").stdout)["records"][0]["id"]
+    assert "It does not hold any more: src/names.py has changed since." in shop.kl("finding", "show", stale).stdout
+
+
+def test_found_again_it_holds_for_the_content_of_today(shop: Checkout) -> None:
+    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    shop.write("src/names.py", SOURCE.replace("return name", "return name.strip()"))
+    assert listed(shop) == [("src/names.py", "stale")]
+    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    assert listed(shop) == [("src/names.py", "live")]
+
+
+@pytest.mark.requirement("A58")
+def test_our_own_evidence_says_how_sure_a_command_is(shop: Checkout) -> None:
+    assert shop.kl("run", "--", sys.executable, "-c", "pass").returncode == 0
+    command = f"{sys.executable} -c pass"
+    tell(shop, "Bash", {"command": command}, {"stdout": ""})
+    tell(shop, "Bash", {"command": "make all"}, {"stdout": ""})
+    found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    sure = [
+        json.loads(shop.kl("finding", "show", one["id"], "--format", "json").stdout)["fields"]["confidence"]
+        for one in found
+    ]
+    assert sorted(sure) == [80, 90]
+
+
+@pytest.mark.requirement("A57")
+def test_a_whole_transcript_is_taken_in_once(shop: Checkout, tmp_path: Path) -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": str(shop.root / "src/names.py")}}
+    answer = {"type": "tool_result", "tool_use_id": "t1", "content": SOURCE}
+    lines = [
+        {
+            "type": "assistant",
+            "sessionId": "s9",
+            "cwd": str(shop.root),
+            "message": {"role": "assistant", "content": [call]},
+        },
+        {"type": "user", "sessionId": "s9", "message": {"role": "user", "content": [answer]}},
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\nnot json\n")
+    first = shop.kl("finding", "import", str(path))
+    assert first.returncode == 0, first.stderr
+    assert "1 finding new, 0 known already." in first.stdout
+    assert "1 line could not be read" in first.stderr
+    assert "0 findings new, 1 known already." in shop.kl("finding", "import", str(path)).stdout
+
+
+def test_told_nonsense_it_costs_the_agent_a_remark_only(shop: Checkout) -> None:
+    done = run([*KL, "finding", "add", "--hook"], shop.root, input="{")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no finding kept: stdin: is no JSON" in done.stderr
+    assert run([*KL, "finding", "add", "--hook", "--strict"], shop.root, input="{").returncode == 2
+    assert shop.kl("finding", "add").returncode == 2
+
+
+def test_where_kl_is_not_used_nothing_is_left(tmp_path: Path, home: Path) -> None:
+    from tests.support import checkout
+
+    bare = checkout(tmp_path / "bare", kl=False)
+    assert tell(bare, "Read", {"path": "a.py"}, "x").returncode == 0
+    assert not bare.state.exists()
+
+
+def test_a_secret_in_a_result_is_in_no_byte_of_the_state(shop: Checkout) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    tell(shop, "Bash", {"command": f"curl -H 'Authorization: Bearer {secret}' x"}, {"stdout": f"token={secret}"})
+    tell(shop, "Read", {"path": "src/names.py"}, f"PASSWORD = '{secret}'\n")
+    assert len(listed(shop)) == 2
+    assert not [path for path in shop.state.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]

@@ -1,0 +1,109 @@
+"""The commands that every kind has, as a person types them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support import Checkout
+
+RIGHT = ("--context", "It was slow.", "--decision", "Use ast.")
+
+
+@pytest.mark.requirement("A20", "A22")
+def test_a_record_from_its_making_to_its_end(repo: Checkout) -> None:
+    done = repo.kl("decision", "new", "Two scanners", *RIGHT, "--tag", "speed", "--governs", "src/a.py")
+    path = ".kl/knowledge/decisions/ADR-0001-two-scanners.md"
+    assert (done.returncode, done.stdout) == (0, f"ADR-0001  proposed  Two scanners\n    {path}\n")
+    assert repo.kl("decision", "create", "--title", "More", *RIGHT).stdout.startswith("ADR-0002  proposed  More\n")
+    assert repo.kl("decision", "accept", "adr-0001").stdout.startswith("ADR-0001  accepted")
+    rows = repo.kl("decision", "list").stdout.splitlines()
+    assert [row.split()[:2] for row in rows] == [["ADR-0001", "accepted"], ["ADR-0002", "proposed"]]
+    for args in (["--tag", "speed"], ["--about", "src/a.py"], ["--about", "src"], ["--status", "accepted"]):
+        assert [row.split()[0] for row in repo.kl("decision", "list", *args).stdout.splitlines()] == ["ADR-0001"], args
+    page = repo.kl("decision", "show", "ADR-0001").stdout
+    assert "Two scanners" in page and "It was slow." in page and path in page
+    found = json.loads(repo.kl("decision", "search", "ast", "--format", "json").stdout)
+    assert [one["id"] for one in found["records"]] == ["ADR-0001", "ADR-0002"]
+    assert repo.kl("decision", "edit", "ADR-0001", "--tag", "a", "--clear", "governs").returncode == 0
+    shown = json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)
+    assert (shown["fields"]["tags"], "governs" in shown["fields"]) == (["a"], False)
+    assert repo.kl("decision", "delete", "ADR-0001", "--yes").stdout == f"deleted ADR-0001  {path}\n"
+    assert not (repo.root / path).exists()
+
+
+def test_what_is_wrong_is_said_at_once_and_nothing_is_written(repo: Checkout) -> None:
+    done = repo.kl("decision", "new", "--tag", "two words", "--confidence", "300", "--governs", "../x")
+    assert done.returncode == 2
+    for word in ('"title" is missing', '"context" is missing', "two words", "from 0 to 100", "'../x'"):
+        assert word in done.stderr, word
+    assert not (repo.root / ".kl/knowledge").exists()
+
+
+def test_near_ids_and_commands_are_named(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Two scanners", *RIGHT)
+    done = repo.kl("decision", "show", "ADR-0011")
+    assert (done.returncode, "Did you mean ADR-0001?" in done.stderr) == (2, True)
+    done = repo.kl("decision", "acept", "ADR-0001")
+    assert (done.returncode, "Did you mean 'accept'?" in done.stderr) == (2, True)
+    done = repo.kl("decision", "show", "../../etc/passwd")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_only_people_accept(repo: Checkout) -> None:
+    made = repo.kl("decision", "new", "Two scanners", *RIGHT, env={"KL_AGENT": "bot"})
+    assert made.returncode == 0
+    done = repo.kl("decision", "accept", "ADR-0001", env={"KL_AGENT": "bot"})
+    assert (done.returncode, "is for people" in done.stderr) == (2, True)
+    assert json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)["authority"] == "agent"
+    assert repo.kl("decision", "accept", "ADR-0001").returncode == 0
+
+
+def test_nothing_dangerous_reaches_the_terminal(repo: Checkout) -> None:
+    evil = "a\x1b]0;x\x07\u202eb\u200b"
+    assert repo.kl("decision", "new", evil, "--context", evil, "--decision", f"{evil}\n{evil}").returncode == 0
+    for args in (["list"], ["show", "ADR-0001"], ["search", "a"]):
+        done = repo.kl("decision", *args)
+        assert done.returncode == 0 and "\\x1b]0;x\\x07\\u202eb\\u200b" in done.stdout, args
+        assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(done.stdout + done.stderr)
+
+
+def test_where_kl_is_not_set_up_nothing_is_made(repo: Checkout) -> None:
+    repo.git("rm", "-rq", ".kl")
+    done = repo.kl("decision", "new", "Two scanners", *RIGHT)
+    assert (done.returncode, "kl init" in done.stderr) == (3, True)
+    assert repo.kl("decision", "list").returncode == 0
+    assert not (repo.root / ".kl").exists()
+
+
+@pytest.mark.requirement("B9")
+def test_a_repository_describes_a_kind_of_its_own(repo: Checkout) -> None:
+    repo.write(".kl/kinds/runbook.yaml", """\
+version: 1
+name: runbook
+plural: runbooks
+prefix: RUN
+purpose: What to do when something breaks.
+home: file
+statuses: [current, outdated]
+live: [current]
+share: warnings
+fields:
+  - {name: steps, type: lines, says: What to do., required: true, section: Steps}
+verbs:
+  - {name: retire, to: outdated, says: It does not hold any more.}
+""")  # fmt: skip
+    assert "What to do when something breaks." in repo.kl("--help").stdout
+    done = repo.kl("runbook", "new", "Restart the importer", "--steps", "stop", "--steps", "start importer")
+    assert done.stdout.startswith("RUN-0001  current  Restart the importer\n"), done.stderr
+    assert (
+        "- stop\n- start importer\n"
+        in (repo.root / ".kl/knowledge/runbooks/RUN-0001-restart-the-importer.md").read_text()
+    )
+    assert "RUN-0001" in repo.kl("context", "restart the importer").stdout
+    assert repo.kl("runbook", "retire", "RUN-0001").returncode == 0
+    assert "RUN-0001" not in repo.kl("context", "restart the importer").stdout
+    repo.write(".kl/kinds/bad.yaml", "version: 1\nname: decision\nprefix: lower\n")
+    done = repo.kl("decision", "list")
+    assert (done.returncode, ".kl/kinds/bad.yaml" in done.stderr) == (2, True)

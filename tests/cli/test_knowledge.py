@@ -1,0 +1,97 @@
+"""`kl knowledge`: status, list, search and health over every kind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kl_hooks.records.events import Event, note
+from kl_hooks.records.verbs import supersede
+from kl_hooks.records.write import create
+from tests.support import Checkout
+
+SAID = {"context": "Names.", "decision": "Feed them.", "status": "accepted"}
+
+
+@pytest.fixture
+def known(repo: Checkout) -> Checkout:
+    """Three decisions, one of them superseded; a memory that waits; an objective."""
+    repo.write("src/a.py", "def feed(name):\n    return name\n")
+    repo.commit()
+    ws = repo.workspace()
+    for title, about in (("Feed bytes", "src/a.py"), ("Feed text", "function:a.feed"), ("Feed lines", "src/gone.py")):
+        create(ws, ws.kinds["decision"], {"title": title, "governs": [about], **SAID})
+    supersede(ws, "ADR-0001", "ADR-0002")
+    create(ws, ws.kinds["memory"], {"title": "m", "pattern": "Feed slowly.", "authority": "agent"})
+    create(ws, ws.kinds["objective"], {"title": "Feed everything"})
+    return repo
+
+
+def health(repo: Checkout) -> dict[str, list[str]]:
+    found = json.loads(repo.kl("knowledge", "health", "--format", "json").stdout)["found"]
+    sorts: dict[str, list[str]] = {}
+    for one in found:
+        sorts.setdefault(one["sort"], []).append(one["id"])
+    return sorts
+
+
+def test_status_counts_by_kind_and_says_what_waits(known: Checkout) -> None:
+    done = known.kl("knowledge", "status")
+    assert done.returncode == 0
+    assert "decision       3   2 accepted, 1 superseded" in done.stdout
+    assert "waiting for a person: 1 memory candidate." in done.stdout
+    plain = json.loads(known.kl("knowledge", "status", "--format", "json").stdout)
+    assert plain["waiting"] == {"memory": 1}
+
+
+@pytest.mark.requirement("B55")
+def test_list_and_search_reach_every_kind(known: Checkout) -> None:
+    listed = json.loads(known.kl("knowledge", "list", "--format", "json").stdout)["records"]
+    assert {one["kind"] for one in listed} == {"decision", "memory", "objective"}
+    found = json.loads(known.kl("knowledge", "search", "feed", "--format", "json").stdout)["records"]
+    assert {one["kind"] for one in found} == {"decision", "memory", "objective"}
+    assert known.kl("knowledge", "search", "zebra").stdout == "nothing known bears any of: zebra\n"
+    assert known.kl("knowledge", "list", "--kind", "memory").stdout.count("\n") == 1
+    assert known.kl("knowledge", "list", "--kind", "memo").returncode == 2
+
+
+def test_health_says_what_speaks_against_what_and_can_fail(known: Checkout) -> None:
+    assert health(known) == {"unanchored": ["ADR-0003"]}
+    good = known.kl("knowledge", "health", "--fail-under", "66")
+    assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "2 of 3 live records healthy (66 %).")
+    bad = known.kl("knowledge", "health", "--fail-under", "67")
+    assert bad.returncode == 1
+    assert "fewer than 67 %" in bad.stderr
+
+
+def test_contradictions_by_subject_only(known: Checkout) -> None:
+    ws = known.workspace()
+    create(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **SAID})
+    assert health(known)["contradicted"] == ["ADR-0002", "ADR-0004"]
+    known.write(
+        ".kl/architecture.yaml",
+        "version: 1\nlayers:\n  - name: core\n    paths: [src/core/]\n    may_depend_on: []\n"
+        "  - name: cli\n    paths: [src/cli/]\n    may_depend_on: [core]\n",
+    )
+    known.write("src/core/a.py", "A = 1\n")
+    said = {"title": "t", "pattern": "Use from cli import x.", "about": ["src/core/a.py"], "status": "approved"}
+    made = create(ws, ws.kinds["memory"], said)
+    assert made.id in health(known)["contradicted"]
+
+
+def test_a_file_that_cannot_be_read_is_broken(known: Checkout) -> None:
+    path = next((known.root / ".kl/knowledge/decisions").glob("ADR-0002*"))
+    path.write_text(path.read_text().replace("status: accepted", "status: maybe"))
+    assert health(known)["broken"] == ["ADR-0002"]
+
+
+def test_unused_is_not_assessed_before_anything_was_given(known: Checkout) -> None:
+    assert "not assessed: unused" in known.kl("knowledge", "health").stderr
+    note(known.workspace(), [Event("injected", "ADR-0002")])
+    assert "not assessed" not in known.kl("knowledge", "health").stderr
+
+
+def test_where_nothing_is_known_everything_is_well(repo: Checkout) -> None:
+    assert repo.kl("knowledge", "health", "--fail-under", "100").stdout == "0 of 0 live records healthy (100 %).\n"
+    assert "nothing is known yet" in repo.kl("knowledge", "status").stdout

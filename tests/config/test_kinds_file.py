@@ -1,0 +1,158 @@
+"""Kinds that a repository describes in YAML: what is read, what is refused, with every mistake said at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.config.kinds_file import read_kind, read_kinds
+from kl_hooks.model.kind import SHARES, TYPES
+from kl_hooks.model.problem import Problem
+
+RUNBOOK = """\
+version: 1
+name: runbook
+prefix: RUN
+group: runbooks
+category: warnings
+purpose: What to do when something is down.
+statuses: [draft, current, retired]
+live: [current]
+spellings: {active: current}
+ttl: {agent: 30}
+fields:
+  - {name: steps, type: lines, required: true, section: Steps, says: "What to do, in order."}
+  - name: severity
+    type: choice
+    choices: [low, high]
+    also: {LOW: low}
+  - {name: page_within, type: number, least: 1, most: 60, aliases: [minutes]}
+  - {name: services, type: ids}
+verbs:
+  - {name: approve, to: current, of: [draft], person: true}
+  - {name: retire, to: retired, needs: [steps], says: It no longer holds.}
+"""
+
+
+def said(text: str) -> list[str]:
+    problems: list[Problem] = []
+    assert (read_kind("k.yaml", text.encode(), problems) is None) == bool(problems)
+    return [str(one) for one in problems]
+
+
+@pytest.mark.requirement("B9")
+def test_a_kind_in_yaml_is_the_same_kind_of_data_as_a_built_in_one(tmp_path: Path) -> None:
+    (tmp_path / ".kl/kinds").mkdir(parents=True)
+    (tmp_path / ".kl/kinds/runbook.yaml").write_text(RUNBOOK)
+    (kind,), problems = read_kinds(tmp_path)
+    assert problems == []
+    assert (kind.name, kind.plural, kind.prefix, kind.home, kind.by) == (
+        "runbook", "runbooks", "RUN", "file", ".kl/kinds/runbook.yaml",
+    )  # fmt: skip
+    assert (kind.share, kind.section, kind.live, dict(kind.ttl)) == ("warnings", "Runbook", ("current",), {"agent": 30})
+    assert kind.by_name["minutes"].most == 60
+    assert kind.by_name["severity"].also == {"LOW": "low"}
+    assert kind.by_name["services"].relation == "related"
+    assert [(v.name, v.to, v.of, v.person) for v in kind.verbs] == [
+        ("approve", "current", ("draft",), True),
+        ("retire", "retired", (), False),
+    ]
+
+
+def test_every_mistake_is_said_with_its_place() -> None:
+    text = """\
+name: Run Book
+prefix: run
+statuses: [draft, Draft]
+live: [shown]
+share: warning
+numbering: hash
+fields:
+  - {name: id}
+  - {name: severity, type: choice}
+  - {name: level, type: numbr}
+  - {name: a, section: Same}
+  - {name: b, section: same}
+  - {name: c, least: 5, most: 2}
+  - {nam: d}
+verbs:
+  - {name: delete, to: gone}
+"""
+    assert said(text) == [
+        'k.yaml:1:1: "numbering: hash" needs "identity": the fields that make two records the same.',
+        'k.yaml:1:1: the key "purpose" is missing.',
+        'k.yaml:1:7: "name" is "Run Book"; it must be small letters, digits and `-`, a letter first.',
+        'k.yaml:2:9: "prefix" is "run"; it must be 2 to 10 capitals and digits, a letter first.',
+        'k.yaml:3:19: "statuses": "Draft" does not fit, or stands there twice.',
+        'k.yaml:4:8: "live": "shown" is not known. Known: draft.',
+        f'k.yaml:5:8: "share" must be one of: {", ".join(SHARES)}. Did you mean "warnings"?',
+        'k.yaml:8:12: "id" is there for every kind; a field needs a name of its own.',
+        'k.yaml:9:5: "choices" of the field "severity" are missing: a choice needs them.',
+        f'k.yaml:10:25: "type" of the field "level" must be one of: {", ".join(TYPES)}. Did you mean "number"?',
+        'k.yaml:12:5: the fields "a" and "b" share a section.',
+        'k.yaml:13:5: "least" of the field "c" is larger than "most".',
+        'k.yaml:14:6: unknown key "nam" in a field. Did you mean "name"?',
+        'k.yaml:16:12: "delete" is there for every kind; a verb needs a name of its own.',
+        'k.yaml:16:24: "to" of the verb "delete" must be one of the statuses. Known: draft.',
+    ]  # fmt: skip
+
+
+def test_one_broken_file_does_not_hide_the_others(tmp_path: Path) -> None:
+    folder = tmp_path / ".kl/kinds"
+    folder.mkdir(parents=True)
+    (folder / "a.yaml").write_text(RUNBOOK)
+    (folder / "b.yaml").write_text(RUNBOOK.replace("name: runbook", "name: playbook"))
+    (folder / "c.yml").write_text("&x [")
+    (folder / "d.yaml").write_text("")
+    (folder / "e.yaml").mkdir()
+    (folder / "f.yaml").symlink_to("/etc/hostname")
+    (folder / "notes.txt").write_text("not a kind")
+    os.mkfifo(folder / "g.yaml")
+    kinds, problems = read_kinds(tmp_path)
+    assert [one.name for one in kinds] == ["runbook"]
+    assert sorted({one.path.rpartition("/")[2] for one in problems}) == [f"{x}.yaml" for x in "b"] + ["c.yml"] + [
+        f"{x}.yaml" for x in "defg"
+    ]
+    assert "its name, plural or prefix is that of .kl/kinds/a.yaml" in str(problems[0])
+
+
+def test_no_folder_no_kinds(tmp_path: Path) -> None:
+    assert read_kinds(tmp_path) == ([], [])
+
+
+VALUES = st.recursive(
+    st.sampled_from(
+        ["name", "x", "RUN", "1", "true", "", "draft", "[]", "{}", "&a", "*a", "<<", "\\ud800", "é", "a: b"]
+    )
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=12,
+)
+KEYS = st.sampled_from(
+    ["name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "share", "ttl", "identity",
+     "numbering", "spellings", "retention", "digits", "filed", "group", "Name"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=8) | VALUES)
+def test_any_document_is_a_kind_or_problems_with_a_place(document: object) -> None:
+    import json
+
+    problems: list[Problem] = []
+    kind = read_kind("k.yaml", json.dumps(document).encode(), problems)
+    assert (kind is None) == bool(problems)
+    assert all(one.path == "k.yaml" and one.message for one in problems)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, len(RUNBOOK)), st.integers(0, 40), st.binary(max_size=6))
+def test_a_damaged_file_is_never_an_error_of_ours(start: int, length: int, put: bytes) -> None:
+    text = RUNBOOK.encode()
+    problems: list[Problem] = []
+    kind = read_kind("k.yaml", text[:start] + put + text[start + length :], problems)
+    assert (kind is None) == bool(problems)

@@ -1,0 +1,71 @@
+"""What age takes from a claim: computed, and the same however often it is computed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.clock import iso
+from kl_hooks.evidence.decay import DAY, aged
+from kl_hooks.model.claim import Claim, Support
+from kl_hooks.model.lifecycle import FILE
+from kl_hooks.model.tier import Observation, Tier
+from tests.support import NOW, Checkout
+
+
+def seen(observer: str, at: int) -> Support:
+    return Support(Observation("TestResult", observer, observer, observer, True), "r", "passed", "t", iso(at), "for")
+
+
+def verified(at: int, expires: str | None = None) -> Claim:
+    return Claim("Test passes: a", "test:a", "auto", iso(at), expires, (seen("pytest", at - DAY), seen("ci", at)))
+
+
+@pytest.mark.requirement("A39")
+def test_a_verified_claim_is_inferred_after_thirty_days_and_says_why() -> None:
+    claim = verified(NOW - 30 * DAY)
+    assert aged(claim, NOW, 30).tier is Tier.VERIFIED
+    old = aged(claim, NOW + 1, 30)
+    assert old.tier is Tier.INFERRED
+    assert old.reasons[-1] == "last observed 30 days ago; after 30 days it counts as inferred"
+    assert aged(claim, NOW + 1, 0).tier is Tier.VERIFIED, "0 switches it off"
+
+
+@pytest.mark.requirement("A39")
+def test_a_claim_that_says_when_it_ends_does_not_decay() -> None:
+    assert aged(verified(NOW - 99 * DAY, iso(NOW + DAY)), NOW, 30).tier is Tier.VERIFIED
+
+
+def test_a_lower_tier_stays_what_it_is() -> None:
+    claim = replace(verified(NOW - 99 * DAY), support=(seen("pytest", NOW - 99 * DAY),))
+    assert aged(claim, NOW, 30) == claim
+
+
+@pytest.mark.requirement("D48")
+@given(st.integers(0, 10**16), st.integers(0, 10**16), st.integers(0, 400))
+def test_decay_applied_twice_is_decay_applied_once(at: int, now: int, days: int) -> None:
+    once = aged(verified(at), now, days)
+    assert aged(once, now, days) == once
+    assert once.tier <= verified(at).tier
+
+
+@pytest.mark.requirement("A39")
+def test_the_command_shows_the_lower_tier(repo: Checkout) -> None:
+    repo.write("tests/test_a.py", "def test_a():\n    assert 1\n")
+    repo.commit()
+    assert repo.kl("run", "--", sys.executable, "-m", "pytest", "-p", "pytest_kl.plugin", "-q").returncode == 0
+    assert "verified  current" in repo.kl("claim", "list").stdout
+    repo.write(FILE, "confidence_decay_days: 0\n")
+    repo.commit()
+    from kl_hooks.evidence.book import all_claims
+
+    later = repo.workspace(now=repo.workspace().clock.now() + 10**17)
+    (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]
+    assert claim.tier is Tier.VERIFIED
+    repo.write(FILE, "ConfidenceDecayDays: 1\n")
+    (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]
+    assert claim.tier is Tier.INFERRED

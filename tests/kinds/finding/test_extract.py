@@ -1,0 +1,122 @@
+"""What a call of a tool comes to: entity, sort, words, confidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kl_hooks.kinds.finding.call import Call
+from kl_hooks.kinds.finding.extract import Found, extract
+
+ROOT = "/work/shop"
+
+
+def found(
+    tool: str, given: dict[str, Any], result: str = "ok", *, failed: bool = False, folder: str = ""
+) -> Found | None:
+    return extract(Call(tool, given, result, failed, "s1", "claude", folder), ROOT)
+
+
+def sure(one: Found | None) -> Found:
+    assert one is not None
+    return one
+
+
+@pytest.mark.requirement("A58")
+@pytest.mark.parametrize(
+    ("tool", "given", "confidence", "sort"),
+    [
+        ("read_file", {"path": "a.py"}, 85, "observation"), ("Read", {"file_path": "a.py"}, 85, "observation"),
+        ("grep_file", {"pattern": "x"}, 85, "observation"), ("Grep", {"pattern": "x"}, 85, "observation"),
+        ("list_files", {"path": "src"}, 85, "observation"), ("get_file_summary", {"path": "a.py"}, 85, "observation"),
+        ("search_content", {"query": "x"}, 85, "observation"), ("write_file", {"path": "a.py"}, 90, "change"),
+        ("patch_file", {"path": "a.py"}, 90, "change"), ("delete_file", {"path": "a.py"}, 90, "change"),
+        ("shell_run", {"command": "make all"}, 90, "change"), ("Edit", {"file_path": "a.py"}, 90, "change"),
+        ("shell_run_script", {"script": "make all"}, 90, "change"), ("Bash", {"command": "make"}, 90, "change"),
+    ],
+)  # fmt: skip
+def test_tools_of_the_past_and_of_today(tool: str, given: dict[str, Any], confidence: int, sort: str) -> None:
+    one = sure(found(tool, given))
+    assert (one.confidence, one.sort) == (confidence, sort)
+
+
+@pytest.mark.requirement("A58")
+def test_other_tools_omitted_results_and_failed_looks_leave_nothing() -> None:
+    assert found("TodoWrite", {"path": "a.py"}) is None
+    assert found("Read", {"path": "a.py"}, "[result omitted: 12 kB]") is None
+    assert found("Read", {"path": "a.py"}, "[ERROR] no such file", failed=True) is None
+    assert found("Read", {}) is None
+
+
+@pytest.mark.requirement("A59")
+@pytest.mark.parametrize(
+    ("given", "entity"),
+    [
+        ({"pattern": "feed", "path": "src/a.py"}, "src/a.py"),
+        ({"pattern": "feed", "query": "q"}, "feed"),
+        ({"query": "q", "other": "z"}, "q"),
+        ({"number": 3, "other": "z"}, "z"),
+        ({"filename": "b.py", "file": "a.py"}, "a.py"),
+        ({"file_path": f"{ROOT}/src/a.py"}, "src/a.py"),
+        ({"path": "./src/../src/a.py"}, "src/a.py"),
+    ],
+)
+def test_the_entity_is_the_path_then_the_pattern_then_the_query(given: dict[str, Any], entity: str) -> None:
+    assert sure(found("Grep", given)).entity == entity
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "src/../../x", f"{ROOT}-other/a.py", "a\nb", "a\u202eb", "."])
+def test_a_path_outside_the_repository_is_nobodys_finding(path: str) -> None:
+    assert found("Read", {"file_path": path}) is None
+
+
+def test_a_relative_path_is_one_of_the_folder_the_agent_worked_in() -> None:
+    assert sure(found("Read", {"path": "a.py"}, folder=f"{ROOT}/src")).entity == "src/a.py"
+    assert found("Read", {"path": "a.py"}, folder="/elsewhere") is None
+
+
+@pytest.mark.requirement("A61")
+@pytest.mark.parametrize(
+    ("tool", "given", "failed", "sort"),
+    [
+        ("Read", {"path": "docs/adr/0004-store.md"}, False, "architectural_decision"),
+        ("Write", {"path": ".kl/knowledge/decisions/ADR-0004-x.md"}, False, "architectural_decision"),
+        ("Read", {"path": ".github/CODEOWNERS"}, False, "ownership"),
+        ("Read", {"path": "pyproject.toml"}, False, "dependency"),
+        ("Bash", {"command": "cd x && pip install attrs"}, False, "dependency"),
+        ("Bash", {"command": "pytest -q"}, True, "pitfall"),
+        ("Edit", {"path": "src/pyproject.py"}, False, "change"),
+    ],
+)
+def test_the_sort_follows_from_what_was_touched(tool: str, given: dict[str, Any], failed: bool, sort: str) -> None:
+    assert sure(found(tool, given, failed=failed)).sort == sort
+
+
+def test_a_failed_command_is_a_pitfall_that_names_the_error() -> None:
+    result = "collected 3 items\nE   ImportError: no module named foo\n1 failed in 0.1s"
+    one = sure(found("Bash", {"command": "pytest -q"}, result, failed=True))
+    assert one.finding == "fails: pytest -q: E ImportError: no module named foo"
+    assert found("Bash", {"command": "grep -r foo src | head"}, "", failed=True) is None, "an answer, no pitfall"
+    assert found("Bash", {"command": "git status"}) is None
+    assert found("Edit", {"path": "a.py"}, failed=True) is None
+
+
+def test_what_is_said_is_ours_and_not_the_file() -> None:
+    assert (
+        sure(found("Read", {"path": "a.py"}, '     1→"""Reads names."""\n     2→x = 1\n')).finding
+        == "2 lines: Reads names."
+    )
+    assert sure(found("Grep", {"pattern": "feed"}, "")).finding == "'feed': found nowhere"
+    assert sure(found("Write", {"path": "a.py", "content": "\n# Parser\nx"})).finding == "written: # Parser"
+    assert sure(found("apply_patch", {"input": "*** Begin Patch\n*** Update File: src/b.py\n+x"})).entity == "src/b.py"
+
+
+@pytest.mark.requirement("A60")
+def test_text_is_redacted_before_it_is_cut() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    one = sure(found("Read", {"path": "a.py"}, "x" * 480 + f" token = {secret}\n" + "y" * 400))
+    assert secret[:12] not in one.evidence
+    assert len(one.evidence) <= 500
+    long = sure(found("Bash", {"command": "make " + "z" * 999}, failed=True))
+    assert (len(long.entity), len(long.finding) <= 200) == (200, True)

@@ -1,0 +1,108 @@
+"""Counters are folds, importance follows the stated formula, decay never compounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.clock import iso
+from kl_hooks.kinds.memory import tally as names
+from kl_hooks.kinds.memory.decay import DAY, FLOOR, decayed, faded
+from kl_hooks.kinds.memory.tally import Happened, Tally, fold
+from kl_hooks.kinds.memory.utility import confidence, effective, weighed
+
+EVENTS = st.builds(
+    Happened,
+    st.sampled_from(
+        [names.REINFORCED, names.INJECTED, names.OPENED, names.OUTCOME, names.REVIEWED, names.VERIFIED,
+         names.DISPROVEN, "x"]
+    ),
+    st.integers(0, 4 * 10**15).map(iso),
+    st.sampled_from(["s1", "s2", "s3"]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "receipts": st.lists(st.sampled_from(["r1", "r2", "r3", "r4"]), max_size=3),
+            "proof": st.sampled_from(["ExitCode", "TestResult"]),
+            "result": st.sampled_from(["positive", "negative", "neither"]),
+        },
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.requirement("D49")
+@given(st.lists(EVENTS), st.data())
+def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Happened], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(events)))
+    whole = fold(events)
+    assert fold(events[at:], fold(events[:at])) == whole
+    assert whole.injected == sum(e.name == names.INJECTED for e in events)
+    assert whole.reinforcement == len({e.session for e in events if e.name == names.REINFORCED})
+    results = [e.body.get("result") for e in events if e.name == names.OUTCOME]
+    assert (whole.positive, whole.negative) == (results.count("positive"), results.count("negative"))
+
+
+@pytest.mark.requirement("A44")
+def test_a_session_reinforces_once_however_often_it_is_told() -> None:
+    event = Happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
+    other = Happened(names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"})
+    tally = fold([event, event, other, event])
+    assert tally.reinforcement == 2
+    assert tally.receipts == (("r1", "ExitCode"), ("r2", "ExitCode"))
+    assert tally.reinforced_at == iso(9)
+
+
+def test_being_given_is_no_access() -> None:
+    assert fold([Happened(names.INJECTED, iso(9))]).opened_at == ""
+
+
+@pytest.mark.requirement("D49")
+@given(st.integers(0, 1_000_000), st.integers(0, 500), st.integers(0, 500))
+def test_effective_importance_is_the_stated_formula(importance: int, injected: int, positive: int) -> None:
+    if injected < 5:
+        exact = Fraction(importance)
+    else:
+        helped = min(Fraction(1), Fraction(positive + 2, injected + 4))
+        exact = Fraction(3, 10) * importance + Fraction(7, 10) * helped * 1_000_000
+    assert abs(effective(importance, injected, positive) - exact) < 2
+
+
+def test_the_formula_by_an_example() -> None:
+    assert effective(500_000, 4, 0) == 500_000
+    assert effective(500_000, 6, 6) == 150_000 + 560_000
+
+
+@pytest.mark.requirement("D49")
+def test_verifying_raises_and_disproving_ends_it() -> None:
+    assert weighed(50, Tally(verified=1)) == 650_000
+    assert weighed(95, Tally(verified=3)) == 1_000_000
+    assert weighed(90, Tally(disproven=1)) == 50_000
+    assert confidence(80, Tally()) == 80
+    assert confidence(80, Tally(verified=1)) == 90
+    assert confidence(80, Tally(disproven=1)) == 10
+
+
+@pytest.mark.requirement("D48")
+@given(st.integers(0, 1_000_000), st.integers(0, 4 * 10**15), st.integers(0, 4 * 10**15))
+def test_decay_is_a_function_of_time_and_never_compounds(value: int, at: int, now: int) -> None:
+    once = decayed(value, at, now)
+    assert decayed(value, at, now) == once
+    assert decayed(once, now, now) == once
+    assert min(value, FLOOR) <= once <= value
+    assert decayed(value, at, now + DAY) <= once
+
+
+@given(st.integers(100_000, 1_000_000), st.integers(0, 2000))
+def test_decay_is_the_stated_power(value: int, days: int) -> None:
+    exact = max(Fraction(value) * Fraction(997, 1000) ** days, Fraction(FLOOR))
+    assert abs(decayed(value, 0, days * DAY) - exact) <= 1
+
+
+def test_twenty_one_idle_days_leave_most_of_it() -> None:
+    assert decayed(1_000_000, 0, 21 * DAY) == 938_854
+    assert decayed(1_000_000, 0, 21 * DAY, opened=21 * DAY) == 988_854
+    assert not faded(100_000, 0, 30 * DAY)
+    assert faded(100_000, 0, 31 * DAY)

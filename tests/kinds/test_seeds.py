@@ -1,0 +1,139 @@
+"""What a project's own documents say: sections with a telling heading, the beginning, the stack; any text is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.kinds.plugin import kl_kinds
+from kl_hooks.kinds.seeds.documents import MOST_TEXT, document_seeds, topic_of
+from kl_hooks.kinds.seeds.gather import project_seeds, system_seeds
+from kl_hooks.kinds.seeds.pyproject import name_of, pyproject_seeds, read_pyproject
+from kl_hooks.records.check import checked
+
+KINDS = {kind.name: kind for kind in kl_kinds()}
+README = """\
+# Shop
+
+[![build](https://x/b.svg)](https://x)
+<img src="logo.png">
+
+A shop for tests. It sells nothing.
+
+## Installation
+
+```sh
+## not a heading
+pip install shop
+```
+
+## License
+
+MIT, whatever that means here.
+
+## How it works
+
+It does not.
+"""
+
+
+def test_a_readme_gives_its_beginning_and_the_sections_that_are_known() -> None:
+    purpose, *rest = document_seeds("shop", "README.md", README)
+    assert (purpose.kind, purpose.key, purpose.values["answers"]) == ("fact", "shop__purpose", "purpose")
+    assert purpose.values["answer"] == "A shop for tests. It sells nothing."
+    assert [(one.values["title"], one.values["topic"]) for one in rest] == [
+        ("Installation", "command"), ("How it works", "architecture"),
+    ]  # fmt: skip
+    assert "## not a heading" in rest[0].values["text"]
+
+
+def test_what_is_written_for_agents_is_taken_whole() -> None:
+    text = "# Agents\n\nHello there, agent.\n\n## Testing\n\nRun `pytest -q`.\n\n## Zebra\n\nNever feed the zebra.\n"
+    assert [(one.key, one.values["topic"]) for one in document_seeds("shop", "AGENTS.md", text)] == [
+        ("shop__agents-testing", "testing"), ("shop__agents-zebra", "rule"),
+    ]  # fmt: skip
+
+
+def test_a_long_section_is_cut_between_paragraphs_and_says_so() -> None:
+    text = "## Usage\n\n" + "\n\n".join(["word " * 40] * 40)
+    (one,) = document_seeds("shop", "AGENTS.md", text)
+    assert len(one.values["text"]) <= MOST_TEXT + 50 and one.values["text"].endswith("(The rest stands in AGENTS.md.)")
+
+
+def test_a_heading_says_the_topic_by_whole_words() -> None:
+    assert topic_of("Project structure") == "structure"
+    assert topic_of("Testimonials") == ""
+
+
+def test_pyproject_gives_the_stack_and_the_commands() -> None:
+    told = read_pyproject(
+        '[project]\nname = "My Shop"\nrequires-python = ">=3.11"\n'
+        'dependencies = ["click>=8", "rich[x]; os_name", "click"]\n'
+        '[project.optional-dependencies]\ntest = ["pytest>=8"]\n[project.scripts]\nshop = "shop:main"\n[tool.ruff]\n'
+    )
+    stack, commands = pyproject_seeds("my-shop", told)
+    assert name_of(told) == "My Shop"
+    assert stack.values["text"].splitlines() == [
+        "- Python >=3.11", "- needs click, rich", "- with `test`: pytest", "- configured here: ruff",
+    ]  # fmt: skip
+    assert commands.values["text"] == "- `shop` runs shop:main"
+    assert pyproject_seeds("x", read_pyproject("not toml [")) == []
+
+
+@pytest.mark.requirement("B4")
+def test_the_same_section_in_two_documents_counts_once(tmp_path: Path) -> None:
+    text = "## Testing\n\nRun the tests often.\n"
+    (tmp_path / "AGENTS.md").write_text(text)
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    (tmp_path / "CONTRIBUTING.md").symlink_to("/etc/hostname")
+    seeds, remarks = project_seeds(tmp_path)
+    assert [one.path for one in seeds] == ["AGENTS.md"]
+    assert len(remarks) == 1 and "leads out" in remarks[0]
+
+
+@pytest.mark.requirement("B33", "B34", "B4")
+def test_what_kl_brings_is_valid_and_never_prefixed() -> None:
+    seeds = system_seeds(KINDS)
+    keys = {one.key for one in seeds}
+    assert {"role-player", "role-coach", "gate-feature-4-6", "gate-docs-1-10", "mode-direct"} <= keys
+    assert not [key for key in keys if "__" in key]
+    for one in seeds:
+        assert checked(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))[1] == []
+    gates = {one.key: one.values for one in seeds if one.kind == "gate"}
+    assert (gates["gate-feature-7-10"]["coverage_threshold"], gates["gate-feature-7-10"]["arch_review_threshold"]) == (
+        80,
+        70,
+    )
+    assert "coverage_threshold" not in gates["gate-scaffolding-1-3"]
+
+
+LINES = st.lists(st.sampled_from(["# T", "## Usage", "## ", "```", "---", "- x", "", "<!-- a", "b -->", "[![x](y)](z)"])
+                 | st.text(max_size=30), max_size=20)  # fmt: skip
+
+
+@given(LINES, st.sampled_from(["README.md", "AGENTS.md"]))
+def test_any_document_gives_seeds_that_their_kinds_take(lines: list[str], name: str) -> None:
+    seeds = document_seeds("p", name, "\n".join(lines))
+    assert seeds == document_seeds("p", name, "\n".join(lines))
+    for one in seeds:
+        values, problems = checked(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))
+        assert problems == [] and values["title"]
+
+
+INNER = st.recursive(
+    st.text(max_size=5) | st.integers() | st.none(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "dependencies", "scripts", "poetry", "pytest"]), inner)
+    ),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["project", "tool", "build-system", "dependency-groups"]), INNER))
+def test_any_pyproject_gives_valid_seeds(told: dict[str, object]) -> None:
+    name_of(told)
+    for one in pyproject_seeds("p", told):
+        assert checked(KINDS["guide"], one.values, lambda name: ("x", 0, 0))[1] == []

@@ -1,0 +1,77 @@
+"""What a Markdown text says outside code and comments."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.records.markdown import closed, headings, said
+
+MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
+    "".join
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nHIDDEN\n```\nshown",
+        "~~~ python\nHIDDEN\n```\nHIDDEN\n~~~~\nshown",
+        "```\nHIDDEN to the end",
+        "words\n\n    HIDDEN\n\n    HIDDEN\n\nshown",
+        "shown\n    shown, a lazy line",
+        "- item\n\n    shown, a paragraph of the item\n\n     shown as well\n\n          HIDDEN",
+        "- item\n  ```\n  HIDDEN\n  ```\n  shown",
+        "- ```\n  HIDDEN\n\nshown",
+        "shown `HIDDEN` shown ``HIDDEN ` HIDDEN`` shown",
+        "shown `HIDDEN\nHIDDEN` shown",
+        "shown ` shown\n\nshown ` shown",
+        "shown \\` shown `HIDDEN` shown",
+        "shown <!-- HIDDEN --> shown",
+        "shown <!-- HIDDEN\n\n```\nHIDDEN\n-->\nshown",
+        "shown <!-- HIDDEN",
+        "shown `HIDDEN <!-- HIDDEN` shown\nshown",
+        "```\nHIDDEN <!-- HIDDEN\n```\nshown",
+        "``` not a fence ``` shown",
+    ],
+)
+def test_code_and_comments_are_not_said(text: str) -> None:
+    shown = said(text)
+    assert "HIDDEN" not in shown
+    assert shown.count("shown") == text.count("shown")
+    assert len(shown) == len(text) and shown.count("\n") == text.count("\n")
+
+
+def test_headings_of_both_forms() -> None:
+    text = (
+        "Top\n===\n\n# One #\n\n## `Two` and ##\n\nwords\n---\n\n#no\n\n```\n# no\n```\n\n    # no\n\nlist\n- a\n---\n"
+    )
+    assert [(one.line, one.level, one.words) for one in headings(text)] == [
+        (0, 1, "Top"), (3, 1, "One"), (5, 2, "`Two` and"), (7, 2, "words"),
+    ]  # fmt: skip
+    assert [one.words for one in headings(text, 1)] == ["Top", "One"]
+
+
+@given(MARKS | st.text())
+def test_whatever_the_text_its_places_stay(text: str) -> None:
+    shown = said(text)
+    assert len(shown) == len(text)
+    assert all(new in (old, " ") for new, old in zip(shown, text, strict=True))
+    assert said(shown) == said(said(shown))
+    headings(text)
+
+
+@pytest.mark.parametrize("piece", ["`", "` ", "<!--", "``a`b", "\\`", "- ", "    x\n\n", "#", "> `<!--`\n", "`\n\n"])
+def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
+    """What costs more than its length would take hours here."""
+    text = piece * (1_000_000 // len(piece))
+    assert len(said(text)) == len(text)
+
+
+@given(MARKS | st.text())
+def test_what_follows_a_closed_text_is_said(text: str) -> None:
+    whole = closed(text)
+    assert whole.startswith(text)
+    assert headings(f"{whole}\n\n## After")[-1].words == "After"
+    assert closed(whole) == whole

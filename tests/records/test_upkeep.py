@@ -1,0 +1,72 @@
+"""What expired long ago leaves the state, words and all; what was refused stays; a hashed id may come back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kl_hooks.evidence.decay import DAY
+from kl_hooks.records.ask import Wanted, every, find
+from kl_hooks.records.events import events
+from kl_hooks.records.verbs import apply as verb
+from kl_hooks.records.write import change, create, delete
+from kl_hooks.upkeep.run import look, run
+from kl_hooks.workspace.open import Workspace
+from tests.support import NOW, Checkout, sql
+
+ONLY = ("expired records",)
+
+
+def finding(ws: Workspace, entity: str, expires: str = "") -> str:
+    raw = {"title": entity, "entity": entity, "finding": "zebra", "expires": expires, "authority": "agent"}
+    return create(ws, ws.kinds["finding"], raw).id
+
+
+@pytest.mark.requirement("C6")
+def test_it_is_found_by_nobody_when_it_expires_and_purged_thirty_days_later(repo: Checkout) -> None:
+    gone = finding(repo.workspace(), "a.py")
+    ws = repo.workspace(now=NOW + 91 * DAY)
+    assert every(ws, Wanted(("finding",))) == []
+    assert run(ws, ONLY).changes == ()
+    later = repo.workspace(now=NOW + 122 * DAY)
+    assert [(one.what, one.id) for one in look(later, ONLY).changes] == [("purge", gone)]
+    assert len(every(later, Wanted(expired=True))) == 1, "looking purges nothing"
+    run(later, ONLY)
+    assert every(later, Wanted(expired=True, archived=True)) == []
+    assert b"zebra" not in (repo.state / "kl.db").read_bytes().replace(b"\0", b"") or _free_pages_only(repo)
+    assert run(later, ONLY).changes == ()
+    assert [(one.name, one.record) for one in events(later, gone)][-2:] == [("upkeep", gone), ("purged", gone)]
+
+
+def _free_pages_only(repo: Checkout) -> bool:
+    """No row holds the word any more (a freed page of the file may)."""
+    sql(repo.state / "kl.db", "VACUUM")
+    return b"zebra" not in (repo.state / "kl.db").read_bytes()
+
+
+def test_what_never_ends_and_what_was_refused_stays(repo: Checkout) -> None:
+    ws = repo.workspace()
+    finding(ws, "kept.py", "9999-12-31")
+    memory = create(ws, ws.kinds["memory"], {"title": "x", "pattern": "Use x.", "authority": "auto"})
+    verb(ws, memory.id, "reject", {"reason": "trivia"})
+    later = repo.workspace(now=NOW + 4000 * DAY)
+    assert look(later, ONLY).changes == ()
+
+
+def test_a_thing_known_by_its_words_can_be_kept_again(repo: Checkout) -> None:
+    ws = repo.workspace()
+    first = finding(ws, "a.py")
+    delete(ws, find(ws, first))
+    assert finding(ws, "a.py") == first
+    assert [one.id for one in every(ws, Wanted(("finding",)))] == [first]
+
+
+def test_versions_go_with_it(repo: Checkout) -> None:
+    ws = repo.workspace()
+    change(ws, find(ws, finding(ws, "a.py")), {"tool": "Read"})
+    run(repo.workspace(now=NOW + 200 * DAY), ONLY)
+    with ws.store.reading() as db:
+        assert db is not None
+        assert db.rows("SELECT * FROM record_version") == []
+        assert [json.loads(body) for (body,) in db.rows("SELECT body FROM record")] == [{}]

@@ -1,0 +1,172 @@
+"""Records made, changed, deleted: in the right place, whole or not at all, with ids that never come back."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.clock import iso
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.records.ask import Wanted, chain, every, find
+from kl_hooks.records.events import counts, events
+from kl_hooks.records.history import versions
+from kl_hooks.records.verbs import apply, supersede
+from kl_hooks.records.write import change, create, create_many, delete
+from kl_hooks.workspace.open import Workspace
+from tests.support import NOW, Checkout
+
+from .conftest import FILED, KEPT
+
+RULING = {"title": "Use tabs", "ruling": "Tabs."}
+LESSON = {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."}
+
+
+def test_a_file_is_named_by_its_id_and_title(repo: Checkout, ws: Workspace) -> None:
+    made = create(ws, FILED, {**RULING, "tags": ["style"]})
+    assert made.path == ".kl/knowledge/rulings/RUL-0001-use-tabs.md"
+    assert (repo.root / made.path).read_text() == (
+        "---\nid: RUL-0001\ntitle: Use tabs\nstatus: proposed\ndate: 2027-01-15\ntags: [style]\n"
+        "authority: human\n---\n\n## Ruling\n\nTabs.\n"
+    )
+    assert find(ws, "RUL-0001").values == made.values
+
+
+def test_numbers_never_come_back(repo: Checkout, ws: Workspace) -> None:
+    one = create(ws, FILED, RULING)
+    repo.commit()
+    delete(ws, one)
+    assert create(ws, FILED, RULING).id == "RUL-0002"
+    (repo.root / ".kl/knowledge/rulings/RUL-0002-use-tabs.md").unlink()
+    assert create(ws, FILED, RULING).id == "RUL-0003"
+    repo.write(".kl/knowledge/rulings/archive/RUL-0017-old.md", "whatever")
+    assert create(ws, FILED, RULING).id == "RUL-0018"
+
+
+def test_numbers_that_git_has_seen_on_any_branch_are_taken(repo: Checkout, ws: Workspace) -> None:
+    repo.git("checkout", "-q", "-b", "other")
+    repo.write(".kl/knowledge/rulings/RUL-0041-x.md", "---\nid: RUL-0041\n---\n")
+    repo.commit()
+    repo.git("rm", "-q", ".kl/knowledge/rulings/RUL-0041-x.md")
+    repo.commit()
+    repo.git("checkout", "-q", "main")
+    assert create(ws, FILED, RULING).id == "RUL-0042"
+
+
+def test_writers_side_by_side_get_numbers_of_their_own(repo: Checkout) -> None:
+    made: list[str] = []
+
+    def write(n: int) -> None:
+        for _ in range(5):
+            made.append(create(repo.workspace(NOW + n), FILED, RULING).id)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [f"RUL-{n:04}" for n in range(1, 21)]
+
+
+def test_everything_wrong_is_said_and_nothing_is_written(repo: Checkout, ws: Workspace) -> None:
+    with pytest.raises(Problems) as caught:
+        create(ws, FILED, {"titel": "x", "governs": ["../out"], "expires": "soon"})
+    assert sorted(one.message for one in caught.value.problems) == [
+        '"expires" must be a date such as 2027-01-31, or a moment in ISO 8601.', "\"governs\" holds '../out'.",
+        '"ruling" is missing.', '"title" is missing.', 'ruling has no field "titel".',
+    ]  # fmt: skip
+    assert not (repo.root / ".kl/knowledge").exists()
+    with pytest.raises(Problems):
+        create_many(ws, FILED, [RULING, {"title": "no ruling"}])
+    assert every(ws, Wanted(("ruling",))) == []
+
+
+def test_a_folder_that_can_not_be_written_leaves_nothing_behind(repo: Checkout, ws: Workspace, tmp_path: Path) -> None:
+    (repo.root / ".kl/knowledge").symlink_to(tmp_path)
+    with pytest.raises(EnvironmentProblem, match="is a link"):
+        create(ws, FILED, RULING)
+    assert not (tmp_path / "rulings").exists()
+    assert events(ws) == []
+
+
+def test_secrets_are_never_written(repo: Checkout, ws: Workspace) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    made = create(ws, FILED, {"title": "Key", "ruling": f"Use {secret}."})
+    create(ws, KEPT, {"title": "Key", "pattern": f"Use {secret}."})
+    assert secret not in (repo.root / made.path).read_text()
+    assert all(secret.encode() not in path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
+
+
+def test_a_row_becomes_a_file_and_a_row_again(repo: Checkout, ws: Workspace) -> None:
+    made = create(ws, KEPT, {**LESSON, "authority": "agent"})
+    assert (made.path, made.text("expires")[:10]) == ("", iso(NOW + 90 * 86_400_000_000)[:10])
+    filed = apply(ws, made.id, "approve")
+    assert filed.path == f".kl/knowledge/lessons/{made.id}-umlauts.md"
+    assert [one.status for one in every(ws, Wanted(("lesson",)))] == ["approved"]
+    with pytest.raises(UsageProblem, match="needs reason"):
+        apply(ws, made.id, "reject")
+    back = apply(ws, made.id, "reject", {"reason": "wrong"})
+    assert (back.path, back.status) == ("", "rejected")
+    assert not (repo.root / filed.path).exists()
+    assert find(ws, made.id).text("reason") == "wrong"
+    assert [one.how for one in versions(ws, back)] == ["approve"]
+    assert counts(events(ws))[(made.id, "created")] == 1
+
+
+def test_the_same_lesson_is_the_same_record_in_every_clone(ws: Workspace) -> None:
+    made = create(ws, KEPT, LESSON)
+    with pytest.raises(UsageProblem, match="is there already"):
+        create(ws, KEPT, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "})
+    delete(ws, made)
+    assert create(ws, KEPT, LESSON).id == made.id, "it is the same thing again"
+
+
+def test_a_change_by_hand_between_two_changes_of_ours_is_kept(repo: Checkout, ws: Workspace) -> None:
+    made = create(ws, FILED, RULING)
+    path = repo.root / made.path
+    path.write_text(
+        path.read_text().replace("status: proposed", "status: proposed  # for now").replace("Tabs.", "Wide tabs.")
+    )
+    changed = change(ws, find(ws, made.id), {"tags": ["style"], "governs": ["src/"]})
+    text = path.read_text()
+    assert "status: proposed  # for now\n" in text and "Wide tabs." in text and "tags: [style]\n" in text
+    assert changed.text("ruling") == "Wide tabs."
+    path.write_text("broken")
+    with pytest.raises(UsageProblem, match="can't be read today"):
+        change(ws, find(ws, made.id), {"tags": ["b"]})
+    assert path.read_text() == "broken"
+
+
+def test_a_successor_is_said_on_both_sides(ws: Workspace) -> None:
+    one, two, three = (create(ws, FILED, RULING).id for _ in range(3))
+    supersede(ws, one, two)
+    supersede(ws, two, three)
+    assert (find(ws, one).status, find(ws, one).many("superseded_by")) == ("superseded", (two,))
+    assert find(ws, three).many("supersedes") == (two,)
+    for start in (one, two, three):
+        assert [record.id for record in chain(ws, find(ws, start))] == [three, two, one]
+    for old, new in ((three, one), (two, one), (one, one), (three, two)):
+        with pytest.raises(UsageProblem, match="supersede each other"):
+            supersede(ws, old, new)
+    with pytest.raises(UsageProblem, match="no record of this id"):
+        supersede(ws, one, "RUL-0099")
+    assert find(ws, three).status == "proposed"
+
+
+def test_a_verb_works_on_what_it_is_for(ws: Workspace) -> None:
+    made = create(ws, FILED, {**RULING, "status": "superseded"})
+    with pytest.raises(UsageProblem, match="is superseded; accept works on what is proposed"):
+        apply(ws, made.id, "accept")
+    with pytest.raises(UsageProblem, match="has no verb 'akzept'"):
+        apply(ws, made.id, "akzept")
+
+
+def test_history_of_a_file_is_git_s(repo: Checkout, ws: Workspace) -> None:
+    made = create(ws, FILED, RULING)
+    assert versions(ws, made) == []
+    repo.commit("rule it")
+    change(ws, made, {"ruling": "Spaces."})
+    repo.commit("rule otherwise")
+    assert [one.how for one in versions(ws, find(ws, made.id))] == ["rule otherwise", "rule it"]

@@ -1,0 +1,115 @@
+"""Upkeep that is killed, wherever that is: the next run ends where an undisturbed one would."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.records.events import events
+from kl_hooks.records.verbs import supersede
+from kl_hooks.records.write import create
+from kl_hooks.upkeep.run import look, run
+from tests.support import NOW, Checkout
+
+from .making import untidy
+
+CALL = (
+    "import os, signal, sys\n"
+    "from pathlib import Path\n"
+    "from kl_hooks.clock import FixedClock\n"
+    "from kl_hooks.upkeep import run as module\n"
+    "from kl_hooks.workspace.open import open_workspace\n"
+    "steps = 0\n"
+    "def step(frame, event, arg):\n"
+    "    global steps\n"
+    "    steps += 1\n"
+    "    if steps == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
+    "    return step\n"
+    "ws = open_workspace(Path(sys.argv[1]), clock=FixedClock(int(sys.argv[3])))\n"
+    "looked = module.look(ws)\n"
+    "sys.settrace(step)\n"
+    "for one in looked.looked: module._applied(ws, one, ws.clock.now())\n"
+    "sys.settrace(None)\n"
+    "print(steps)\n"
+)
+
+
+def facts(repo: Checkout) -> dict[str, object]:
+    ws = repo.workspace()
+    with ws.store.reading() as db:
+        assert db is not None
+        claims = db.rows("SELECT id FROM claim ORDER BY id")
+        archive = db.rows("SELECT id, made_at FROM claim_archive ORDER BY id")
+        folded = db.rows("SELECT id FROM receipt WHERE folded IS NOT NULL ORDER BY id")
+    files = sorted(str(p.relative_to(repo.root)) for p in (repo.root / ".kl").rglob("*") if p.is_file())
+    state = sorted(p.name for p in repo.state.rglob("*") if p.is_file() and not p.name.startswith(("kl.db", ".")))
+    return {"claims": claims, "archive": archive, "folded": folded, "files": files, "state": state}
+
+
+@pytest.fixture
+def messy(repo: Checkout) -> Checkout:
+    untidy(repo)
+    ws = repo.workspace()
+    for title in ("Feed bytes", "Feed text"):
+        create(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
+    supersede(ws, "ADR-0001", "ADR-0002")
+    look(ws)
+    return repo
+
+
+def copy(repo: Checkout, folder: Path) -> Checkout:
+    shutil.copytree(repo.root, folder, symlinks=True)
+    return Checkout(folder)
+
+
+def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path: Path) -> None:
+    undisturbed = copy(messy, tmp_path / "undisturbed")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", CALL, str(undisturbed.root), "0", str(NOW)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    steps = int(done.stdout)
+    wanted = facts(undisturbed)
+    assert len(json.dumps(wanted)) > 200
+    order = random.Random(4)
+    for number in range(8):
+        repo = copy(messy, tmp_path / f"killed{number}")
+        at = order.randrange(1, steps)
+        killed = subprocess.run(
+            [sys.executable, "-P", "-c", CALL, str(repo.root), str(at), str(NOW)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        ws = repo.workspace()
+        run(ws)
+        assert facts(repo) == wanted, f"killed at step {at} of {steps}"
+        assert run(ws).changes == ()
+        assert {one.record for one in events(ws, name="upkeep")} >= {"ADR-0001"}
+        verified = repo.kl("evidence", "verify")
+        assert verified.returncode == 0, verified.stdout
+
+
+def test_two_at_once_end_as_one_would(messy: Checkout) -> None:
+    call = [sys.executable, "-P", "-c", CALL, str(messy.root), "0", str(NOW)]
+    both = [subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    until = time.monotonic() + 60
+    assert [process.wait(max(1, until - time.monotonic())) for process in both] == [0, 0]
+    for process in both:
+        assert process.stderr is not None
+        process.stderr.close()
+    assert run(messy.workspace()).changes == ()
+    assert messy.kl("evidence", "verify").returncode == 0
+    assert os.listdir(messy.root / ".kl/knowledge/decisions/archive") == ["ADR-0001-feed-bytes.md"]  # noqa: PTH208

@@ -1,0 +1,157 @@
+"""Upkeep as it is called: it shows what it would change, changes that alone, and then finds nothing to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.evidence.assertions import archived, asserted
+from kl_hooks.model.lifecycle import FILE
+from kl_hooks.upkeep.run import Report, look, plain, run
+from tests.support import NOW, Checkout
+
+from .making import untidy
+
+
+def shown(report: Report) -> dict[str, list[tuple[str, str]]]:
+    """Policy → (verb, id) of what it would change."""
+    return {one.policy.name: [(c.what, c.id) for c in one.changes] for one in report.looked if one.changes}
+
+
+def snapshot(repo: Checkout) -> dict[str, bytes]:
+    inside = [*repo.state.rglob("*"), *(repo.root / ".kl").rglob("*")]
+    return {str(path): path.read_bytes() for path in inside if path.is_file()}
+
+
+@pytest.mark.requirement("A66", "A67", "A69")
+def test_looking_shows_ids_by_policy_and_changes_nothing(repo: Checkout) -> None:
+    untidy(repo)
+    ws = repo.workspace()
+    look(ws)
+    before = snapshot(repo)
+    found = shown(look(ws))
+    assert {name: [verb for verb, _ in some] for name, some in found.items()} == {
+        "cache": ["remove"], "ephemeral files": ["remove"], "expired claims": ["archive"], "old runs": ["fold"] * 3,
+        "orphaned graphs": ["prune"], "package log": ["rotate"],
+    }  # fmt: skip
+    assert found["ephemeral files"] == [("remove", "crash/report.txt")]
+    assert found["orphaned graphs"] == [("prune", "graph/gone-12345678.db")]
+    assert snapshot(repo) == before
+
+
+@pytest.mark.requirement("A38", "A66", "A67")
+def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(repo: Checkout) -> None:
+    untidy(repo)
+    ws = repo.workspace()
+    done = run(ws)
+    assert [one.policy.name for one in done.looked if one.trouble] == []
+    assert {one.policy.name for one in done.looked if one.applied} == set(shown(done))
+    assert not (repo.state / "crash" / "report.txt").exists()
+    assert not (repo.state / "graph" / "gone-12345678.db").exists()
+    with ws.store.reading() as db:
+        assert db is not None
+        assert [claim.text for claim in asserted(db, NOW)] == ["is small"]
+        assert [claim.text for claim in archived(db, NOW)] == ["is quick"]
+    before = snapshot(repo)
+    again = run(ws)
+    assert again.changes == ()
+    assert snapshot(repo) == before
+    verified = repo.kl("evidence", "verify")
+    assert verified.returncode == 0, verified.stdout
+    assert "folded   3 old runs" in verified.stdout
+
+
+@pytest.mark.requirement("A67", "A68")
+def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> None:
+    untidy(repo)
+    run(repo.workspace())
+    assert (repo.state / "crash" / "kept.txt").exists()
+    assert (repo.state / "kl.db").exists()
+    assert (repo.state / "high-water").exists()
+    assert (repo.state / "events.jsonl.1").exists()
+
+
+def test_a_klignore_that_leads_out_is_refused_and_the_rest_goes_on(repo: Checkout, tmp_path: Path) -> None:
+    untidy(repo)
+    (repo.root / ".kl" / ".klignore").unlink()
+    (tmp_path / "outside").write_text("*\n")
+    (repo.root / ".kl" / ".klignore").symlink_to(tmp_path / "outside")
+    done = run(repo.workspace())
+    trouble = {one.policy.name: one.trouble for one in done.looked if one.trouble}
+    assert list(trouble) == ["ephemeral files"]
+    assert (repo.state / "crash" / "report.txt").exists()
+    assert len([one for one in done.looked if one.applied]) == 5
+
+
+@pytest.mark.requirement("A38")
+def test_an_archived_claim_is_still_found_and_may_be_made_again(repo: Checkout) -> None:
+    untidy(repo)
+    run(repo.workspace())
+    assert "is quick" not in repo.kl("claim", "list").stdout
+    assert "expired" in repo.kl("claim", "list", "--all").stdout
+    assert repo.kl("claim", "add", "is quick", "--about", "file:a.py").returncode == 0
+    listed = json.loads(repo.kl("claim", "list", "--all", "--format", "json").stdout)["claims"]
+    assert [one["freshness"] for one in listed if one["text"] == "is quick"] == ["not assessed"]
+    assert repo.kl("evidence", "verify").returncode == 0
+
+
+@pytest.mark.requirement("A66")
+def test_with_a_mistake_in_the_numbers_it_shows_by_the_defaults_and_changes_nothing(repo: Checkout) -> None:
+    untidy(repo)
+    repo.write(FILE, "run_rows_days: soon\n")
+    shown_ = repo.kl("knowledge", "gc")
+    assert shown_.returncode == 0
+    assert f'{FILE}:1:16: "run_rows_days" must be a whole number' in shown_.stderr
+    before = snapshot(repo)
+    applied = repo.kl("knowledge", "gc", "--apply")
+    assert applied.returncode == 2
+    assert f"{FILE}:1:16" in applied.stderr
+    assert snapshot(repo) == before
+
+
+@pytest.mark.requirement("A69")
+def test_an_empty_report_says_that_there_is_nothing_to_do(repo: Checkout) -> None:
+    repo.kl("run", "--", "true")
+    assert repo.kl("knowledge", "gc").stdout == "Nothing to do.\n"
+    assert repo.kl("knowledge", "gc", "--apply").stdout == "Nothing to do.\n"
+
+
+def test_a_policy_can_be_chosen_and_must_be_one(repo: Checkout) -> None:
+    untidy(repo)
+    done = repo.kl("knowledge", "gc", "--policy", "orphaned graphs", "--apply", "--format", "json")
+    assert [one["policy"] for one in json.loads(done.stdout)["policies"]] == ["orphaned graphs"]
+    assert (repo.state / "crash" / "report.txt").exists()
+    wrong = repo.kl("knowledge", "gc", "--policy", "all")
+    assert wrong.returncode == 2
+    assert "orphaned graphs" in wrong.stderr
+
+
+def test_where_kl_was_never_used_it_says_so_and_leaves_nothing(tmp_path: Path, home: Path) -> None:
+    from tests.support import checkout
+
+    bare = checkout(tmp_path / "bare", kl=False)
+    assert bare.kl("knowledge", "gc").returncode == 3
+    assert not bare.state.exists()
+
+
+def test_the_graph_of_a_worktree_that_is_there_stays(repo: Checkout, tmp_path: Path) -> None:
+    import os
+
+    repo.write("a.py", "A = 1\n")
+    repo.commit()
+    repo.git("worktree", "add", "-q", str(tmp_path / "other"))
+    assert repo.kl("graph", "build", cwd=tmp_path / "other").returncode == 0
+    (graph,) = (repo.state / "graph").glob("other-*.db")
+    os.utime(graph, (1, 1))
+    assert "orphaned graphs" not in shown(look(repo.workspace()))
+    repo.git("worktree", "remove", "--force", str(tmp_path / "other"))
+    assert shown(look(repo.workspace()))["orphaned graphs"] == [("prune", f"graph/{graph.name}")]
+
+
+def test_json_has_every_policy(repo: Checkout) -> None:
+    repo.kl("run", "--", "true")
+    found = plain(look(repo.workspace()))
+    assert found["schema"] == "kl.knowledge.gc/1"
+    assert {"expired claims", "old runs", "claim decay", "cache"} <= {one["policy"] for one in found["policies"]}

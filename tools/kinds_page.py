@@ -1,0 +1,93 @@
+"""Prints docs/kinds/*.md and templates/kinds/*.md from the catalogue: what a record of each kind says, and its form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kl_hooks.cli.kind_verbs import EXTRA, STANDARD
+from kl_hooks.cli.main import KINDS
+from kl_hooks.kinds.plugin import kl_kinds
+from kl_hooks.model.kind import Field, Kind
+from kl_hooks.records.files import folder
+from kl_hooks.records.form import form
+
+TOP = Path(__file__).parent.parent
+ALWAYS = ("title", "status", "date", "updated", "about", "related", "tags", "authority", "source", "expires",
+          "supersedes", "superseded_by")  # fmt: skip
+"""Fields that every kind has."""
+
+
+_PRINTED = "Printed from the catalogue by `make docs`."
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Every printed page: its path and its text."""
+    kinds = kl_kinds()
+    yield TOP / "docs" / "kinds" / "README.md", _index(kinds)
+    for kind in kinds:
+        yield TOP / "docs" / "kinds" / f"{kind.name}.md", _page(kind)
+        yield TOP / "templates" / "kinds" / f"{kind.name}.md", form(kind)
+
+
+def _index(kinds: Sequence[Kind]) -> str:
+    rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.home, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
+    return "\n".join([
+        "# Kinds", "", _PRINTED, "",
+        "Every kind has the same commands, files and rules; see [knowledge](../knowledge.md).", "",
+        *_table(("kind", "ids", "at home in", "statuses", "what it is for"), rows), "",
+        f"Every record has these fields too: {', '.join(ALWAYS)}.", "",
+    ])  # fmt: skip
+
+
+def _page(kind: Kind) -> str:
+    said = [one for one in kind.all_fields if (one.name not in ALWAYS or one in kind.fields) and not one.internal]
+    return "\n".join([
+        f"# {kind.name}", "", _PRINTED, "", _start(kind.purpose), "", *_facts(kind), "",
+        *_table(("field", "is", "says", "also read as"), [_row(one) for one in said]), "",
+        *_table(("command", "does"), _commands(kind)), "",
+        f"The form: [templates/kinds/{kind.name}.md](../../templates/kinds/{kind.name}.md).", "",
+    ])  # fmt: skip
+
+
+def _facts(kind: Kind) -> Iterator[str]:
+    home = f"files `{folder(kind)}`" if kind.home == "file" else "the state directory"
+    home += f"; {', '.join(kind.filed)}: files `{folder(kind)}`" if kind.filed else ""
+    yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
+    yield f"- At home in {home}"
+    yield f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked: {', '.join(kind.live) or 'none'}"
+    if kind.spellings:
+        yield f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"
+    if kind.ttl:
+        yield f"- Ends after: {', '.join(f'{days} days ({who})' for who, days in kind.ttl.items())}"
+    yield f"- Its share of a package: {kind.share.replace('_', ' ')}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |"
+
+
+_NUMBERING = {
+    "serial": "counted; a number that was used is never used again", "random": "random digits",
+    "hash": "digits over what makes two of them the same, so that every clone gives the same id",
+    "given": "given by whoever makes it, else counted",
+}  # fmt: skip
+
+
+def _row(field: Field) -> Sequence[str]:
+    sort = f"one of: {', '.join(field.choices)}" if field.choices else field.type
+    where = f"; under `## {field.section}`" if field.section else ""
+    also = [*field.aliases, *(f"{other} → {word}" for other, word in field.also.items())]
+    return (f"{field.name}{' (required)' if field.required else ''}", sort + where, field.says, ", ".join(also))
+
+
+def _commands(kind: Kind) -> Iterator[Sequence[str]]:
+    assert kind.name in KINDS, kind.name
+    verbs = {verb.name: verb.says for verb in kind.verbs}
+    for name, line in {**STANDARD, **verbs, **EXTRA.get(kind.name, {})}.items():
+        yield f"`kl {kind.name} {name}`", line
+
+
+def _start(text: str) -> str:
+    return text[:1].upper() + text[1:]
