@@ -9,6 +9,8 @@ from typing import Final
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
+_DEEPEST: Final = 10
+"""Lists in lists that begin on one line."""
 _HASHES: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 _SHOWN: Final = re.compile(r"[^\n]")
 _MARKS: Final = re.compile(r"`+|<!--")
@@ -103,7 +105,8 @@ class _Blocks:
     def _opens(self, line: str, indent: int, item: re.Match[str] | None) -> bool:
         """Takes a line that is no code; True where a fence begins on it."""
         self._blank = not line.strip()
-        while item:
+        deep = 0
+        while item and (deep := deep + 1) <= _DEEPEST:
             self._inside = indent = len(item[0].expandtabs(4))
             line = " " * indent + line[item.end() :]
             item = _ITEM.match(line)
