@@ -16,23 +16,9 @@ from bench.measure import medians, python
 
 GOAL = 2.0
 WORDS = [
-    "parser",
-    "cache",
-    "store",
-    "index",
-    "graph",
-    "layer",
-    "commit",
-    "test",
-    "tree",
-    "blob",
-    "token",
-    "spool",
-    "lock",
-    "reader",
-    "writer",
-    "hash",
-]
+    "parser", "cache", "store", "index", "graph", "layer", "commit", "test",
+    "tree", "blob", "token", "spool", "lock", "reader", "writer", "hash",
+]  # fmt: skip
 QUESTIONS = (
     ("kl decision list", ("decision", "list")),
     ("kl decision search parser cache", ("decision", "search", "parser", "cache")),
