@@ -30,13 +30,14 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
     from kl_hooks.records.ask import Wanted, every, find
 
     ws = workspace()
-    found = [find(ws, one, "decision") for one in ids] or every(ws, Wanted(("decision",), archived=True, expired=True))
+    known = every(ws, Wanted(("decision",), archived=True, expired=True))
+    found = [find(ws, one, "decision") for one in ids] or known
     broken = next((one for one in found if one.broken), None)
     if broken:
         raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Mend it first.")
     if output is None:
-        click.echo(printed(found, form), nl=False)
+        click.echo(printed(found, form, known), nl=False)
         return
-    files = texts(found, form)
+    files = texts(found, form, known)
     give_out(output, files, force)
     say(f"wrote {counted(len(files), 'file')} into {output}.")

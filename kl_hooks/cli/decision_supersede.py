@@ -16,6 +16,7 @@ def supersede(old: str, new: str) -> None:
     from kl_hooks.cli.kind_read import told
     from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import chain, find
+    from kl_hooks.records.catch_up import catch_up
     from kl_hooks.records.verbs import supersede as run
 
     ws = workspace()
@@ -25,6 +26,7 @@ def supersede(old: str, new: str) -> None:
     find(ws, old, "decision")
     find(ws, new, "decision")
     first, second = run(ws, old, new)
+    catch_up(ws)
     told()
     say(" ← ".join(f"{one.id} ({one.status})" for one in chain(ws, first)))
     if second.status == "proposed":

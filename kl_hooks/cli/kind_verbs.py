@@ -17,6 +17,14 @@ STANDARD: Final[Mapping[str, str]] = {
 """Command → its line; each works on any kind."""
 
 EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "decision": {
+        "supersede": "Let one take the place of another.",
+        "renumber": "Give one a new id where two files have the same.",
+        "record": "Keep an answered question, if it decides enough.",
+        "discover": "Propose decisions that the code has taken already.",
+        "import": "Take in those of other tools.",
+        "export": "Write them in the form of another tool.",
+    },
     "memory": {
         "add": "Tell what was learned.",
         "review": "Go through the candidates: approve, reject, edit.",

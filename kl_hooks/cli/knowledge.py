@@ -7,9 +7,15 @@ import click
 from kl_hooks.cli.lazy import LazyGroup
 
 VERBS = {
+    "check": "Whether what is written is valid, and links lead somewhere.",
+    "links": "Where a page leads.",
+    "backlinks": "What leads to a page.",
+    "mentions": "Who speaks of a page without a link.",
+    "related": "Pages that are like a page.",
     "status": "How much is known, and what waits for a person.",
     "list": "What is known, of every kind.",
     "search": "What bears these words, of every kind.",
+    "add": "Take in what a document says: a feature's specification, an overview.",
     "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }

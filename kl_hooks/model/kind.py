@@ -62,6 +62,8 @@ class Verb:
     """Fields that must be given or be there, such as a reason."""
     person: bool = False
     """True where only a person, or a reviewer named in the configuration, may do it."""
+    stamps: str = ""
+    """A field of type `date` that gets the day on which it is done."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
+_READING: Final = ("pages",)
+"""What is taken out of a file beside its fields: where that grows, every file is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _caught(ws: Workspace) -> Caught:
 def _shape(kinds: Mapping[str, Kind]) -> str:
     """Other kinds, another reading: everything is read again."""
     return hashlib.sha256(
-        repr([(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in kinds.values()]).encode()
+        repr([_READING] + [(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in kinds.values()]).encode()
     ).hexdigest()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import by_ids, find
@@ -35,6 +36,8 @@ def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | No
     for name in one.needs:
         if not given.get(name) and not record.values.get(name):
             raise UsageProblem(f"{verb} needs {name}.", place=record.id, hint=f"Give it: --{name.replace('_', '-')} …")
+    if one.stamps and one.stamps not in given:
+        given[one.stamps] = iso(ws.clock.now())[:10]
     return change(ws, record, {**given, "status": one.to}, how=verb, by=by, note={"from": record.status, "to": one.to})
 
 

@@ -30,10 +30,10 @@ def _shorter(result: dict[str, Any], most: int) -> dict[str, Any]:
         name = max(made, key=lambda key: _size(made[key]), default="")
         spare = most - (_size({**made, "left_out": left}) - _size(made[name])) - 80
         value = made[name]
-        if _size(value) <= 4:
-            del made[name]
-            left["…"] = left.get("…", 0) + 1
-        elif isinstance(value, list) and value:
+        if _size(value) <= 40:  # nothing here is long: there is too much of it
+            few = _few(made, max(most - 200, 2))
+            return {**few, "left_out": {**left, "…": len(made) - len(few)}}
+        if isinstance(value, list) and value:
             kept = _first(value, max(spare, 2))
             left[name] = left.get(name, 0) + len(value) - len(kept)
             made[name] = kept
@@ -52,6 +52,17 @@ def _first(items: list[Any], most: int) -> list[Any]:
         if used > most:
             break
         kept.append(one)
+    return kept
+
+
+def _few(items: dict[str, Any], most: int) -> dict[str, Any]:
+    """As many of the first entries as fit."""
+    kept, used = {}, 2
+    for name, value in items.items():
+        used += _size(name) + _size(value) + 4
+        if used > most:
+            break
+        kept[name] = value
     return kept
 
 

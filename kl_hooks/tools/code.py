@@ -88,9 +88,9 @@ def _dependents(ws: Workspace, given: Arguments) -> Any:
 
 
 def _symbols(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.defined import symbols
     from kl_hooks.code.asking.opened import opened
     from kl_hooks.code.asking.plain import plain_symbol
-    from kl_hooks.code.asking.shown import symbols
 
     with opened(ws) as graph:
         path, found, problem = symbols(graph, given["path"])

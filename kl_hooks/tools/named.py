@@ -108,9 +108,10 @@ def _context(ws: Workspace, given: Arguments) -> Any:
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.catch_up import catch_up, require_home
+    from kl_hooks.evidence.catch_up import catch_up
     from kl_hooks.evidence.claims import parents_of
     from kl_hooks.evidence.gate import proof
+    from kl_hooks.evidence.home import require_home
     from kl_hooks.evidence.ledger import of_tree
     from kl_hooks.evidence.place import place_of
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.catch_up import require_home
+from kl_hooks.evidence.home import require_home
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.lock import store_lock
 

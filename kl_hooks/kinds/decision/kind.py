@@ -68,10 +68,10 @@ KIND: Final = Kind(
         Field("informed", "lines", "Who was told."),
     ),
     verbs=(
-        Verb("accept", "accepted", "It holds from now on.", of=("proposed",), person=True),
-        Verb("reject", "deprecated", "It is not taken.", of=("proposed",), person=True),
+        Verb("accept", "accepted", "It holds from now on.", of=("proposed",), stamps="decided_at", person=True),
+        Verb("reject", "deprecated", "It is not taken.", of=("proposed",), stamps="deprecated_at", person=True),
         Verb("deprecate", "deprecated", "It no longer holds, and nothing took its place.",
-             of=("proposed", "accepted"), person=True),
+             of=("proposed", "accepted"), stamps="deprecated_at", person=True),
     ),
     section="Decisions",
     share="architecture_context",

@@ -30,7 +30,8 @@ class Names:
     def __init__(self, pages: Iterable[Page]) -> None:
         self._ids: dict[str, list[Page]] = {}
         self._tiers: tuple[dict[str, list[Page]], ...] = ({}, {}, {}, {})
-        for page in pages:
+        self._pages = list(pages)
+        for page in self._pages:
             for name in {page.id.lower(), page.path.lower()} - {""}:
                 self._ids.setdefault(name, []).append(page)
             home = 0 if page.id else 2
@@ -49,6 +50,10 @@ class Names:
                 if found:
                     return sorted(set(found), key=lambda page: page.path)
         return []
+
+    def all(self) -> list[str]:
+        """Titles and ids, to find the nearest among."""
+        return [name for page in self._pages for name in (page.title, page.id) if name]
 
     def _by_title(self, name: str) -> Iterable[list[Page]]:
         for home in (0, 2):

@@ -10,6 +10,7 @@ from kl_hooks.config.nodes import Listing, Node, Text
 from kl_hooks.config.nodes import Mapping as Map
 from kl_hooks.config.yaml import load
 from kl_hooks.kinds.decision.formats.entry import NotReadable
+from kl_hooks.kinds.decision.formats.words import field_of_key
 from kl_hooks.model.record import Value
 from kl_hooks.records.scalars import entry
 
@@ -50,7 +51,7 @@ def written(values: Mapping[str, Value]) -> str:
 
 
 def _lines(items: Iterable[tuple[str, Value]]) -> list[str]:
-    return [line for name, value in items for line in entry(name, value)]
+    return [line for name, value in items for line in entry(name, value, _is_date(name))]
 
 
 def _plain(node: Node) -> object:
@@ -64,3 +65,8 @@ def _plain(node: Node) -> object:
 def _leaf(node: Node) -> str:
     """Nothing of a decision is deeper than a list: what is, is kept as one text."""
     return node.value if isinstance(node, Text) else json.dumps(_plain(node), ensure_ascii=False)
+
+
+def _is_date(key: str) -> bool:
+    field = field_of_key(key)
+    return field is not None and field.type == "date"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.problems import Problems
 from kl_hooks.kinds.decision.formats.draft import Draft
+from kl_hooks.kinds.decision.formats.head import iso_date
 from kl_hooks.kinds.decision.interchange.gather import Found, gather
 from kl_hooks.kinds.decision.interchange.ids import both_ways, give, names_of, resolved
 from kl_hooks.kinds.decision.kind import KIND
@@ -21,6 +23,9 @@ from kl_hooks.records.write import create_many
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
+
+_DATED: Final = re.compile(r"(\d{4})(\d\d)(\d\d)-")
+"""How log4brains begins the name of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ def _raw(found: Found, names: dict[str, str], known: set[str], remarks: list[str
         del draft.values["status"]
         draft.leave("Status", status)
         remarks.append(f"{found.path}: the status {status!r} is none of ours; kept in its text, and proposed.")
+    if "date" not in draft.values and (day := _DATED.match(found.path.rpartition("/")[2])):
+        draft.put("date", iso_date("-".join(day.groups())))
     if lost:
         draft.leave("References", "\n".join(f"- {line}" for line in lost))
         remarks.append(f"{found.path}: names decisions that are not here ({'; '.join(lost)}); kept in its text.")

@@ -1,0 +1,21 @@
+"""`kl knowledge backlinks`: what leads to a page."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import format_option, workspace
+
+
+@click.command(epilog="Example: kl knowledge backlinks docs/layers.md")
+@click.argument("page", metavar="ID|FILE")
+@format_option()
+def backlinks(page: str, shape: str) -> None:
+    """List the places that link to a page, with the line they say."""
+    from kl_hooks.cli.page_places import say_places
+    from kl_hooks.records.linked import backlinks as ask
+    from kl_hooks.records.linked import page_of
+
+    ws = workspace()
+    found = page_of(ws, page)
+    say_places(found, "backlinks", ask(ws, found), shape, "nothing links to it.")
