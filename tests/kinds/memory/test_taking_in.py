@@ -13,6 +13,7 @@ from kl_hooks.evidence.sources.command import run_command
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of
+from kl_hooks.kinds.memory.mine import mine
 from kl_hooks.kinds.memory.seen import Found, Sighting
 from kl_hooks.kinds.memory.taking_in import keep, take_in
 from kl_hooks.kinds.memory.thresholds import MOST_NEW
@@ -21,9 +22,10 @@ from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.write import delete
 from kl_hooks.upkeep.memories import look_idle, prune
 from tests.store.secrets import SHAPES
-from tests.support import NOW, Checkout
+from tests.support import NOW, Checkout, checkout
 
 from .conftest import Call
+from .receipts import Story
 
 BUILD = ("/bin/sh", "-ec", "sha1sum </dev/null")
 PASSES = ("/bin/sh", "-ec", "sha256sum </dev/null")
@@ -60,6 +62,19 @@ def test_a_command_of_two_days_is_a_candidate_and_a_third_day_reinforces_it(repo
     assert take_in(repo.workspace()).reinforced == (id_of(pattern),)
     assert seen(repo) == {pattern: ("candidate", 3)}
     assert take_in(repo.workspace(), again=True).reinforced == ()
+
+
+def test_taking_in_bit_by_bit_is_taking_in_at_once(repo: Checkout, tmp_path: Path) -> None:
+    draw, story = random.Random(11), Story()
+    for _ in range(40):
+        story.command(draw.choice(["make a", "make b", "make c", "ls"]), draw.choice([0, 0, 1]))
+        story.days(draw.choice([0, 0, 1]))
+        if draw.random() < 0.5:
+            keep(repo.workspace(), mine(story.entries, story.commits))
+    keep(repo.workspace(), mine(story.entries, story.commits))
+    whole = checkout(tmp_path / "whole")
+    keep(whole.workspace(), mine(story.entries, story.commits))
+    assert seen(repo) == seen(whole) and len(seen(whole)) > 3
 
 
 def test_looking_again_changes_nothing(repo: Checkout) -> None:
