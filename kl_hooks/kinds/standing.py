@@ -15,7 +15,7 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.retrieve import candidate, is_live
+from kl_hooks.records.retrieve import as_committed, candidate, is_live
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -30,7 +30,7 @@ FEATURES: Final = 3
 def find_standing(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """At most `limit` of them: feedback and features first, then objectives, then failures."""
     found = [*_features(ws, task), *_objectives(ws), *_failures(ws, task)]
-    return list({one.id: one for one in found}.values())[:limit]
+    return as_committed(ws, list({one.id: one for one in found}.values())[:limit])
 
 
 def _objectives(ws: Workspace) -> Iterator[Candidate]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.kind import Kind
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from kl_hooks.model.task import Task
     from kl_hooks.workspace.open import Workspace
 
+BY_NAME: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
+"""Shares of what is asked for by role, type of work or task, never by the words that happen to stand in it."""
 _SHORT: Final = 200
 
 
@@ -24,10 +27,34 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """At most `limit` live records that fit the task's words, best first."""
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    found = search(ws, words, Wanted(), limit * 2)
-    live = [record for record in found if is_live(ws, record)]
+    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.share not in BY_NAME)
+    found = search(ws, words, Wanted(kinds), limit * 2)
+    return candidates(ws, [record for record in found if is_live(ws, record)], limit)
+
+
+def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
+    """The first `limit` of these that hold for today's content, as they may stand in a package."""
     over = stale(ws, live)
-    return [candidate(ws, record) for record in live if record.id not in over][:limit]
+    return as_committed(ws, [candidate(ws, record) for record in live if record.id not in over][:limit])
+
+
+def as_committed(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
+    """The same; a file that nobody has committed as it is ranks as an agent's, whoever it says stands behind it."""
+    fresh = uncommitted(ws, {one.path for one in found if one.path and one.authority == "human"})
+    return [_as_agent(one) if one.path in fresh else one for one in found]
+
+
+def uncommitted(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
+    """The files among these that are not as they were committed; without git: all of them."""
+    if not paths or ws.repo is None:
+        return frozenset(paths)
+    from kl_hooks.git.committed import unlike_head
+
+    return unlike_head(ws.repo, sorted(paths))
+
+
+def _as_agent(one: Candidate) -> Candidate:
+    return replace(one, authority="agent", reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"))
 
 
 def is_live(ws: Workspace, record: Record) -> bool:

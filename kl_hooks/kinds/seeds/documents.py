@@ -29,17 +29,22 @@ _TOPICS: Final = (
     ("rule", r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)"),
 )
 _TOPIC: Final = tuple((topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for topic, words in _TOPICS)
-_BADGE: Final = re.compile(r"\[?!\[[^\]]{0,200}\]\([^)]{0,500}\)(?:\]\([^)]{0,500}\))?|<[^>]{1,500}>")
+_BADGE: Final = re.compile(
+    r"\[?!\[[^\]]{0,200}\]\([^)]{0,9000}\)(?:\]\([^)]{0,500}\))?|</?(?![a-z]+:)[A-Za-z][^>]{0,500}>"
+)
+_HEADING: Final = re.compile(r" {0,3}#{1,6} ")
+_RULE: Final = re.compile(r" {0,3}(={3,}|-{3,}|\*{3,})\s*")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _MANAGED: Final = re.compile(r"<!-- *kl:begin.*?kl:end *-->", re.DOTALL)
 """What kl itself wrote there says nothing new."""
 
 
-def document_seeds(project: str, name: str, text: str) -> list[Seed]:
-    """The seeds in one document; `project` is its `project_id`. A README gives only sections whose heading is known;
-    what is written for agents is taken whole, as rules where the heading says nothing else."""
+def document_seeds(project: str, name: str, text: str, *, readme: bool | None = None) -> list[Seed]:
+    """The seeds in the document of this name or path; `project` is its `project_id`. A README, and what is like one,
+    gives its beginning and the sections whose heading is known; what is written for agents is taken whole, as rules
+    where the heading says nothing else."""
     lines = lines_of(_COMMENT.sub("", _MANAGED.sub("", text)))
-    readme = name.lower().startswith("readme")
+    readme = name.lower().startswith("readme") if readme is None else readme
     return [*_beginning(project, name, lines, readme), *_sections(project, name, lines, readme)]
 
 
@@ -52,13 +57,19 @@ def _beginning(project: str, name: str, lines: list[str], readme: bool) -> Itera
         "title": "What this project is", "category": "project_overview", "answers": "purpose", "answer": answer,
         "facts": list(facts(answer, "project_overview"))[:10], "authority": "auto", "source": f"seed:{name}",
     }  # fmt: skip
-    yield Seed("fact", f"{project}__purpose", values, name, text)
+    own = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
+    yield Seed("fact", f"{project}__{own}purpose", values, name, text)
 
 
 def _intro(text: str) -> str:
-    """The paragraphs after the title, without badges, pictures and rules."""
-    plain = _BADGE.sub("", text)
-    kept = [line.rstrip() for line in lines_of(plain) if not re.match(r" {0,3}(#{1,6} |={3,}|-{3,}|\*{3,})", line)]
+    """What stands between the title and the next heading of any level, without badges, pictures and rules."""
+    kept: list[str] = []
+    for number, line in enumerate(lines_of(_BADGE.sub("", text))):
+        if _HEADING.match(line):
+            if "".join(kept).strip() or (number and line.lstrip().startswith("##")):
+                break
+        elif not _RULE.fullmatch(line):
+            kept.append(line.rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
 
 
@@ -72,12 +83,16 @@ def _sections(project: str, name: str, lines: list[str], readme: bool) -> Iterat
         found += 1
         if found > MOST_SECTIONS:
             return
-        stem = name.partition(".")[0].lower()
         values = {
             "title": heading, "topic": topic or "rule", "scope": "project", "text": _cut(text, name),
             "authority": "auto", "source": f"seed:{name}",
         }  # fmt: skip
-        yield Seed("guide", f"{project}__{stem}-{slug(heading) or found}", values, name, f"{heading}\n{text}")
+        yield Seed("guide", f"{project}__{_stem(name)}-{slug(heading) or found}", values, name, f"{heading}\n{text}")
+
+
+def _stem(name: str) -> str:
+    """`docs/overview.md` → `docs-overview`."""
+    return slug(name.rpartition(".")[0].replace("/", "-") or name)
 
 
 def topic_of(heading: str) -> str:

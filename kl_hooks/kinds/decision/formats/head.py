@@ -24,7 +24,7 @@ _FIELD: Final = {
     "supersedes": "supersedes", "supercedes": "supersedes", "replaces": "supersedes",
     "superseded by": "superseded_by", "superceded by": "superseded_by", "replaced by": "superseded_by",
 }  # fmt: skip
-_PLAIN_NAME: Final = re.compile(r"(?i)(?:adr[-_ ]?)?\d{1,9}(?!\d)|\d{8}-[\w-]+|[\w./-]+\.md")
+_PLAIN_NAME: Final = re.compile(r"(?i)[\w./-]+\.md\b|\d{8}-[\w-]+|(?:adr[-_ ]?)?\d{1,9}(?![\w-])")
 
 
 def numbered(title: str) -> tuple[str, str]:

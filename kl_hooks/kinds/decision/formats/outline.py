@@ -7,7 +7,7 @@ from typing import Final
 from kl_hooks.kinds.decision.formats.draft import Draft
 from kl_hooks.kinds.decision.formats.entry import Entry
 from kl_hooks.kinds.decision.formats.parts import Part, apart, bulleted, deeper
-from kl_hooks.kinds.decision.formats.words import LISTS, field_of_heading
+from kl_hooks.kinds.decision.formats.words import LISTS, field_of_heading, plain_heading
 
 HEADS: Final = (
     ("context", "## Context and Problem Statement"),
@@ -43,7 +43,7 @@ def read_outline(draft: Draft, sections: tuple[Part, ...]) -> None:
 def _taken(draft: Draft, sub: Part) -> bool:
     """Puts a subsection of the outcome where it belongs; False where it is only a part of the decision."""
     text = deeper(sub.text, -1)
-    if sub.heading.lower() in _SHARES:
+    if plain_heading(sub.heading) in _SHARES:
         draft.put("consequences", f"### {sub.heading}\n\n{text}")
     elif field_of_heading(sub.heading) in _INSIDE:
         draft.section(Part(sub.heading, text, sub.line))

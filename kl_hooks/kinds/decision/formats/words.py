@@ -31,8 +31,13 @@ LISTS: Final = frozenset(one.name for one in KIND.fields if one.section and one.
 
 def field_of_heading(heading: str) -> str:
     """The field that stands under a heading (numbers and signs around it left out); empty: none of ours."""
-    words = re.sub(r"^[\d.)\s]+|[*_`:]+|\s+$", "", heading).strip().lower()
-    return HEADINGS.get(" ".join(words.split()), "")
+    return HEADINGS.get(plain_heading(heading), "")
+
+
+def plain_heading(heading: str) -> str:
+    """The words of a heading in small letters, without numbers before, signs around and comments after them."""
+    words = re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading)
+    return " ".join(words.lower().split())
 
 
 def field_of_key(key: str) -> Field | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.decision.formats.draft import Draft
-from kl_hooks.kinds.decision.formats.entry import Entry, Other
+from kl_hooks.kinds.decision.formats.entry import REFERENCES, Entry, Other
 from kl_hooks.kinds.decision.formats.parts import apart
 from kl_hooks.kinds.decision.formats.table import FORMATS
 from kl_hooks.kinds.decision.formats.words import field_of_heading
@@ -46,7 +46,7 @@ def texts(records: Sequence[Record], form: str, known: Sequence[Record] = ()) ->
             name = f"{name.rpartition('.')[0]}-{names[one.id].number}.{name.rpartition('.')[2]}"
             names[one.id] = Other(names[one.id].number, one.title, name)
         taken[name] = one.id
-    return {names[one.id].file: shape.write(_named(one, form), names) for one in records}
+    return {names[one.id].file: shape.write(_named(one, form, names), names) for one in records}
 
 
 def give_out(folder: Path, files: Mapping[str, str], force: bool = False) -> None:
@@ -68,10 +68,17 @@ def give_out(folder: Path, files: Mapping[str, str], force: bool = False) -> Non
         raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=str(folder)) from error
 
 
-def _named(record: Record, form: str) -> Entry:
-    """The Entry, with the name that its format gives it: a plain number for adr-tools, the id in JSON."""
+def _named(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
+    """The Entry, with the name that its format gives it: a plain number for adr-tools, the id in JSON.
+
+    log4brains knows others by their files alone, so that is how they are named there.
+    """
     entry = entry_of(record)
-    return Entry(entry.values, _number(record.id) if form == "nygard" else record.id)
+    values = dict(entry.values)
+    for field in REFERENCES if form == "log4brains" else ():
+        if field in values:
+            values[field] = tuple(names[one].file if one in names else one for one in entry.many(field))
+    return Entry(values, _number(record.id) if form == "nygard" else record.id)
 
 
 def _number(identifier: str) -> str:
