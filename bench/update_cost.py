@@ -53,8 +53,8 @@ def processes(repo: Repository, rounds: int) -> dict[str, Cost]:
 
 def inside(repo: Repository, rounds: int) -> dict[str, float]:
     """Part → median CPU milliseconds, its git processes included, in this process, where all is imported already."""
+    from kl_hooks.code.asking.defined import symbols
     from kl_hooks.code.asking.opened import Graph
-    from kl_hooks.code.asking.shown import symbols
     from kl_hooks.code.catch_up import catch_up
     from kl_hooks.git import files
     from kl_hooks.workspace.open import open_workspace

@@ -5,8 +5,12 @@ Until that is made sure nothing is imported that Python has not loaded by itself
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+
+_RARELY = 100_000
+"""New objects between two looks for circles: a command makes many things, keeps nearly all of them, and ends."""
 
 
 def _forget_the_checkout() -> None:
@@ -67,6 +71,7 @@ def _occupy_standard_streams() -> None:
 
 def main() -> None:
     """Runs `kl`; the process ends with the exit codes of `errors`."""
+    gc.set_threshold(_RARELY)
     try:
         _occupy_standard_streams()
         _forget_the_checkout()
@@ -76,6 +81,7 @@ def main() -> None:
     except KeyboardInterrupt:  # while modules were still being imported
         sys.stderr.write("kl: interrupted.\n")
         code = 130
+    gc.freeze()  # nothing is left that another look could find, and the end of the process would look three times
     sys.exit(code)
 
 

@@ -13,6 +13,7 @@ from json.encoder import JSONEncoder, encode_basestring
 from typing import Any
 
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.store import secret_assigned, secret_tokens  # noqa: F401 - now: a suite may replace what imports
 from kl_hooks.store.redact import redact, suspicious
 from kl_hooks.store.spool import SpoolWriter
 

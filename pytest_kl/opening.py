@@ -13,7 +13,8 @@ import pytest
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run, open_spool, opening
 from kl_hooks.evidence.place import Place, place_of
-from kl_hooks.store.spool import SpoolWriter, pending, read
+from kl_hooks.store.spool import SpoolWriter
+from kl_hooks.store.spool_read import pending, read
 from kl_hooks.workspace.open import Workspace, open_workspace
 from pytest_kl.environment import environment_of
 from pytest_kl.selection import selection_of

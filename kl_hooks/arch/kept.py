@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.config.compiled import compiled
-from kl_hooks.model.contract import Contract, Option
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
+
+if TYPE_CHECKING:
+    from kl_hooks.model.contract import Contract
 
 _KIND = "manifest-3"
 
@@ -66,6 +68,8 @@ def _contract_plain(one: Contract) -> list[Any]:
 
 
 def _contract(value: Any) -> Contract:
+    from kl_hooks.model.contract import Contract, Option
+
     name, sort, options, line, decision, roots, externals, checking = value
     made = [
         Option(_text(key), _texts(held) if isinstance(held, list) else _text(held), _number(place))

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,10 +69,10 @@ def _is_whole(ready: Ready) -> bool:
     return (
         python == ready.modules.keys() == ready.links.keys()
         and python >= ready.errors.keys() | ready.asks.keys()
-        and all(type(value) is str for some in texts for value in some.values())
+        and all(set(map(type, some.values())) <= {str} for some in texts)
         and all(type(count) is int and count >= 0 for count in ready.asked.values())
         and all(_are_names(names, ready.asked) for names in ready.asks.values())
-        and all(_are_links(flat) for flat in ready.links.values())
+        and _are_links(ready.links.values())
     )
 
 
@@ -79,12 +80,12 @@ def _are_names(names: Any, asked: Mapping[str, int]) -> bool:
     return type(names) is list and all(type(name) is str and name in asked for name in names)
 
 
-def _are_links(flat: Any) -> bool:
-    """(target, line, method, confidence), over and over."""
-    if type(flat) is not list or len(flat) % 4:
+def _are_links(some: Iterable[Any]) -> bool:
+    """Lists of (target, line, method, confidence), over and over."""
+    if not set(map(type, some)) <= {list} or any(len(flat) % 4 for flat in some):
         return False
-    texts, numbers = (*flat[0::4], *flat[2::4]), (*flat[1::4], *flat[3::4])
-    return set(map(type, texts)) <= {str} and set(map(type, numbers)) <= {int}
+    sorts = list(map(type, chain.from_iterable(some)))
+    return set(sorts[0::4]) | set(sorts[2::4]) <= {str} and set(sorts[1::4]) | set(sorts[3::4]) <= {int}
 
 
 def save(cache_dir: Path, key: str, ready: Ready) -> None:

@@ -7,7 +7,6 @@ from itertools import groupby
 from shlex import quote
 from typing import Any, Final
 
-from kl_hooks.arch.contracts.text import contract_lines, plain_breach
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
@@ -25,7 +24,10 @@ def text(verdict: Verdict, seconds: float | None = None) -> list[str]:
     by_layers = sorted(verdict.violations, key=lambda v: (v.source_layer, v.target_layer))
     for (source, target), found in groupby(by_layers, key=lambda v: (v.source_layer, v.target_layer)):
         lines += [*_group(source, target, list(found), verdict.titles), ""]
-    lines += contract_lines(verdict.contracts)
+    if verdict.contracts:
+        from kl_hooks.arch.contracts.text import contract_lines
+
+        lines += contract_lines(verdict.contracts)
     lines += [one_line(str(problem), 400) for problem in verdict.problems]
     if verdict.unjudged:
         rest = _count(verdict.unjudged, "file")
@@ -91,6 +93,8 @@ def _count(number: int, word: str) -> str:
 
 def plain(verdict: Verdict) -> dict[str, Any]:
     """As `--format json` prints it."""
+    from kl_hooks.arch.contracts.text import plain_breach
+
     return {
         "schema": SCHEMA,
         "clean": verdict.clean,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from kl_hooks.model.contract import Breach
 from kl_hooks.model.manifest import Manifest, Violation
 from kl_hooks.model.problem import Problem
+
+if TYPE_CHECKING:
+    from kl_hooks.model.contract import Breach
 
 
 @dataclass(frozen=True, slots=True)

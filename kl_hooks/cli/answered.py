@@ -10,7 +10,7 @@ import click
 
 from kl_hooks.cli.common import F, note, say_json, say_line, workspace
 from kl_hooks.cli.plain import plain_symbol
-from kl_hooks.evidence.catch_up import require_home
+from kl_hooks.evidence.home import require_home
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.answers import Answer

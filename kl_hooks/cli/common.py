@@ -22,6 +22,10 @@ def workspace() -> Workspace:
     shared: dict[str, Any] = context.ensure_object(dict)
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
+        if shared["workspace"].settings.maintain == "daily":
+            from kl_hooks.cli.afterwards import maintain_behind
+
+            context.call_on_close(lambda: maintain_behind(shared["workspace"]))
     opened: Workspace = shared["workspace"]
     return opened
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import format_option, note, say, workspace
+from kl_hooks.cli.context_critical import critical_
 from kl_hooks.cli.exact import say_exactly
 from kl_hooks.cli.task_first import TASK, TaskCommand, TaskFirst
 from kl_hooks.clock import FixedClock, micros
@@ -85,6 +86,9 @@ def why_(words: tuple[str, ...]) -> None:
     _remarks(made)
     for line in why(made.document, words[0]):
         say(line)
+
+
+context.add_command(critical_)
 
 
 def _at(ws: Workspace, now: str | None) -> Workspace:

@@ -15,7 +15,7 @@ from kl_hooks.cli.plain import plain_symbol
 @format_option()
 def symbols(file: str, rev: str | None, shape: str) -> None:
     """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or a module."""
-    from kl_hooks.code.asking.shown import symbols as find
+    from kl_hooks.code.asking.defined import symbols as find
 
     with asked(rev, shape) as graph:
         path, found, problem = find(graph, file)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 import click
 
 from kl_hooks.arch.source import repository
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.cli.init_files import apply, refuse_odd_home, undo
-from kl_hooks.cli.init_plan import Found, look
-from kl_hooks.cli.init_precommit import CONFIG, STAGES, snippet
-from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.cli.init_plan import look
+from kl_hooks.cli.init_precommit import CONFIG
+from kl_hooks.cli.init_say import plain_of, say_found
+from kl_hooks.cli.init_seed import forget, how_many, sow_here
 from kl_hooks.workspace.open import Workspace
 
 
 @click.command(epilog="Example: kl init --yes")
-@click.option("--yes", is_flag=True, help=f"Also add our entries to {CONFIG}, if they can simply be appended.")
+@click.option(
+    "--yes", is_flag=True, help=f"Also add our entries to {CONFIG}, where they can simply be appended, and seed."
+)
 @click.option("--undo", "back", is_flag=True, help="Take back what kl init wrote and nobody changed since.")
 @format_option()
 def init(yes: bool, back: bool, shape: str) -> int:
@@ -30,15 +32,18 @@ def init(yes: bool, back: bool, shape: str) -> int:
     if back:
         return _undo(ws, shape)
     refuse_odd_home(ws.root)
-    agreed = yes or (sys.stdin is not None and sys.stdin.isatty() and shape == "text" and _agrees(ws))
-    found = look(ws, append=agreed)
+    person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
+    found = look(ws, append=yes or (person and _agrees(ws)))
+    found.seeds = how_many(ws)
     apply(ws.root, ws.state, found.plan)
+    if found.seeds and (yes or (person and _sows(found.seeds))):
+        found.seeded = sow_here(ws)
     for remark in found.notes:
         note(remark)
     if shape == "json":
-        say_json(_plain(found))
+        say_json(plain_of(found))
     else:
-        _say(ws, found)
+        say_found(ws, found)
     return 0
 
 
@@ -47,8 +52,14 @@ def _agrees(ws: Workspace) -> bool:
     return (ws.root / CONFIG).is_file() and click.confirm(f"Add kl's entries to {CONFIG}?", default=False, err=True)
 
 
+def _sows(seeds: int) -> bool:
+    """Asks whether the documents' own words become records."""
+    return click.confirm(f"Make {counted(seeds, 'record')} of what your documents say?", default=False, err=True)
+
+
 def _undo(ws: Workspace, shape: str) -> int:
     done = undo(ws.root, ws.state)
+    forget(ws, [path for path, what in done if what == "removed"])
     if shape == "json":
         say_json({"schema": "kl.init.undo/1", "done": [{"path": path, "what": what} for path, what in done]})
         return 0
@@ -56,64 +67,3 @@ def _undo(ws: Workspace, shape: str) -> int:
         say(f"  {path:<28} {what}")
     say("What kl recorded in this clone stays; it is private to it: " + str(ws.state.directory))
     return 0
-
-
-def _plain(found: Found) -> dict[str, object]:
-    return {
-        "schema": "kl.init/1",
-        "found": [list(row) for row in found.found],
-        "wrote": sorted(found.plan.create),
-        "added_to": sorted(found.plan.append),
-        "kept": found.kept,
-        "layers": found.layers,
-        "snippet": snippet() if found.snippet else None,
-        "next": _steps(found),
-    }
-
-
-def _say(ws: Workspace, found: Found) -> None:
-    say(f"kl {_version()} - knowledge layer for this repository\n")
-    for row in found.found:
-        say("  found   " + "  ".join(f"{word:<14}" for word in row).rstrip())
-    if not found.layers:
-        say("  found   no python package: no layers to propose")
-    say()
-    for path in found.plan.create:
-        about = (
-            f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]" if path == MANIFEST else ""
-        )
-        say(f"  wrote   {path:<24} {about}".rstrip())
-    for path, text in found.plan.append.items():
-        lines = text.count(b"\n")
-        say(f"  added   {path:<24} +{counted(lines, 'line')}")
-    for path in found.kept:
-        say(f"  kept    {path}")
-    say(f"  store   {ws.state.directory}   private to this clone\n")
-    if found.snippet:
-        say(f"  To check commits, add this to the list `repos` of {CONFIG} (kl init --yes appends it where it can):\n")
-        say(snippet(4) + f"\n  and at the top of it:  {STAGES}")
-    for number, step in enumerate(_steps(found), 1):
-        say(f"  {'next' if number == 1 else '    '}    {number}. {step}")
-    say("Nothing was committed. Undo with: kl init --undo")
-
-
-def _steps(found: Found) -> list[str]:
-    pre_commit = any(row[0] == "pre-commit" for row in found.found)
-    hooks = "pre-commit install" if pre_commit else "kl hooks install"
-    force = " --force" if MANIFEST in found.plan.create else ""
-    own = [f"or keep your own rules   kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
-    review = [f"look at the proposal     {MANIFEST}", "hold the code to it      kl arch check"] if found.layers else []
-    return [
-        *review,
-        *own,
-        f"install the git hooks    {hooks}",
-        "leave a record of tests  pytest",
-        "see what is known        kl status",
-    ]
-
-
-def _version() -> str:
-    try:
-        return version("kl-hooks")
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -76,8 +76,9 @@ def undo(root: Path, state: State) -> list[tuple[str, str]]:
 def _undo(root: Path, state: State, record: dict[str, Any]) -> list[tuple[str, str]]:
     done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
     done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
-    for folder in sorted({(root / path).parent for path in record["created"]}, reverse=True):
-        if folder != root and folder.is_dir() and not any(folder.iterdir()):
+    folders = {folder for path in record["created"] for folder in (root / path).parents}
+    for folder in sorted(folders, reverse=True):
+        if folder.is_relative_to(root) and folder != root and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     kept = {path for path, what in done if what.startswith("kept")}
     left: dict[str, Any] = {key: {p: v for p, v in record[key].items() if p in kept} for key in ("created", "appended")}

@@ -32,6 +32,10 @@ class Found:
     snippet: bool = False
     """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
     notes: tuple[str, ...] = ()
+    seeds: int = 0
+    """Records that the project's documents would give."""
+    seeded: list[str] = field(default_factory=list)
+    """Paths of those that were made."""
     set_up: str = ""
     """File of import-linter or tach whose rules could be taken over instead of the proposal."""
 

@@ -15,6 +15,7 @@ VERBS = {
     "status": "How much is known, and what waits for a person.",
     "list": "What is known, of every kind.",
     "search": "What bears these words, of every kind.",
+    "add": "Take in what a document says: a feature's specification, an overview.",
     "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }

@@ -21,7 +21,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     Contradicted are two accepted decisions that govern one thing without naming each other, and memories that ask for
     an import which the manifest forbids. How alike two texts are never counts.
     """
-    from kl_hooks.evidence.catch_up import require_home
+    from kl_hooks.evidence.home import require_home
     from kl_hooks.upkeep.health import look, plain
     from kl_hooks.upkeep.judge import SORTS
 

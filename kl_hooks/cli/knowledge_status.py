@@ -15,7 +15,7 @@ WAITING = {"decision": "proposed", "memory": "candidate", "proposal": "proposed"
 def status(shape: str) -> None:
     """How much is known, kind by kind and status by status, and what waits for a person."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.evidence.catch_up import require_home
+    from kl_hooks.evidence.home import require_home
     from kl_hooks.records.ask import Wanted, every
     from kl_hooks.records.fresh import shown
 

@@ -23,6 +23,8 @@ COMMANDS = {
     "graph": "The code graph: what is defined where, and what hangs on what.",
     "knowledge": "Everything that is known, across kinds, and its upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
+    "interview": "Questions that nobody has answered yet; each answer is kept.",
+    "maintain": "Do what is to be done regularly.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "commits": "Take note of new commits (git hooks call this).",

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kl_hooks.cli.common import note
-from kl_hooks.evidence.catch_up import Taken, catch_up, require_home
+from kl_hooks.evidence.catch_up import Taken, catch_up
+from kl_hooks.evidence.home import require_home
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 

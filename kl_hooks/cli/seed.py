@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -28,9 +29,13 @@ def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
     done, remarks = sown(ws, "system" if system else "project", force=force, dry=dry_run)
     for remark in remarks:
         note(remark)
+    show_steps(done, "system" if system else "project", dry_run, shape)
+
+
+def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
+    """What was, or would be, done with each seed."""
     if shape == "json":
-        say_json({"schema": "kl.seed/1", "scope": "system" if system else "project", "dry_run": dry_run,
-                  "seeds": [_plain(step) for step in done]})  # fmt: skip
+        say_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
         return
     for step in done:
         record = f"{step.record.id}  " if step.record else ""

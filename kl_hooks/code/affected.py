@@ -15,6 +15,8 @@ from kl_hooks.code.resolve import Outline
 from kl_hooks.code.uses import WORD
 
 _EMPTY: Final[Outline] = {}
+_MANY: Final = 20
+"""Names from which on it takes longer to search for each than to take the text apart."""
 
 
 def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set[str]:
@@ -42,12 +44,11 @@ def resolve_again(
 
     `mentions`: path → every identifier it says, between spaces. `outline`: path → its outline.
     """
-    said = {path: frozenset(words.split()) for path, words in mentions.items()} if names else {}
     if "*" in names:
         return set(mentions), names
     known, new, hit = set(names), set(names), set[str]()
     while new:
-        now = {path for path, words in said.items() if not words.isdisjoint(new)}
+        now = {path for path, words in mentions.items() if _says(words, new)}
         hit |= now
         found: set[str] = set()
         for path in now:
@@ -55,6 +56,11 @@ def resolve_again(
         new = found - known
         known |= new
     return hit, known
+
+
+def _says(words: str, names: set[str]) -> bool:
+    """True if one of the names stands between the spaces. Of few names a search in the text rules most files out."""
+    return (len(names) > _MANY or any(name in words for name in names)) and not names.isdisjoint(words.split())
 
 
 def _dependent(outline: Outline, names: set[str]) -> set[str]:

@@ -20,7 +20,7 @@ _USUAL: Final = re.compile(
     re.MULTILINE,
 )
 """How the name stands in a file that takes it from `typing` and asks for it; anywhere else it may be the file's own."""
-_CALLED: Final = tuple(name.encode() for name in sorted(DYNAMIC))
+_CALLED: Final = tuple(name.encode() for name in DYNAMIC)
 _COMPOUND: Final = frozenset(
     getattr(ast, name)
     for name in ("For", "AsyncFor", "While", "With", "AsyncWith", "Try", "TryStar", "Match")
@@ -40,9 +40,20 @@ def scan_imports(content: bytes, path: str) -> Facts:
 
 def _may_call(content: bytes) -> bool:
     """True if something may be imported by a call: its name stands there, or could in another spelling."""
-    return (
-        any(name in content for name in _CALLED) or not content.isascii() or encoding_of(content) != "utf-8"
-    )  # fmt: skip
+    if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
+        return True
+    return not content.isascii() and _in_another_script(content)
+
+
+def _in_another_script(content: bytes) -> bool:
+    """True if a name is written in letters that Python takes for the usual ones, or nobody can tell."""
+    from unicodedata import normalize
+
+    try:
+        text = normalize("NFKC", content.decode())
+    except UnicodeDecodeError:
+        return True
+    return any(name in text for name in DYNAMIC) or text.count(_CHECKING.decode()) != content.count(_CHECKING)
 
 
 def _checks_otherwise(content: bytes) -> bool:

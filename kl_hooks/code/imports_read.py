@@ -35,7 +35,10 @@ def scanners_of(plugins: Any) -> list[Scanner]:
 
 def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
     """The scanner for a file: the first that knows its suffix."""
-    return next((s for s in scanners if path.endswith(s.suffixes)), None)
+    for scanner in scanners:
+        if path.endswith(scanner.suffixes):
+            return scanner
+    return None
 
 
 def _imports(facts: dict[str, Any]) -> dict[str, Any]:

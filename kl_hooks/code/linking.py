@@ -31,7 +31,8 @@ def relink(
     `modules`: path → module of all files. The tables `files` and `symbols` are as they are to be. In one transaction.
     """
     outlines = _Outlines(db, {modules[path]: facts["outline"] for path, facts in changed.items()})
-    resolver, targets = Resolver(Known(modules), outlines.of), Known(modules)
+    targets = Known(modules)
+    resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
     others = _others(db, changed, was, outlines, modules)
     batch: dict[str, list[links.Row]] = {path: [] for path in gone}
@@ -65,8 +66,7 @@ def _others(
     names = changed_names(was, {modules[path]: facts["outline"] for path, facts in changed.items()})
     if not names or len(changed) == len(modules):
         return []
-    sql = "SELECT f.path, x.names FROM files f JOIN facts x ON x.blob = f.blob AND x.scanner = f.scanner"
-    mentions: dict[str, str] = dict(db.rows(sql))
+    mentions: dict[str, str] = dict(db.rows("SELECT path, names FROM said"))
     found, _ = resolve_again(names, mentions, lambda path: outlines.of(modules[path]))
     return sorted(found - changed.keys())
 

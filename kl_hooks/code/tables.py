@@ -82,3 +82,13 @@ CREATE TABLE naming (
     asked_for INTEGER NOT NULL       -- 0, 1; 2: the name is the path of a file that marks a project
 ) WITHOUT ROWID;
 """
+
+SAID: Final = """
+CREATE TABLE said (
+    -- Every identifier that a file says, apart from the rest of its facts: all files are asked at every change.
+    path TEXT PRIMARY KEY,
+    names TEXT NOT NULL          -- as in facts
+) WITHOUT ROWID;
+INSERT INTO said (path, names)
+    SELECT f.path, x.names FROM files f JOIN facts x ON x.blob = f.blob AND x.scanner = f.scanner;
+"""

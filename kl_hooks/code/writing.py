@@ -21,8 +21,11 @@ def write_files(db: Database, gone: Iterable[str], changed: Mapping[str, tuple[F
     old = [(path,) for path in (*gone, *changed)]
     db.many("DELETE FROM files WHERE path = ?", old)
     db.many("DELETE FROM symbols WHERE path = ?", old)
+    db.many("DELETE FROM said WHERE path = ?", old)
     rows = [(path, *file, facts["error"]) for path, (file, facts) in changed.items()]
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
+    said = [(path, facts["names"]) for path, (_, facts) in changed.items() if facts["names"]]
+    db.many("INSERT INTO said (path, names) VALUES (?, ?)", said)
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     symbols = (row for path, (_, facts) in changed.items() for row in _symbols(path, facts))
     db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", list(symbols))

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 CHECKOUT_FILE: Final = ".kl/config.yaml"
 KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
-    "significance", "docs",
+    "significance", "docs", "maintain",
 )  # fmt: skip
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
+MAINTAIN: Final = ("off", "daily")
+"""Whether `kl maintain --due` is started behind other commands."""
 LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
 MOST_TOP_K: Final = 100
-_KIND: Final = "settings-3"
+_KIND: Final = "settings-4"
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
 }  # fmt: skip
@@ -56,6 +58,8 @@ class Settings:
     """Memories that an agent is given at once."""
     memory_auto_extract: bool = True
     """Whether patterns are mined without being asked for."""
+    maintain: str = MAINTAIN[0]
+    """One of `MAINTAIN`; only a user's own configuration can set it."""
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -107,6 +111,9 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
             if name not in mine:
                 hint = f"To let it review in this clone: git config kl.reviewers '{' '.join((*mine, name))}'"
                 refuse("reviewers", f'reviewer "{name}" is named by the repository only; it may not approve.', hint)
+    if "maintain" in checkout and checkout["maintain"][0] != chosen.get("maintain", MAINTAIN[0]):
+        hint = f"To ask for it in this clone: git config kl.maintain {checkout['maintain'][0]}"
+        refuse("maintain", '"maintain" is for a user to set, not for a repository; ignored.', hint)
     for key, looser in _LOOSER.items():
         if key not in checkout:
             continue
@@ -152,7 +159,8 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, str)
     if key == "memory_auto_extract":
         return isinstance(value, bool)
-    return value in STRENGTHS if key == "verified_requires" else type(value) is int
+    words = {"verified_requires": STRENGTHS, "maintain": MAINTAIN}
+    return value in words[key] if key in words else type(value) is int
 
 
 def _compile(name: str, text: bytes) -> dict[str, Any]:
@@ -169,6 +177,8 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
             reader.choice(node, '"version"', ("1",))
         elif key in ("plugins", "reviewers"):
             values[key] = [text.value for text in reader.texts(node, f'"{key}"')]
+        elif key == "maintain":
+            values[key] = reader.choice(node, '"maintain"', MAINTAIN)
         elif key == "verified_requires":
             values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
         elif key == "significance":
@@ -206,6 +216,11 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
         values["verified_requires"] = strength
     elif strength is not None:
         problems.append(Problem("git config kl.verified-requires", 0, 0, f"must be one of: {', '.join(STRENGTHS)}."))
+    asked = git.get("maintain")
+    if asked in MAINTAIN:
+        values["maintain"] = asked
+    elif asked is not None:
+        problems.append(Problem("git config kl.maintain", 0, 0, f"must be one of: {', '.join(MAINTAIN)}."))
     for name, least, most in (("budget", LEAST_BUDGET, MOST_BUDGET), ("memory-top-k", 1, MOST_TOP_K)):
         given = git.get(name)
         if given is not None and re.fullmatch("[0-9]{1,9}", given) and least <= int(given) <= most:

@@ -23,7 +23,7 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     `coverage`; a task without words asks none. Raises UsageProblem for a task without text, EnvironmentProblem where kl
     has not been set up: nothing is created by asking.
     """
-    from kl_hooks.evidence.catch_up import require_home
+    from kl_hooks.evidence.home import require_home
     from kl_hooks.git.trees import tree_of
     from kl_hooks.store.redact import redact
 

@@ -48,8 +48,8 @@ def reciprocal(rank: int, percent: int = 100) -> int:
 
 
 def merge(found: Sequence[Candidate]) -> Candidate:
-    """One candidate of several with the same id: the best proven one, then the one that says most; all reasons."""
-    best = max(found, key=lambda c: (c.tier, len(c.text), c.text, c.title, c.freshness))
+    """One candidate of several with the same id: one that stands anyway, the best proven, the one that says most."""
+    best = max(found, key=lambda c: (c.standing, c.tier, len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
     return replace(best, path=path, line=line, reasons=reasons)

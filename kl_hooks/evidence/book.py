@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from kl_hooks.config.lifecycle import load_lifecycle
 from kl_hooks.evidence.assertions import archived, assert_claim, asserted
-from kl_hooks.evidence.catch_up import catch_up, require_home
+from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.claims import mechanical, parents_of
 from kl_hooks.evidence.decay import aged
+from kl_hooks.evidence.home import require_home
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.mark import ledger_for_adding
 from kl_hooks.evidence.place import place_of

@@ -5,17 +5,16 @@ An observer fails open: what can't be recorded is said in one line, and nothing 
 
 from __future__ import annotations
 
+import os
 import platform
-import secrets
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.intake import SPOOL_SCHEMA
 from kl_hooks.evidence.place import Place
-from kl_hooks.evidence.spools import spools
+from kl_hooks.evidence.spools import SPOOL_SCHEMA, spools
 from kl_hooks.evidence.who import agent, ci, producer, session
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
@@ -28,7 +27,7 @@ PARENT: Final = "KL_PARENT"
 
 def new_run() -> str:
     """A random run id: 32 hexadecimal digits."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.commits import Unread, keep, not_logged, receipt_for, unread
+from kl_hooks.evidence.home import has_home
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.mark import ledger_for_adding
 from kl_hooks.evidence.waiting import Waiting, done_with, waiting
@@ -35,21 +36,6 @@ class Taken:
     """Why the store could not be written; empty: it could."""
     blind: str = ""
     """Why git's commits could not be read; empty: they could."""
-
-
-def has_home(ws: Workspace) -> bool:
-    """True where kl was set up, or has recorded something: elsewhere nothing is created by looking."""
-    return ws.initialised or ws.state.directory.exists()
-
-
-def require_home(ws: Workspace) -> None:
-    """EnvironmentProblem with the next step where kl has no home."""
-    if has_home(ws):
-        return
-    if ws.repo is None:
-        hint = "kl keeps its evidence per repository; run it inside one, or give --root."
-        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
-    raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
 
 
 def catch_up(ws: Workspace, head_now: str | None = None) -> Taken:

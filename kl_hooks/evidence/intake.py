@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.evidence.shape import evidence_flaw, header_flaw
+from kl_hooks.evidence.spools import SPOOL_SCHEMA
 from kl_hooks.model.ids import make
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt
 
-SPOOL_SCHEMA: Final = "kl.spool/1"
 KILLED: Final = {"exit": None, "complete": False, "how": "killed", "verdict": "inconclusive"}
 
 

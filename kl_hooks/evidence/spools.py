@@ -8,6 +8,8 @@ from typing import Final
 from kl_hooks.store.state import spool_places
 from kl_hooks.workspace.open import Workspace
 
+SPOOL_SCHEMA: Final = "kl.spool/1"
+"""What the opening record of a spool file names."""
 IN_CHECKOUT: Final = "spool:checkout"
 """Marks what was found in `.kl/spool/`."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.clock import micros
 from kl_hooks.evidence.assertions import asserted, to_archive
 from kl_hooks.evidence.book import all_claims
-from kl_hooks.evidence.catch_up import has_home
+from kl_hooks.evidence.home import has_home
 from kl_hooks.evidence.spools import spools
 from kl_hooks.evidence.waiting import ASIDE
 from kl_hooks.model.change import Change

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.intake import SPOOL_SCHEMA, receipt_of, schema_of
-from kl_hooks.evidence.spools import IN_CHECKOUT, spools
+from kl_hooks.evidence.intake import receipt_of, schema_of
+from kl_hooks.evidence.spools import IN_CHECKOUT, SPOOL_SCHEMA, spools
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.spool_read import pending, read, tidy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import platform
 import re
 from collections.abc import Mapping
@@ -54,8 +53,10 @@ def producer(environ: Mapping[str, str]) -> str:
     host = platform.node() or "unknown"
     if name := agent(environ):
         return f"agent:{name}@{host}"
+    from getpass import getuser
+
     try:
-        user = getpass.getuser()
+        user = getuser()
     except (OSError, KeyError, ImportError):
         user = "unknown"
     return f"local:{user}@{host}"

@@ -22,6 +22,7 @@ LINK: Final = b"120000"
 GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE = b"100644", b"100755"
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
+_REGULAR: Final = ("100644", "100755")
 _ODD: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git looks at those by itself."""
 _DIFF: Final = (
@@ -112,9 +113,12 @@ class Overlooked:
 
         Files that are only announced (`git add -N`) are among them: a comparison with the disk always names them.
         """
-        ends = "|".join(map(re.escape, suffixes))
-        row = rf"(?<=\0)[A-Za-z] (100(?:644|755)) ([0-9a-f]+) 0\t([^\0]*(?:{ends}))(?=\0)"
-        return ((match[1], match[2], match[3]) for match in re.finditer(row, self.listing))
+        ends = tuple(suffixes)
+        for line in self.listing.split("\0"):
+            if (not ends or line.endswith(ends)) and line[:1] not in ("", "?"):
+                about, _, path = line.partition("\t")
+                if about[2:8] in _REGULAR and about[-1] == "0":
+                    yield about[2:8], about[9:-2], path
 
 
 def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool = True) -> Overlooked:

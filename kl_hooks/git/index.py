@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kl_hooks.git.repository import Repository, ask, own_index
@@ -25,7 +25,7 @@ def patterns(suffixes: Sequence[str]) -> list[str]:
     return ["*" + re.sub(r"([*?\[\\])", r"\\\1", suffix) for suffix in suffixes]
 
 
-def rows(repo: Repository, suffixes: Sequence[str] = ()) -> Iterator[Row]:
+def rows(repo: Repository, suffixes: Sequence[str] = ()) -> list[Row]:
     """The index's lines, without files that are only announced (`git add -N`). One git process.
 
     The index is that of the commit being made, if this is its git hook; else the repository's own.
@@ -39,8 +39,7 @@ def rows(repo: Repository, suffixes: Sequence[str] = ()) -> Iterator[Row]:
         pairs = ((about, path) for about, path, seen in _WITH_FLAGS.findall(text) if not int(seen, 16) & _ANNOUNCED)
     else:
         pairs = (line.split("\t", 1) for line in text.split("\0") if line)
-    for about, path in pairs:
-        yield path, about[:6], about[7:-2], about[-1]
+    return [(path, about[:6], about[7:-2], about[-1]) for about, path in pairs]
 
 
 def _may_announce(repo: Repository, ours: bool) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import Staleness, hookimpl
+from kl_hooks.hookspecs import Retriever, Staleness, hookimpl
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
@@ -40,3 +40,10 @@ def kl_stale() -> Sequence[Staleness]:
     from kl_hooks.kinds.finding.anchor import stale
 
     return [Staleness("finding", stale)]
+
+
+@hookimpl
+def kl_retrievers() -> Retriever:
+    from kl_hooks.kinds.standing import find_standing
+
+    return Retriever("standing", 100, find_standing)

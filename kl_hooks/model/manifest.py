@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.contract import Contract
+
+if TYPE_CHECKING:
+    from kl_hooks.model.contract import Contract
 
 MANIFEST: Final = ".kl/architecture.yaml"
 """Where it stands, from the top of the repository."""

@@ -30,6 +30,8 @@ class Candidate:
     reasons: tuple[str, ...] = ()
     touches: tuple[str, ...] = ()
     """Other files it speaks for: those that a commit changed. What stands in them is nearer to the task."""
+    standing: bool = False
+    """True for what holds whatever the task's words are: an active objective, feedback that must be addressed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from typing import Final
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
-_DEEPEST: Final = 10
-"""Lists in lists that begin on one line."""
 _HASHES: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 _SHOWN: Final = re.compile(r"[^\n]")
 _MARKS: Final = re.compile(r"`+|<!--")
@@ -105,12 +103,12 @@ class _Blocks:
     def _opens(self, line: str, indent: int, item: re.Match[str] | None) -> bool:
         """Takes a line that is no code; True where a fence begins on it."""
         self._blank = not line.strip()
-        deep = 0
-        while item and (deep := deep + 1) <= _DEEPEST:
-            self._inside = indent = len(item[0].expandtabs(4))
-            line = " " * indent + line[item.end() :]
-            item = _ITEM.match(line)
-        opened = _FENCE.match(line.expandtabs(4)[min(self._inside, indent) :])
+        wide = line.expandtabs(4)
+        item = item and _ITEM.match(wide)
+        while item:  # an item may hold an item on the same line
+            self._inside = indent = item.end()
+            item = _ITEM.match(wide, indent)
+        opened = _FENCE.match(wide[min(self._inside, indent) :])
         self._comment = not opened and _comment_open(line, False)
         if opened:
             self.fence, self._fence_inside = opened[1], self._inside if indent >= self._inside else 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.kind import Kind
@@ -11,6 +12,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.ask import Wanted, ended, search
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.seed.fields import SEEDED
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -24,9 +26,32 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     found = search(ws, words, Wanted(), limit * 2)
-    live = [record for record in found if is_live(ws, record)]
+    return candidates(ws, [record for record in found if is_live(ws, record)], limit)
+
+
+def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
+    """The first `limit` of these that hold for today's content, as they may stand in a package."""
     over = stale(ws, live)
-    return [candidate(ws, record) for record in live if record.id not in over][:limit]
+    return as_committed(ws, [candidate(ws, record) for record in live if record.id not in over][:limit])
+
+
+def as_committed(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
+    """The same; a file that nobody has committed as it is ranks as an agent's, whoever it says stands behind it."""
+    fresh = uncommitted(ws, {one.path for one in found if one.path and one.authority == "human"})
+    return [_as_agent(one) if one.path in fresh else one for one in found]
+
+
+def uncommitted(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
+    """The files among these that are not as they were committed; without git: all of them."""
+    if not paths or ws.repo is None:
+        return frozenset(paths)
+    from kl_hooks.git.committed import unlike_head
+
+    return unlike_head(ws.repo, sorted(paths))
+
+
+def _as_agent(one: Candidate) -> Candidate:
+    return replace(one, authority="agent", reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"))
 
 
 def is_live(ws: Workspace, record: Record) -> bool:
@@ -57,7 +82,18 @@ def tier_of(kind: Kind, record: Record) -> Tier:
 def as_text(kind: Kind, record: Record) -> str:
     """The whole of it: title, then each field that says something, in the order of the kind."""
     lines = [f"{record.id} {record.title}"]
-    skipped = {"title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors"}
+    skipped = {
+        "title",
+        "status",
+        "date",
+        "updated",
+        "authority",
+        "source",
+        "expires",
+        "tags",
+        "anchors",
+        *(one.name for one in SEEDED),
+    }
     for field in kind.all_fields:
         value = record.values.get(field.name)
         if value is None or field.name in skipped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -21,7 +20,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
     (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
     """
     folder = os.open(path.parent, _FOLDER) if within is None else _without_links(within, path.parent)
-    new = f".{path.name[:40]}.{secrets.token_hex(8)}"
+    new = f".{path.name[:40]}.{os.urandom(8).hex()}"
     try:
         handle = os.open(new, _NEW, mode, dir_fd=folder)
         try:

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kl_hooks.model.text import safe_text
-from kl_hooks.store.secret_assigned import hide_assignments
-from kl_hooks.store.secret_names import placeholder, secret_name
+from kl_hooks.store.secret_names import NAMING, placeholder, secret_name
 from kl_hooks.store.secret_shapes import hide_cookies, hide_key_blocks, hide_url_passwords
 from kl_hooks.store.secret_words import hide_words
 
@@ -87,7 +86,16 @@ def ours(text: str) -> str:
     for value in _hidden:
         if value in text:
             text = text.replace(value, "[redacted:environment]")
-    return hide_words(hide_assignments(hide_cookies(hide_url_passwords(hide_key_blocks(text)))))
+    return hide_words(_assignments(hide_cookies(hide_url_passwords(hide_key_blocks(text)))))
+
+
+def _assignments(text: str) -> str:
+    low = text.lower()
+    if not any(word in low for word in NAMING):
+        return text
+    from kl_hooks.store.secret_assigned import hide_assignments
+
+    return hide_assignments(text)
 
 
 def redact_value(value: Any) -> Any:

@@ -7,6 +7,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+NAMING: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
+"""One of these stands, in small or capital letters, wherever `secret_assigned` finds something."""
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 

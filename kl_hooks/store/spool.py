@@ -33,9 +33,6 @@ from typing import Any, Final, Self
 
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.store.redact import redact_value
-from kl_hooks.store.spool_read import Spool, pending, read
-
-__all__ = ["Spool", "SpoolWriter", "first_writable", "pending", "read"]
 
 SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

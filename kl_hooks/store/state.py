@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +106,9 @@ def prepare(state: State) -> None:
 
 
 def _appear(directory: Path) -> None:
+    import shutil
+    import tempfile
+
     made = Path(tempfile.mkdtemp(prefix=".kl-", dir=directory.parent))
     (made / "spool").mkdir(mode=0o700)
     (made / "graph").mkdir(mode=0o700)
@@ -165,5 +166,7 @@ def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:
         return Path(named) / "kl"
     home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
     if not home.startswith("/"):
+        import tempfile
+
         home = tempfile.gettempdir() + f"/kl-{os.getuid()}"
     return Path(home) / default / "kl"

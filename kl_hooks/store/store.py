@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.hookspecs import Schema
 from kl_hooks.store.lock import store_lock
 from kl_hooks.store.sqlite_look import beside, is_there, unfinished
 from kl_hooks.store.state import State, prepare
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Schema
     from kl_hooks.store.database import Database
 
 WAIT: Final = 5.0

@@ -24,6 +24,7 @@ POLICY: Final = "ephemeral files"
 FILE: Final = ".kl/.klignore"
 PROTECTED: Final = (
     "kl.db*", "high-water", "store.lock", "spool/*", "backup/*", "*archive*", "README", ".gitignore", "init*",
+    "maintain*",
 )  # fmt: skip
 """Paths from the state directory that stay: evidence, records, what waits to be taken in, copies, archives."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kl_hooks.config.lifecycle import load_lifecycle
 from kl_hooks.config.problems import Problems
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.catch_up import require_home
+from kl_hooks.evidence.home import require_home
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Policy

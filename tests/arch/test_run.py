@@ -15,7 +15,7 @@ from kl_hooks.arch.source import STAGED, WORKTREE, pushed, revision
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.store.spool import pending, read
+from kl_hooks.store.spool_read import pending, read
 from kl_hooks.workspace.open import open_workspace
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER, opened, shop
 from tests.git.repos import commit, fingerprint, sh, write

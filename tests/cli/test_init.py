@@ -16,6 +16,7 @@ from kl_hooks.config.yaml import load
 from tests.arch.shop import FILES, MANIFEST
 from tests.git.repos import fingerprint, make, sh, write
 
+LIFECYCLE = ".kl/knowledge/lifecycle.yaml"
 Kl = Callable[..., tuple[int, str, str]]
 PRE_COMMIT = "repos:\n  - repo: https://example.org/black\n    rev: '24'\n    hooks:\n      - id: black  # mine\n"
 
@@ -45,7 +46,7 @@ def ours() -> dict[str, bytes]:
 def test_init_writes_layers_that_are_green_and_says_what_to_do_next(kl: Kl) -> None:
     code, out, err = kl("init")
     assert (code, err) == (0, "")
-    assert sorted(set(ours()) - set(FILES)) == [".kl/.gitignore", MANIFEST, ".kl/config.yaml"]
+    assert sorted(set(ours()) - set(FILES)) == [".kl/.gitignore", MANIFEST, ".kl/config.yaml", LIFECYCLE]
     for part in (
         "found   python", "5 modules, 1 import", f"wrote   {MANIFEST}", "3 layers, proposed from your imports",
         "private to this clone", "1. look at the proposal", "kl hooks install", "Undo with: kl init --undo",
@@ -70,7 +71,7 @@ def test_undo_restores_everything(kl: Kl) -> None:
     assert ours() != before
     code, out, _ = kl("init", "--undo")
     assert (code, ours(), Path(".kl").exists()) == (0, before, False)
-    assert out.count("removed") == 3 and "restored" in out
+    assert out.count("removed") == 4 and "restored" in out
     assert kl("init", "--undo")[0] == 3
 
 
@@ -183,7 +184,7 @@ def test_json(kl: Kl) -> None:
     code, out, _ = kl("init", "--format", "json")
     value = json.loads(out)
     assert code == 0 and value["schema"] == "kl.init/1" and value["layers"] == 3
-    assert value["wrote"] == [".kl/.gitignore", MANIFEST, ".kl/config.yaml"]
+    assert value["wrote"] == [".kl/.gitignore", MANIFEST, ".kl/config.yaml", LIFECYCLE]
     code, out, _ = kl("init", "--undo", "--format", "json")
     assert {row["what"] for row in json.loads(out)["done"]} == {"removed"}
 
@@ -232,3 +233,31 @@ def test_another_file_that_appeared_meanwhile_is_left(kl: Kl, monkeypatch: pytes
     code, _, err = kl("init")
     assert (code, "appeared just now" in err) == (2, True)
     assert Path(MANIFEST).read_text() == "mine\n"
+
+
+README = "# Shop\n\nA shop for tests, open to all.\n\n## Installation\n\npip install shop\n"
+
+
+@pytest.mark.requirement("B4", "B6")
+def test_with_consent_the_documents_become_records_and_undo_takes_them_back(kl: Kl) -> None:
+    write(Path.cwd(), {"README.md": README})
+    before = ours()
+    code, out, _ = kl("init", "--yes")
+    assert code == 0 and "seeded  2 records" in out
+    made = {name for name in ours() if name.startswith(".kl/knowledge/") and name.endswith(".md")}
+    assert made == {
+        ".kl/knowledge/facts/FACT-0001-what-this-project-is.md", ".kl/knowledge/guides/GUIDE-0001-installation.md",
+    }  # fmt: skip
+    assert "2 skipped" in kl("seed")[1]
+    assert kl("init", "--undo")[0] == 0
+    assert (ours(), Path(".kl").exists()) == (before, False)
+    assert "seeded  2 records" in kl("init", "--yes")[1]
+
+
+@pytest.mark.requirement("B6")
+def test_without_consent_seeding_is_a_step_that_is_named(kl: Kl) -> None:
+    write(Path.cwd(), {"README.md": README})
+    assert "kl seed   (2 records)" in kl("init")[1]
+    assert not Path(".kl/knowledge/facts").exists()
+    value = json.loads(kl("init", "--format", "json")[1])
+    assert (value["seeds"], value["seeded"]) == (2, [])

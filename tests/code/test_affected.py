@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kl_hooks.code import affected
 from kl_hooks.code.affected import changed_names, resolve_again
 from kl_hooks.code.scan import scan_python
 
@@ -81,3 +84,11 @@ def test_names_are_followed_through_outlines(names: set[str], wanted: set[str]) 
     found, known = resolve_again(names, SAID, outlines.get)
     assert found == wanted
     assert names <= known
+
+
+WORDS = st.text("ab_", min_size=1, max_size=3)
+
+
+@given(st.lists(WORDS).map(" ".join), st.sets(WORDS, max_size=30))
+def test_a_file_says_a_name_where_it_stands_between_spaces(words: str, names: set[str]) -> None:
+    assert affected._says(words, names) == bool(names & set(words.split()))

@@ -55,6 +55,17 @@ def test_the_repository_may_tighten(tmp_path: Path) -> None:
     assert (read.verified_requires, read.budget, read.warnings) == ("independent", 2000, ())
 
 
+def test_maintenance_by_itself_is_for_a_user_to_ask_for(tmp_path: Path) -> None:
+    environ = write(tmp_path, "maintain: daily\n")
+    read = load_settings(tmp_path, {}, environ, None)
+    assert read.maintain == "off"
+    assert "git config kl.maintain daily" in str(read.warnings[0])
+    read = load_settings(tmp_path, {"maintain": "daily"}, environ, None)
+    assert (read.maintain, read.warnings) == ("daily", ())
+    with pytest.raises(Problems):
+        load_settings(tmp_path, {"maintain": "hourly"}, environ, None)
+
+
 def test_plugins_come_from_the_user_only(tmp_path: Path) -> None:
     environ = write(tmp_path, "plugins: [evil, good]\n", "plugins: [good]\n")
     read = load_settings(tmp_path, {}, environ, None)

@@ -12,7 +12,8 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.capture import new_run, open_spool, opening
-from kl_hooks.evidence.catch_up import catch_up, has_home, require_home
+from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.home import has_home, require_home
 from kl_hooks.evidence.place import place_of
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.lock import store_lock

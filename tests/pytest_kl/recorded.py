@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kl_hooks.store.spool import Spool, read
+from kl_hooks.store.spool_read import Spool, read
 
 PLUGIN = ("-p", "pytest_kl.plugin")
 NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")

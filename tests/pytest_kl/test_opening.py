@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.store.spool import read
+from kl_hooks.store.spool_read import read
 
 from .recorded import Recorded, git, only, recorded, repository, run_pytest
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,10 +63,10 @@ def test_whatever_the_text_its_places_stay(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["`", "` ", "<!--", "``a`b", "\\`", "- ", "    x\n\n", "#", "> `<!--`\n", "`\n\n"])
-def test_a_long_text_takes_no_longer_than_its_length(piece: str) -> None:
-    started = time.process_time()
-    said(piece * (200_000 // len(piece)))
-    assert time.process_time() - started < 2
+def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
+    """What costs more than its length would take hours here."""
+    text = piece * (1_000_000 // len(piece))
+    assert len(said(text)) == len(text)
 
 
 @given(MARKS | st.text())

@@ -225,3 +225,25 @@ def test_the_folder_that_a_shell_stands_in_is_no_password() -> None:
         assert "Tr0ub4dor" not in redact("it is Tr0ub4dor-and-3 here")
     finally:
         configure()
+
+
+PARTS = [
+    "pass", "Pwd", "SECRET", "toKen", "cred", "AUTH", "kEy", "bearer", "word", "=", ": ", " ", "hunter22x", "--",
+    "Ab3dEf6hIj9kLm2n", "\n", "\u212aey", "é",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=8).map("".join) | st.text(max_size=40))
+def test_what_hides_no_name_is_not_searched_and_loses_nothing(text: str) -> None:
+    """Redaction looks at assignments only where a word of theirs stands at all."""
+    from kl_hooks.store.secret_assigned import hide_assignments
+
+    assert module._assignments(text) == hide_assignments(text)
+
+
+@given(st.text("0123456789abcdef", min_size=16, max_size=80))
+def test_no_id_of_git_is_taken_for_a_token(text: str) -> None:
+    from kl_hooks.store.secret_tokens import KNOWN
+
+    assert KNOWN.sub("x", text) == text
+    assert redact(text) == text

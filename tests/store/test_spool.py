@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store import spool_read
-from kl_hooks.store.spool import Spool, SpoolWriter, first_writable, pending, read
+from kl_hooks.store.spool import SpoolWriter, first_writable
+from kl_hooks.store.spool_read import Spool, pending, read
 
 REPO = Path(__file__).parents[2]
 
@@ -192,7 +193,8 @@ def test_a_full_disk_breaks_the_writer_once_and_for_all(tmp_path: Path) -> None:
     code = """
 import resource, signal, sys
 from pathlib import Path
-from kl_hooks.store.spool import SpoolWriter, read
+from kl_hooks.store.spool import SpoolWriter
+from kl_hooks.store.spool_read import read
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = SpoolWriter.create(Path(sys.argv[1]), "run")
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))

@@ -1,4 +1,4 @@
-"""What is known of one symbol, on a page; and of one file, as a tree."""
+"""What is known of one symbol, on a page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kl_hooks.code.asking.address import addressed, file_of
+from kl_hooks.code.asking.address import addressed
 from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.classes import above, below, overridden, overriding
 from kl_hooks.code.asking.dependents import reaching_tests
 from kl_hooks.code.asking.inbound import USES
-from kl_hooks.code.asking.stored import in_file
 from kl_hooks.graph import links
 from kl_hooks.model.ids import split
 
@@ -66,24 +65,6 @@ def show(graph: Graph, text: str) -> Page:
 def counted_relations(found: Sequence[Link]) -> dict[str, int]:
     """Relation → how many of these links, by name."""
     return dict(sorted(Counter(link.relation for link in found).items()))
-
-
-def symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]], str]:
-    """The file that `text` means, what it defines, and why that is unknown (empty: it is known).
-
-    (depth, symbol), the outer before the inner.
-    """
-    path = file_of(graph, text)
-    problem = next((str(problem) for problem in graph.not_assessed if problem.path == path), "")
-    found: list[tuple[int, Symbol]] = []
-    names: list[str] = []
-    for symbol in in_file(graph.db, path):
-        name = split(symbol.id)[1]
-        while names and not name.startswith(f"{names[-1]}."):
-            names.pop()
-        found.append((len(names), symbol))
-        names.append(name)
-    return path, found, problem
 
 
 def _by_place(link: Link) -> tuple[str, int, str, str]:

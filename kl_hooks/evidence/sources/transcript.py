@@ -7,6 +7,7 @@ Texts come as they stand in the file: whoever keeps one redacts it first, and no
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from kl_hooks.model.canonical import digest
 LARGEST: Final = 256 * 1024 * 1024
 """Bytes of a transcript that is read."""
 LONGEST_LINE: Final = 4 * 1024 * 1024
+_NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,80}")
 _SILENT: Final = (
     "summary",
     "system",
@@ -106,13 +108,18 @@ def read_transcript(path: Path) -> Transcript:
 
 
 def parse(lines: Iterable[bytes]) -> Transcript:
-    """The transcript that these lines are. A session without a name is known by what it holds."""
+    """The transcript that these lines are. A session without a name, or with an odd one, is known by a digest."""
     reading = _Reading()
     for line in lines:
         if line.strip():
             _line(reading, line)
-    name = reading.session or digest("transcript/1", [repr(item)[:2000] for item in reading.items])[:16]
-    return Transcript(name, reading.folder, tuple(reading.items), reading.bad)
+    name = reading.session or repr([repr(item)[:2000] for item in reading.items])
+    return Transcript(
+        name if _NAME.fullmatch(name) else digest("transcript/1", name)[:16],
+        reading.folder,
+        tuple(reading.items),
+        reading.bad,
+    )
 
 
 def _line(reading: _Reading, line: bytes) -> None:

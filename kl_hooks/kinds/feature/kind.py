@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.records.seed.fields import SEEDED
 
 KIND: Final = Kind(
     name="feature",
@@ -31,6 +32,7 @@ KIND: Final = Kind(
         Field("invariants", "lines", "What must always hold.", section="Invariants"),
         Field("architecture_summary", "text", "How it is built.", section="Architecture", aliases=("architecture",)),
         Field("key_components", "lines", "Its parts.", section="Components", aliases=("components",)),
+        *SEEDED,
     ),
     verbs=(
         Verb("start", "building", "Work on it has begun.", of=("planned",)),

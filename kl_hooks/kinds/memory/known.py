@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from kl_hooks.clock import iso
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.seen import identity as folded
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import by_ids
-from kl_hooks.records.folds import resting
+from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.folds import happened, resting
 from kl_hooks.records.numbers import identity
+from kl_hooks.records.write import change
 from kl_hooks.store.redact import redact
 
 if TYPE_CHECKING:
@@ -30,9 +33,25 @@ def title_of(pattern: str) -> str:
 
 def known(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
     """(records that can be seen, those that were here once: deleted, or a file that is not on this branch)."""
+    catch_up(ws)
     seen = {one.id: one for one in by_ids(ws, list(ids)) if one.kind == KIND.name}
     rows = resting(ws, ids)
     return seen, {i: one.record for i, one in rows.items() if i not in seen}
+
+
+def returning(ws: Workspace, gone: Mapping[str, Record]) -> list[str]:
+    """Of those that were here once: the ones that upkeep took out, because nobody had looked at them for long.
+
+    What a person deleted does not come back by itself.
+    """
+    last = happened(ws, list(gone), ("deleted", "purged"))
+    return [i for i, events in last.items() if events and events[-1].name == "purged"]
+
+
+def revived(ws: Workspace, identifier: str, raw: Mapping[str, Any], by: str) -> Record:
+    """A record of an id that was here once, made anew of these values."""
+    values = {"status": KIND.statuses[0], "date": iso(ws.clock.now()), **raw}
+    return change(ws, Record(KIND.name, identifier, {}), values, how="revive", by=by)
 
 
 def same(record: Record, pattern: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.known import id_of, known, same, title_of
+from kl_hooks.kinds.memory.known import id_of, known, returning, revived, same, title_of
 from kl_hooks.kinds.memory.mine import TESTS, mine
 from kl_hooks.kinds.memory.orders import orders
 from kl_hooks.kinds.memory.seen import Found
@@ -99,22 +99,25 @@ def _entries(db: Database) -> list[Any]:
 def keep(ws: Workspace, found: Sequence[Found], authority: str = "auto") -> Taken:
     """Makes candidates of the patterns that were seen often enough, and reinforces those that are known.
 
-    What was rejected or deleted does not come back. At most `MOST_NEW` become candidates at once.
+    What was rejected or deleted stays away; what upkeep took out may return. At most `MOST_NEW` are made at once.
     """
     by_id: dict[str, Found] = {}
     for one in found:
         by_id.setdefault(id_of(one.pattern), one)
     seen, gone = known(ws, list(by_id))
-    fresh = [(i, one) for i, one in by_id.items() if i not in seen and i not in gone and one.enough]
+    back = set(returning(ws, gone))
+    fresh = [(i, one) for i, one in by_id.items() if i not in seen and (i not in gone or i in back) and one.enough]
     alive = [i for i, record in seen.items() if record.status != "rejected" and same(record, by_id[i].pattern)]
     sessions = {i: {e.session for e in some} for i, some in happened(ws, alive, (REINFORCED,)).items()}
     again = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
     now = fresh[:MOST_NEW]
-    if now:
-        create_many(ws, KIND, [raw_of(one, authority) for _, one in now], by=now[0][1].source)
+    if new := [raw_of(one, authority) for i, one in now if i not in back]:
+        create_many(ws, KIND, new, by=now[0][1].source)
+    for i, one in now:
+        if i in back:
+            revived(ws, i, raw_of(one, authority), one.source)
     note(ws, [*again, *(event for i, one in now for event in reinforcements(i, one.sightings))])
-    new = tuple(i for i, _ in now)
-    return Taken(new, tuple(dict.fromkeys(_ids(again))), len(fresh) - len(now))
+    return Taken(tuple(i for i, _ in now), tuple(dict.fromkeys(_ids(again))), len(fresh) - len(now))
 
 
 def raw_of(found: Found, authority: str = "auto") -> dict[str, Any]:

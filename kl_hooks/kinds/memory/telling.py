@@ -11,7 +11,7 @@ from kl_hooks.evidence.who import agent, producer, session
 from kl_hooks.kinds.memory.deciding import Decision
 from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.known import id_of, known, title_of
+from kl_hooks.kinds.memory.known import id_of, known, revived, title_of
 from kl_hooks.kinds.memory.orders import orders
 from kl_hooks.kinds.memory.reviewing import decide
 from kl_hooks.kinds.memory.seen import Sighting
@@ -67,7 +67,7 @@ def tell(
         raw["quarantine"] = "; ".join(why)
     if identifier in gone:
         ends = raw if "expires" in raw else raw | {"expires": _until(ws, KIND.ttl.get(authority, 0))}
-        return change(ws, gone[identifier], ends, how="tell", by=_by(ws)), "new"
+        return revived(ws, identifier, ends, _by(ws)), "new"
     record = create(ws, KIND, raw, by=_by(ws))
     if authority != "human":
         _reinforce(ws, record)

@@ -45,17 +45,6 @@ def prunings(records: Sequence[Record], events: Events, now: int, numbers: Lifec
     ]
 
 
-def purges(records: Sequence[Record], now: int, numbers: Lifecycle) -> list[Change]:
-    """Candidates that expired so long ago. Those that were rejected stay: they keep a pattern from coming back."""
-    days = numbers.purge_expired_days
-    return [
-        Change("purge", one.id, "expired memories", f"it expired {_age(ended, now)} days ago", one.status)
-        for one in records
-        if one.status == "candidate" and (ended := _moment(one.text("expires"))) is not None
-        if days and numbers.old(now, ended, days)
-    ]
-
-
 def _last(records: Sequence[Record], events: Events, status: str) -> Iterator[tuple[Record, int]]:
     """Each record of this status with the last moment at which something confirmed it."""
     for one in records:

@@ -35,11 +35,12 @@ _MANAGED: Final = re.compile(r"<!-- *kl:begin.*?kl:end *-->", re.DOTALL)
 """What kl itself wrote there says nothing new."""
 
 
-def document_seeds(project: str, name: str, text: str) -> list[Seed]:
-    """The seeds in one document; `project` is its `project_id`. A README gives only sections whose heading is known;
-    what is written for agents is taken whole, as rules where the heading says nothing else."""
+def document_seeds(project: str, name: str, text: str, *, readme: bool | None = None) -> list[Seed]:
+    """The seeds in the document of this name or path; `project` is its `project_id`. A README, and what is like one,
+    gives its beginning and the sections whose heading is known; what is written for agents is taken whole, as rules
+    where the heading says nothing else."""
     lines = lines_of(_COMMENT.sub("", _MANAGED.sub("", text)))
-    readme = name.lower().startswith("readme")
+    readme = name.lower().startswith("readme") if readme is None else readme
     return [*_beginning(project, name, lines, readme), *_sections(project, name, lines, readme)]
 
 
@@ -52,7 +53,8 @@ def _beginning(project: str, name: str, lines: list[str], readme: bool) -> Itera
         "title": "What this project is", "category": "project_overview", "answers": "purpose", "answer": answer,
         "facts": list(facts(answer, "project_overview"))[:10], "authority": "auto", "source": f"seed:{name}",
     }  # fmt: skip
-    yield Seed("fact", f"{project}__purpose", values, name, text)
+    own = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
+    yield Seed("fact", f"{project}__{own}purpose", values, name, text)
 
 
 def _intro(text: str) -> str:
@@ -72,12 +74,16 @@ def _sections(project: str, name: str, lines: list[str], readme: bool) -> Iterat
         found += 1
         if found > MOST_SECTIONS:
             return
-        stem = name.partition(".")[0].lower()
         values = {
             "title": heading, "topic": topic or "rule", "scope": "project", "text": _cut(text, name),
             "authority": "auto", "source": f"seed:{name}",
         }  # fmt: skip
-        yield Seed("guide", f"{project}__{stem}-{slug(heading) or found}", values, name, f"{heading}\n{text}")
+        yield Seed("guide", f"{project}__{_stem(name)}-{slug(heading) or found}", values, name, f"{heading}\n{text}")
+
+
+def _stem(name: str) -> str:
+    """`docs/overview.md` → `docs-overview`."""
+    return slug(name.rpartition(".")[0].replace("/", "-") or name)
 
 
 def topic_of(heading: str) -> str:

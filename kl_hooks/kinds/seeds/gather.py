@@ -39,6 +39,12 @@ def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:
     return list(by_key.values()), remarks
 
 
+def project_of(root: Path) -> str:
+    """The `project_id` of the project at `root`: by its pyproject.toml, else by its folder."""
+    told = read_pyproject(_text(root, NAME, []) or "")
+    return project_id(name_of(told) or root.name)
+
+
 def _text(root: Path, name: str, remarks: list[str]) -> str | None:
     try:
         data = read_small(root / name, within=root, most=MOST_BYTES)

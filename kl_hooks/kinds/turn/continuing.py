@@ -41,7 +41,7 @@ def continuation(turns: Sequence[Record]) -> str:
         f"## Earlier turns of {last.text('feature_id')}" + (f", {last.text('task_id')}" if last.text("task_id") else "")
     ]
     for one in turns:
-        lines += ["", *_turn(one)]
+        lines += ["", *_turn(one, feedback=one is not last)]
     if is_rejected(last):
         feedback = last.text("coach_feedback") or "The last turn was rejected without feedback: ask what is missing."
         lines += ["", f"## MUST ADDRESS (turn {last.number('turn_number')} was rejected)", "", feedback]
@@ -50,14 +50,14 @@ def continuation(turns: Sequence[Record]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _turn(turn: Record) -> list[str]:
+def _turn(turn: Record, *, feedback: bool) -> list[str]:
     review = turn.text("coach_decision") or "not reviewed"
     tests = [f"{turn.number(name)} {word}" for name, word in (("tests_passed", "passed"), ("tests_failed", "failed"))
              if name in turn.values]  # fmt: skip
     head = ", ".join([f"### Turn {turn.number('turn_number')}: {review}", *tests])
     lines = [head, ""]
     lines += [text for text in (turn.text("player_summary"), turn.text("progress_summary")) if text]
-    if is_rejected(turn) and turn.text("coach_feedback"):
+    if feedback and is_rejected(turn) and turn.text("coach_feedback"):
         lines.append(f"Feedback: {turn.text('coach_feedback')}")
     lines += [f"- blocked by: {one}" for one in turn.many("blockers_found")]
     if turn.text("lessons_from_turn"):

@@ -29,6 +29,8 @@ class Seed:
     """What it was read from."""
     text: str
     """What was read there: its hash says whether it changed."""
+    id: str = ""
+    """Of the record, where the source names it."""
 
     @property
     def hash(self) -> str:
@@ -73,7 +75,13 @@ def steps(
     """What is to be done: upsert by name and source hash. `there`: the records of the seeds' kinds. `gone`: names of
     seeds that were sown here once; without a record today a person has deleted it. `force` writes over both."""
     known = {record.text("entity_id"): record for record in there if record.text("entity_id")}
-    return [_step(kinds[seed.kind], seed, known.get(seed.key), seed.key in gone, force) for seed in seeds]
+    taken = {record.id: record for record in there if not record.text("entity_id")}
+    return [
+        _step(kinds[seed.kind], seed, known.get(seed.key), seed.key in gone, force)
+        if seed.key in known or seed.id not in taken
+        else Step("kept", seed, "a record of this id was made by hand", taken[seed.id])
+        for seed in seeds
+    ]
 
 
 def _step(kind: Kind, seed: Seed, record: Record | None, sown: bool, force: bool) -> Step:

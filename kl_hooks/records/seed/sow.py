@@ -50,10 +50,11 @@ def _done(ws: Workspace, step: Step) -> Record:
         "seeded_hash": said(kind, values),
     }  # fmt: skip
     if step.record is None:
-        return create(ws, kind, {**seed.values, **books}, by="seed")
+        return create(ws, kind, {**seed.values, **books}, asked=seed.id, by="seed")
     own = {one.name for one in kind.fields} - set(books)
     emptied = {name: None for name in own if name in step.record.values and name not in values}
-    return change(ws, step.record, {**emptied, **seed.values, **books}, how="seed", by="seed")
+    fresh = {name: value for name, value in seed.values.items() if name != "status"}  # a status is changed by verbs
+    return change(ws, step.record, {**emptied, **fresh, **books}, how="seed", by="seed")
 
 
 def sown(ws: Workspace, scope: str) -> str:

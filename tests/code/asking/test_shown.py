@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kl_hooks.code.asking.defined import symbols
 from kl_hooks.code.asking.opened import Graph
-from kl_hooks.code.asking.shown import counted_relations, show, symbols
+from kl_hooks.code.asking.shown import counted_relations, show
 from tests.code.asking.conftest import Ask
 
 

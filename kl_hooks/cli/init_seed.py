@@ -1,0 +1,53 @@
+"""What `kl init` makes of the project's own documents: records, if the user agrees; and how they are taken back."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from kl_hooks.cli.common import note
+from kl_hooks.cli.init_record import keep, record_of
+from kl_hooks.errors import KlError
+from kl_hooks.store.lock import store_lock
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+def how_many(ws: Workspace) -> int:
+    """Records that the documents at hand would give; only small files are read for it."""
+    from kl_hooks.kinds.seeds.gather import project_seeds
+
+    return len(project_seeds(ws.root)[0])
+
+
+def sow_here(ws: Workspace) -> list[str]:
+    """Makes them and puts them on the record of `kl init`, so that --undo finds them; their paths.
+
+    What goes wrong is said; the set-up itself stands.
+    """
+    from kl_hooks.kinds.seeds.gather import project_seeds
+    from kl_hooks.records.seed.sow import sow
+
+    seeds, remarks = project_seeds(ws.root)
+    for remark in remarks:
+        note(remark)
+    try:
+        done = sow(ws, seeds, "project")
+    except KlError as problem:
+        note(f"nothing was seeded: {problem} Try again with: kl seed")
+        return []
+    made = [step.record.path for step in done if step.what == "created" and step.record]
+    with store_lock(ws.state.lock, wait=10.0, what="kl init"):
+        record = record_of(ws.state, needed=True)
+        hashes = {path: hashlib.sha256((ws.root / path).read_bytes()).hexdigest() for path in made}
+        keep(ws.state, {**record, "created": {**record["created"], **hashes}})
+    return made
+
+
+def forget(ws: Workspace, removed: list[str]) -> None:
+    """After --undo: what was sown may be sown again."""
+    from kl_hooks.records.seed.sow import MARKER
+
+    if any(path.startswith(".kl/knowledge/") for path in removed):
+        (ws.state.directory / MARKER).unlink(missing_ok=True)

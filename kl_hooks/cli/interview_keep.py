@@ -1,0 +1,114 @@
+"""What `kl interview` keeps: answers as they are given, from a terminal or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.cli.common import note
+from kl_hooks.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.interview.question import Question
+    from kl_hooks.workspace.open import Workspace
+
+
+@dataclass
+class Keeper:
+    """One interview: what is asked, and what became of the answers."""
+
+    ws: Workspace
+    mode: str = ""
+    """The sort of review, for the short form."""
+    task: str = ""
+    kept: list[tuple[str, Record]] = field(default_factory=list)
+    asked: int = 0
+    open: int = 0
+    """Questions that nothing answers, of all."""
+
+    def all(self) -> tuple[Question, ...]:
+        """Every question of this form."""
+        from kl_hooks.kinds.fact.questions import QUESTIONS
+        from kl_hooks.kinds.fact.review_questions import review_questions
+
+        return review_questions(self.mode) if self.mode else QUESTIONS
+
+    def questions(self, focus: str, most: int) -> list[Question]:
+        """The gaps, the most important first."""
+        from kl_hooks.kinds.fact.answering import answered_here
+        from kl_hooks.records.interview.question import gaps
+
+        done = set() if self.mode else answered_here(self.ws, self.all())
+        self.open = len(gaps(self.all(), done, focus, 1_000))
+        found = gaps(self.all(), done, focus, most)
+        self.asked = len(found)
+        return found
+
+    def keep(self, question: Question, answer: str) -> None:
+        """Writes one answer, now."""
+        from kl_hooks.cli.kind_new import signed
+        from kl_hooks.kinds.fact.answering import HURRIED, SURE, keep
+        from kl_hooks.records.write import refuse_unset
+
+        refuse_unset(self.ws)
+        raw: dict[str, Any] = {}
+        by = signed(self.ws, raw)
+        sure = HURRIED if self.mode else SURE
+        made, other = keep(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
+        self.kept = [pair for pair in self.kept if pair[0] != question.key] + [(question.key, made)]
+        if other is not None:
+            note(f"{other.id} ({other.title}) says so from now on.")
+        if question.category == "decisions":
+            self._propose(question, answer, raw, by)
+
+    def _propose(self, question: Question, answer: str, raw: dict[str, Any], by: str) -> None:
+        """An answer that is weighty enough is proposed as a decision; a person accepts it, or not."""
+        from kl_hooks.kinds.decision.asked.record import record_decision
+        from kl_hooks.records.write import create
+
+        judged = record_decision(question.asks, answer, "clarifying_question", source_command="kl interview")
+        if judged.worth:
+            made = create(self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by)
+            note(f"{made.id} proposes it as a decision: {made.title}")
+
+    def plain(self) -> dict[str, Any]:
+        """What was captured, as a program reads it."""
+        items = [
+            {"id": record.id, "answers": key, "category": record.text("category"), "answer": record.text("answer"),
+             "extracted_facts": list(record.many("facts")), "confidence": record.number("confidence")}
+            for key, record in self.kept
+        ]  # fmt: skip
+        return {
+            "schema": "kl.interview/1", "captured_items": items, "task_id": self.task, "review_mode": self.mode,
+            "questions_asked": self.asked, "answers_captured": len(items),
+        }  # fmt: skip
+
+
+def from_file(keeper: Keeper, path: str) -> None:
+    """Keeps the answers in a YAML file: question → answer. Every mistake is said before anything is written."""
+    from kl_hooks.config.files import read_small
+    from kl_hooks.config.nodes import Mapping, Text
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.config.typed import Reader
+    from kl_hooks.config.yaml import load
+
+    data = read_small(Path(path))
+    if data is None:
+        raise UsageProblem("there is no such file.", place=path)
+    root, problems = load(path, data)
+    reader, known = Reader(path, problems), {one.key: one for one in keeper.all()}
+    if root is None and not problems:
+        raise UsageProblem("holds no answers.", place=path, hint="Write a line for each: purpose: It converts maps.")
+    found = reader.keys(root, tuple(known)) if root is not None and not problems else {}
+    answers = {
+        key: reader.text(node, f'"{key}"')
+        for key, (_, node) in found.items()
+        if not isinstance(node, Text) or node.value.strip()  # an answer left out is a question skipped
+    }
+    if problems or not isinstance(root, Mapping):
+        raise Problems(problems)
+    keeper.asked = len(found)
+    for key, answer in answers.items():
+        keeper.keep(known[key], answer)

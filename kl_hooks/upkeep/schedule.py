@@ -1,0 +1,143 @@
+"""What is done regularly, and when it was done last: taking in, mining, tidying what needs no eye of a person.
+
+What changes files that people review (the archive of decisions, demoted memory) is left to `kl knowledge gc --apply`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.clock import iso, micros
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.home import require_home
+from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.lock import store_lock
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+STAMP: Final = "maintain.json"
+LOCK: Final = "maintain.lock"
+DAY: Final = 86_400_000_000
+UNATTENDED: Final = (
+    "cache", "ephemeral files", "expired claims", "expired records", "idle candidates", "old runs", "orphaned graphs",
+    "package log",
+)  # fmt: skip
+"""Policies that touch nothing in the work tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that is done every so many days."""
+
+    name: str
+    says: str
+    days: int
+    run: Callable[[Workspace], str]
+    """Does it; in a few words what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of one action."""
+
+    name: str
+    result: str
+    trouble: str = ""
+    """Why it could not be done; it is then due again."""
+
+
+def _take_in(ws: Workspace) -> str:
+    from kl_hooks.evidence.catch_up import catch_up
+    from kl_hooks.records.catch_up import catch_up as records
+
+    taken, read = catch_up(ws), records(ws)
+    return f"{taken.receipts} receipts taken in, {read.read} files of records read"
+
+
+def _mine(ws: Workspace) -> str:
+    from kl_hooks.kinds.memory.taking_in import take_in
+
+    taken = take_in(ws)
+    return f"{len(taken.new)} new candidates, {len(taken.reinforced)} memories confirmed"
+
+
+def _tidy(ws: Workspace) -> str:
+    from kl_hooks.upkeep.run import run
+
+    report = run(ws, UNATTENDED)
+    trouble = [f"{one.policy.name}: {one.trouble}" for one in report.looked if one.trouble]
+    if trouble:
+        raise KlError("; ".join(trouble))
+    return f"{len(report.changes)} changes"
+
+
+def _verify(ws: Workspace) -> str:
+    from kl_hooks.evidence.audit import audit
+    from kl_hooks.store import high_water
+
+    with ws.store.reading() as db:
+        found = audit(db, high_water.read(ws.state.high_water))
+    return f"{found.receipts} receipts, {len(found.problems)} problems" + (
+        ". See: kl evidence verify" * bool(found.problems)
+    )
+
+
+ACTIONS: Final = (
+    Action("take in", "Captures, commits and authored files are taken in.", 1, _take_in),
+    Action("mine", "Receipts are looked through for patterns.", 1, _mine),
+    Action("tidy", "Upkeep that touches nothing in the work tree.", 1, _tidy),
+    Action("verify", "The chain of receipts is checked.", 7, _verify),
+)
+
+
+def last(ws: Workspace) -> dict[str, str]:
+    """Name of an action → when it was done last (ISO 8601); empty where that can't be told."""
+    try:
+        plain = json.loads((ws.state.directory / STAMP).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in plain.items() if isinstance(v, str)} if isinstance(plain, dict) else {}
+
+
+def due(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:
+    """The actions whose time has come. A moment that can't be read, or lies ahead, counts for none. Pure."""
+    return [one for one in actions if not 0 <= now - _moment(done.get(one.name, "")) < one.days * DAY]
+
+
+def _moment(text: str) -> int:
+    try:
+        return micros(text)
+    except (ValueError, OverflowError):
+        return -(10**18)
+
+
+def maintain(ws: Workspace, *, only_due: bool = False) -> list[Done]:
+    """Does all, or what is due, one after the other; one that fails costs the others nothing.
+
+    StoreBusy where another process is at it.
+    """
+    require_home(ws)
+    ws.state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with store_lock(ws.state.directory / LOCK, wait=0, what="kl maintain"):
+        wanted = due(ACTIONS, last(ws), ws.clock.now()) if only_due else list(ACTIONS)
+        return [_do(ws, one) for one in wanted]
+
+
+def _do(ws: Workspace, action: Action) -> Done:
+    try:
+        done = Done(action.name, action.run(ws))
+    except (KlError, OSError) as problem:
+        return Done(action.name, "", str(problem))
+    stamp = json.dumps(last(ws) | {action.name: iso(ws.clock.now())}, sort_keys=True)
+    write_atomic(ws.state.directory / STAMP, stamp.encode(), mode=0o600)
+    return done
+
+
+def plain(done: Sequence[Done]) -> dict[str, Any]:
+    """`kl.maintain/1`."""
+    rows = [{"action": one.name, "result": one.result, "trouble": one.trouble} for one in done]
+    return {"schema": "kl.maintain/1", "done": rows}

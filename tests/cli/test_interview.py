@@ -1,0 +1,126 @@
+"""The interview from outside: gaps end when they are answered, nothing said is lost, files of answers work."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import click
+import pytest
+
+from kl_hooks.cli.main import run
+from tests.support import Checkout
+
+
+def gaps(repo: Checkout, *args: str) -> list[str]:
+    found = json.loads(repo.kl("interview", "--format", "json", *args).stdout)
+    return [one["key"] for one in found["questions"]]
+
+
+def answer(repo: Checkout, text: str, *args: str) -> dict[str, Any]:
+    repo.write("answers.yaml", text)
+    done = repo.kl("interview", "--answers", "answers.yaml", "--format", "json", *args)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.requirement("B50", "B51")
+def test_a_gap_ends_when_it_is_answered(repo: Checkout) -> None:
+    assert len(gaps(repo)) == 10 and len(gaps(repo, "--max-questions", "100")) == 23
+    assert gaps(repo, "--max-questions", "0") == []
+    assert gaps(repo, "--focus", "domain") == ["domain_terminology", "business_rules"]
+    answer(repo, "domain_terminology: A parcel is a piece of land.\nbusiness_rules:\n")
+    assert gaps(repo, "--focus", "domain") == ["business_rules"]
+    repo.kl("fact", "outdate", "FACT-0001")
+    assert gaps(repo, "--focus", "domain") == ["domain_terminology", "business_rules"]
+
+
+@pytest.mark.requirement("B54")
+def test_an_answer_becomes_a_fact_with_its_sentences_and_is_found(repo: Checkout) -> None:
+    made = answer(repo, "architecture_summary: Readers feed filters. Writers take what is left.\n")
+    assert made["captured_items"] == [{
+        "id": "FACT-0001", "answers": "architecture_summary", "category": "architecture",
+        "answer": "Readers feed filters. Writers take what is left.", "confidence": 100,
+        "extracted_facts": ["Architecture: Readers feed filters.", "Architecture: Writers take what is left."],
+    }]  # fmt: skip
+    package = repo.kl("context", "change how readers feed the filters").stdout
+    assert "FACT-0001" in package and "Readers feed filters." in package
+
+
+def test_a_person_who_answers_again_changes_his_answer(repo: Checkout) -> None:
+    answer(repo, "max_auto_turns: Three turns.\n")
+    answer(repo, "max_auto_turns: Five turns.\n")
+    facts = json.loads(repo.kl("fact", "list", "--format", "json").stdout)["records"]
+    assert [one["title"] for one in facts] == ["Workflow preferences: Five turns."]
+
+
+def test_what_is_said_of_a_role_goes_into_the_role_and_what_is_settled_is_proposed(repo: Checkout) -> None:
+    repo.kl("seed", "--system")
+    assert "player_ask_before" in gaps(repo, "--max-questions", "99")
+    answer(repo, "player_ask_before: Changing a migration.\n"
+                 "tech_decisions: SQLite rather than a server, because the database runs on laptops.\n")  # fmt: skip
+    assert "Changing a migration." in repo.kl("role", "show", "player").stdout
+    decisions = json.loads(repo.kl("decision", "list", "--format", "json").stdout)["records"]
+    assert [one["status"] for one in decisions] == ["proposed"]
+
+
+@pytest.mark.requirement("B53")
+def test_the_short_form_after_a_review(repo: Checkout) -> None:
+    assert 3 <= len(gaps(repo, "--abbreviated", "security")) <= 5
+    made = answer(repo, "review_security_1: Never trust file names.\n", "--abbreviated", "security", "--task", "T-9")
+    assert (made["task_id"], made["review_mode"], made["answers_captured"]) == ("T-9", "security", 1)
+    assert made["captured_items"][0]["confidence"] == 80
+    assert len(gaps(repo, "--abbreviated", "security")) == 5
+
+
+def test_mistakes_in_a_file_of_answers_are_told_at_once_and_nothing_is_written(repo: Checkout) -> None:
+    repo.write("a.yaml", "purpos: X\ngoals: [a, b]\npurpose: It converts maps.\n")
+    done = repo.kl("interview", "--answers", "a.yaml")
+    assert done.returncode == 2 and 'Did you mean "purpose"?' in done.stderr and "a.yaml:2:8" in done.stderr
+    assert not (repo.root / ".kl/knowledge").exists()
+    assert repo.kl("interview", "--answers", "none.yaml").returncode == 2
+    repo.write("a.yaml", "")
+    assert repo.kl("interview", "--answers", "a.yaml").returncode == 2
+
+
+class Person(io.StringIO):
+    """Somebody at a terminal who types these lines."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def typed(repo: Checkout, monkeypatch: pytest.MonkeyPatch, *lines: str, end: type[BaseException] | None = None) -> int:
+    left = list(lines)
+
+    def prompt(*args: Any, **more: Any) -> str:
+        if not left and end is not None:
+            raise end
+        return left.pop(0)
+
+    monkeypatch.chdir(repo.root)
+    monkeypatch.setattr("sys.stdin", Person())
+    monkeypatch.setattr("click.prompt", prompt)
+    return run(["interview", "--focus", "architecture"])
+
+
+@pytest.mark.requirement("B52")
+def test_at_a_terminal_one_can_skip_answer_and_quit(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(repo, monkeypatch, "", "reader/: formats in.", "q") == 0
+    out, err = capsys.readouterr()
+    assert "1/4" in err and "kept: Architecture: reader/: formats in." in err and "(Changes are put" in err
+    assert out == "1 of 4 questions answered.\n"
+    assert gaps(repo, "--focus", "architecture") == ["architecture_summary", "external_dependencies", "data_flow"]
+
+
+@pytest.mark.requirement("B52")
+def test_an_interrupt_loses_nothing_that_was_answered(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(repo, monkeypatch, "Readers, filters, writers.", end=click.Abort) == 130
+    assert "1 answer kept" in capsys.readouterr().err
+    assert "architecture_summary" not in gaps(repo, "--focus", "architecture")

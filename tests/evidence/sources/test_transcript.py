@@ -1,0 +1,116 @@
+"""Transcripts: three layouts, and whatever else a file may hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.sources.transcript import Did, Said, Transcript, parse, read_transcript
+
+ARGUMENTS = '{"command": ["bash", "-lc", "make x"]}'
+
+
+def lines(*plain: Any) -> list[bytes]:
+    return [json.dumps(one).encode() for one in plain]
+
+
+def test_claude_code() -> None:
+    told = parse(
+        lines(
+            {"type": "summary", "summary": "x"},
+            {"type": "user", "sessionId": "s-1", "cwd": "/r", "timestamp": "T1",
+             "message": {"role": "user", "content": "Hi"}},
+            {"type": "assistant", "message": {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Ho"},
+                {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}}]}},
+            {"type": "user", "message": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "is_error": True,
+                 "content": [{"type": "text", "text": "no rule"}]}]}},
+        )
+    )  # fmt: skip
+    assert told == Transcript(
+        "s-1",
+        "/r",
+        (Said("user", "Hi", "T1"), Said("assistant", "Ho"), Did("Bash", {"command": "make"}, "no rule", True)),
+    )
+
+
+def test_codex() -> None:
+    call = {
+        "type": "function_call",
+        "name": "shell",
+        "call_id": "c",
+        "arguments": '{"command": ["bash", "-lc", "make x"]}',
+    }
+    out = {
+        "type": "function_call_output",
+        "call_id": "c",
+        "output": json.dumps({"output": "bad", "metadata": {"exit_code": 2}}),
+    }
+    told = parse(
+        lines(
+            {"type": "session_meta", "payload": {"id": "c-1", "cwd": "/r"}},
+            {"type": "response_item", "payload": {
+                "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ho"}]}},
+            {"type": "response_item", "payload": call}, {"type": "response_item", "payload": out},
+        )
+    )  # fmt: skip
+    assert (told.session, told.folder, told.bad) == ("c-1", "/r", 0)
+    assert told.items[0] == Said("assistant", "Ho")
+    did = told.items[1]
+    assert isinstance(did, Did) and (did.command, did.result, did.failed) == ("make x", "bad", True)
+
+
+def test_plain_chat() -> None:
+    told = parse(
+        lines(
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "1", "function": {"name": "edit", "arguments": '{"path": "a.py"}'}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "done"},
+        )
+    )  # fmt: skip
+    assert told.items == (Said("user", "Hi"), Did("edit", {"path": "a.py"}, "done"))
+    assert len(told.session) == 16 and told == parse(lines({"role": "user", "content": "Hi"}, *[
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "1", "function": {"name": "edit", "arguments": '{"path": "a.py"}'}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "done"}]))  # fmt: skip
+
+
+PLAIN: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["type", "role", "content", "message", "payload", "text", "id", "input", "tool_calls", "name",
+                         "function", "arguments", "call_id", "output", "tool_use_id", "command", "file_path"]),
+        inner | st.sampled_from(["user", "assistant", "tool", "tool_use", "tool_result", "function_call", "text"]),
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.lists(PLAIN.map(lambda plain: json.dumps(plain).encode()) | st.binary(max_size=30)))
+def test_any_lines_are_read_or_counted(some: list[bytes]) -> None:
+    told = parse(some)
+    assert 0 <= told.bad <= len(some)
+    for item in told.items:
+        assert isinstance(item, Said) or (isinstance(item.command, str) and isinstance(item.path, str))
+
+
+def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    with pytest.raises(UsageProblem, match="can't be read"):
+        read_transcript(path)
+    path.write_bytes(b"\x00\xff\nnot json\n")
+    with pytest.raises(UsageProblem, match="no line of a transcript"):
+        read_transcript(path)
+    path.write_bytes(b"")
+    assert read_transcript(path).items == ()
+    path.write_bytes(b"[" * 100_000 + b"\n" + lines({"role": "user", "content": "x"})[0])
+    assert (read_transcript(path).bad, len(read_transcript(path).items)) == (1, 1)

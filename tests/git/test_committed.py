@@ -1,0 +1,28 @@
+"""Which files are as they were committed."""
+
+from __future__ import annotations
+
+from kl_hooks.git.committed import unlike_head
+from tests.support import Checkout
+
+
+def test_only_what_is_as_committed_is_like_head(repo: Checkout) -> None:
+    ws = repo.workspace()
+    assert ws.repo is not None
+    for name in ("same.md", "edited.md", "gone.md", "a b.md"):
+        repo.write(name, f"{name}\n")
+    names = ["a b.md", "edited.md", "gone.md", "never.md", "new.md", "same.md"]
+    repo.write("new.md", "x")
+    repo.git("add", "same.md", "edited.md", "gone.md", "a b.md")
+    repo.git("commit", "-qm", "x")
+    repo.write("edited.md", "other")
+    repo.git("add", "edited.md", "new.md")
+    (repo.root / "gone.md").unlink()
+    assert unlike_head(ws.repo, names) == {"edited.md", "gone.md", "never.md", "new.md"}
+
+
+def test_before_the_first_commit_nothing_is(repo: Checkout) -> None:
+    repo.git("checkout", "-q", "--orphan", "bare")
+    ws = repo.workspace()
+    assert ws.repo is not None
+    assert unlike_head(ws.repo, [".gitignore"]) == {".gitignore"}
