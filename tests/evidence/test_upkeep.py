@@ -15,9 +15,8 @@ from tests.support import NOW, Checkout
 
 
 def claim(days: int, *, expired: bool = False) -> Claim:
-    return Claim(
-        f"c{days}", "file:a.py", "ada", iso(NOW - days * DAY), None, (), "expired" if expired else "not assessed"
-    )
+    freshness = "expired" if expired else "not assessed"
+    return Claim(f"c{days}", "file:a.py", "ada", iso(NOW - days * DAY), None, (), freshness)
 
 
 @pytest.mark.requirement("A38", "A68")

@@ -62,7 +62,9 @@ def _content(ws: Workspace, path: str) -> bytes:
 
 def _put(db: Database, ws: Workspace, page: Page, authored: bool, stamp: str, text: Text) -> None:
     links = json.dumps([[one.target, one.shown, one.line, one.column] for one in text.links])
-    row = (page.path, int(authored), stamp, page.node, page.id, page.title, _changed(ws, page.path), links, "[]")
+    old = db.row("SELECT leads FROM page WHERE path = ?", (page.path,))
+    leads = old[0] if old else "[]"  # what the graph still holds of it
+    row = (page.path, int(authored), stamp, page.node, page.id, page.title, _changed(ws, page.path), links, leads)
     db.execute("DELETE FROM page WHERE path = ?", (page.path,))
     db.execute(
         "INSERT INTO page (path, authored, stamp, node, id, title, changed, links, leads)"

@@ -151,3 +151,11 @@ def test_an_approved_memory_is_in_the_package_and_a_candidate_is_not(repo: Check
     ids = [item["id"] for item in package["items"]]
     assert told in ids and waits not in ids
     assert next(item["tier"] for item in package["items"] if item["id"] == told) == "inferred"
+
+
+@pytest.mark.requirement("C20")
+def test_what_one_session_told_another_one_is_given(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KL_SESSION", "s1")
+    told = add(kl, "The worker needs Redis.")
+    monkeypatch.setenv("KL_SESSION", "s2")
+    assert told in kl("memory", "inject", "worker")[1]

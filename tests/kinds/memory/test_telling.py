@@ -157,3 +157,12 @@ def test_a_person_edits_the_file_and_the_next_command_knows(repo: Checkout, kl: 
     code, _, err = kl("memory", "list")
     assert code == 0 and path.name in err
     assert kl("memory", "demote", one)[0] == 2
+
+
+@pytest.mark.requirement("C9", "C11")
+def test_words_and_tags_are_found_as_they_are_now(repo: Checkout, kl: Call) -> None:
+    one = added(kl, "Tests need Redis.", "--tag", "infrastructure", "--agent")
+    assert one in kl("memory", "search", "redis")[1] and one in kl("memory", "search", "infrastructure")[1]
+    assert kl("memory", "edit", one, "--text", "Tests need Postgres.", "--title", "Postgres")[0] == 0
+    assert one in kl("memory", "search", "postgres")[1]
+    assert one not in kl("memory", "search", "redis")[1]

@@ -1,0 +1,244 @@
+"""`kl decision` as people and agents use it: from a proposal to the end of its life."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import Checkout, checkout
+
+NEW = ("--context", "c", "--decision", "d")
+
+
+def made(repo: Checkout, title: str, *more: str, env: dict[str, str] | None = None) -> str:
+    done = repo.kl("decision", "new", title, *NEW, *more, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()[0]
+
+
+def shown(repo: Checkout, identifier: str) -> dict[str, Any]:
+    done = repo.kl("decision", "show", identifier, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def listed(repo: Checkout, *args: str) -> list[str]:
+    done = repo.kl("decision", *args, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return [one["id"] for one in json.loads(done.stdout)["records"]]
+
+
+@pytest.mark.requirement("A20", "A21", "A23", "B21")
+def test_from_proposal_to_accepted(repo: Checkout) -> None:
+    identifier = made(repo, "Use SQLite", "--governs", "src/a.py", "--tag", "storage", "--alternatives", "files, rows")
+    assert identifier == "ADR-0001"
+    text = (repo.root / ".kl/knowledge/decisions/ADR-0001-use-sqlite.md").read_text()
+    assert "status: proposed" in text and "- files, rows" in text
+    assert repo.kl("decision", "accept", "ADR-0001").returncode == 0
+    fields = shown(repo, "adr-0001")["fields"]
+    assert fields["status"] == "accepted" and fields["decided_at"][:4] == fields["date"][:4]
+    assert (fields["alternatives"], fields["governs"]) == (["files, rows"], ["src/a.py"])
+    assert listed(repo, "search", "sqlite") == listed(repo, "list", "--tag", "storage") == ["ADR-0001"]
+    assert listed(repo, "search", "sqlite", "--status", "proposed") == []
+
+
+@pytest.mark.requirement("A21")
+@pytest.mark.parametrize("left_out", ["--context", "--decision"])
+def test_what_says_nothing_is_not_made(left_out: str, repo: Checkout) -> None:
+    args = [part for pair in (("--context", "c"), ("--decision", "d")) if pair[0] != left_out for part in pair]
+    done = repo.kl("decision", "new", "T", *args)
+    assert done.returncode == 2 and left_out.strip("-") in done.stderr
+    assert repo.kl("decision", "new", " ", *NEW).returncode == 2
+    assert not (repo.root / ".kl/knowledge").exists()
+
+
+@pytest.mark.requirement("A21", "A23", "A26", "B21")
+def test_one_takes_the_place_of_another_and_both_say_so(repo: Checkout) -> None:
+    for title in ("One", "Two", "Three"):
+        repo.kl("decision", "accept", made(repo, title))
+    assert repo.kl("decision", "supersede", "ADR-0001", "ADR-0002").returncode == 0
+    done = repo.kl("decision", "supersede", "ADR-0002", "ADR-0003")
+    assert done.stdout == "ADR-0003 (accepted) ← ADR-0002 (superseded) ← ADR-0001 (superseded)\n"
+    middle = shown(repo, "ADR-0002")
+    assert (middle["fields"]["supersedes"], middle["fields"]["superseded_by"]) == (["ADR-0001"], ["ADR-0003"])
+    for identifier in ("ADR-0001", "ADR-0002", "ADR-0003"):
+        assert shown(repo, identifier)["chain"] == ["ADR-0003", "ADR-0002", "ADR-0001"]
+    before = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge/decisions").iterdir()}
+    for old, new, said in (
+        ("ADR-0003", "ADR-0001", "supersede each other"), ("ADR-0001", "ADR-0001", "supersede each other"),
+        ("ADR-0003", "ADR-0099", "ADR-0099"), ("ADR-0000", "ADR-0001", "ADR-0000"),
+    ):  # fmt: skip
+        done = repo.kl("decision", "supersede", old, new)
+        assert done.returncode == 2 and said in done.stderr, (old, new)
+    assert {path: path.read_bytes() for path in before} == before
+    assert repo.kl("knowledge", "check").returncode == 0
+
+
+@pytest.mark.requirement("A23", "B21")
+def test_agents_propose_and_people_accept(repo: Checkout) -> None:
+    bot = {"KL_AGENT": "bot"}
+    assert made(repo, "Old") == "ADR-0001"
+    assert made(repo, "Idea", env=bot) == "ADR-0002"
+    assert made(repo, "Other idea", "--agent") == "ADR-0003"
+    for identifier in ("ADR-0002", "ADR-0003"):
+        assert shown(repo, identifier)["fields"]["status"] == "proposed"
+        assert shown(repo, identifier)["authority"] == "agent"
+    for args in (("accept", "ADR-0002"), ("deprecate", "ADR-0001"), ("reject", "ADR-0002"),
+                 ("supersede", "ADR-0001", "ADR-0002")):  # fmt: skip
+        done = repo.kl("decision", *args, env=bot)
+        assert done.returncode == 2 and "Ask a person to run: kl decision" in done.stderr, args
+    assert repo.kl("decision", "reject", "ADR-0003").returncode == 0
+    assert shown(repo, "ADR-0003")["fields"]["status"] == "deprecated"
+
+
+@pytest.mark.requirement("A22")
+def test_an_id_is_never_used_again(repo: Checkout, tmp_path: Path) -> None:
+    home = repo.root / ".kl/knowledge/decisions"
+    made(repo, "One")
+    (home / "archive").mkdir()
+    (home / "ADR-0001-one.md").rename(home / "archive/ADR-0001-one.md")
+    assert made(repo, "Two") == "ADR-0002"
+    repo.commit()
+    (home / "ADR-0002-two.md").unlink()
+    repo.commit("gone by hand")
+    assert made(repo, "Three") == "ADR-0003"
+    assert repo.kl("decision", "delete", "ADR-0003", "--yes").returncode == 0
+    repo.git("checkout", "-q", "-b", "side")
+    assert made(repo, "Four") == "ADR-0004"
+    repo.commit("on a branch")
+    repo.git("checkout", "-q", "main")
+    assert made(repo, "Five") == "ADR-0005"
+
+
+@pytest.mark.requirement("A25")
+def test_the_archive_is_searched_and_not_shown_unasked(repo: Checkout) -> None:
+    home = repo.root / ".kl/knowledge/decisions"
+    repo.kl("decision", "accept", made(repo, "Use zookeeper for locks"))
+    repo.kl("decision", "accept", made(repo, "Use etcd for locks"))
+    repo.kl("decision", "supersede", "ADR-0001", "ADR-0002")
+    (home / "archive").mkdir()
+    (home / "ADR-0001-use-zookeeper-for-locks.md").rename(home / "archive/ADR-0001-use-zookeeper-for-locks.md")
+    assert listed(repo, "search", "zookeeper") == ["ADR-0001"]
+    assert listed(repo, "list") == ["ADR-0002"] and listed(repo, "list", "--all") == ["ADR-0001", "ADR-0002"]
+    package = json.loads(repo.kl("context", "which locks: zookeeper or etcd?", "--format", "json").stdout)
+    ids = [one["id"] for one in package["items"]]
+    assert "ADR-0002" in str(ids) and "ADR-0001" not in str(ids)
+
+
+@pytest.mark.requirement("A24")
+def test_what_it_governs_is_an_edge(repo: Checkout) -> None:
+    from kl_hooks.graph import links
+
+    repo.write("src/a.py", "def f(): pass\n")
+    made(repo, "One", "--governs", "src/a.py", "--governs", "function:src.not_there.g", "--governs", "src\\b.py")
+    assert repo.kl("decision", "list").returncode == 0
+    with repo.workspace().store.reading("graph") as db:
+        assert db is not None
+        found = links.outgoing(db, "adr:ADR-0001", "adr_governs")
+    assert [one.target for one in found] == ["file:src/a.py", "file:src/b.py", "function:src.not_there.g"]
+    assert {one.path for one in found} == {".kl/knowledge/decisions/ADR-0001-one.md"}
+    path = repo.root / ".kl/knowledge/decisions/ADR-0001-one.md"
+    path.write_text(path.read_text().partition("governs:")[0] + "---\n\n## Context\n\nc\n\n## Decision\n\nd\n")
+    repo.kl("decision", "list")
+    with repo.workspace().store.reading("graph") as db:
+        assert db is not None and links.outgoing(db, "adr:ADR-0001") == []
+
+
+@pytest.mark.requirement("B22", "B23", "B21")
+def test_an_answer_is_kept_if_it_decides_enough(repo: Checkout) -> None:
+    asked = ("decision", "record", "--question", "Which database should we use for orders?")
+    done = repo.kl(*asked, "--answer", "yes")
+    assert done.returncode == 0 and "below the threshold of 40 %" in done.stdout and "yes or no" in done.stdout
+    assert not (repo.root / ".kl/knowledge").exists()
+    answer = "PostgreSQL over MySQL because orders need transactions"
+    done = repo.kl(*asked, "--answer", answer, "--trigger", "TASK_REVIEW", "--task", "TASK-7", "--format", "json")
+    said = json.loads(done.stdout)
+    assert (said["significant"], said["id"], said["title"]) == (True, "ADR-0001", "Use PostgreSQL for orders")
+    fields = shown(repo, "ADR-0001")["fields"]
+    assert (fields["status"], fields["trigger"], fields["source_task_id"]) == ("proposed", "task_review", "TASK-7")
+    assert fields["alternatives"] == ["MySQL"] and fields["confidence"] == said["significance"]
+    repo.write(".kl/config.yaml", "version: 1\nsignificance: 100\n")
+    weak = ("--answer", "the queue, as it survives a restart")
+    assert "100 %" in repo.kl(*asked, *weak).stdout and listed(repo, "list") == ["ADR-0001"]
+    assert repo.kl(*asked, *weak, "--threshold", "10").returncode == 0 and len(listed(repo, "list")) == 2
+
+
+@pytest.mark.requirement("A22")
+def test_two_branches_that_took_one_id(repo: Checkout, tmp_path: Path) -> None:
+    repo.commit()
+    repo.git("clone", "-q", str(repo.root), str(tmp_path / "other"))
+    other = Checkout(tmp_path / "other")
+    for one, name in ((repo, "mine"), (other, "theirs")):
+        assert made(one, f"From {name}") == "ADR-0001"
+        one.write(f"docs/{name}.md", f"# Page {name}\n\n[[ADR-0001]]\n")
+        one.commit(name)
+    repo.git("pull", "-q", "--no-rebase", "--no-edit", str(other.root), "main")
+    repo.write("docs/both.md", "# Both\n\nSee ADR-0001.\n")
+    repo.commit("after the merge")
+    for args in (("list",), ("show", "ADR-0001"), ("search", "from")):
+        done = repo.kl("decision", *args)
+        assert "is the id of" in done.stderr and "kl decision renumber" in done.stderr, args
+    checked = repo.kl("knowledge", "check")
+    assert checked.returncode == 1 and "is the id of" in checked.stdout
+    assert repo.kl("decision", "renumber", "ADR-0001").returncode == 2
+    done = repo.kl("decision", "renumber", ".kl/knowledge/decisions/ADR-0001-from-theirs.md")
+    assert done.returncode == 0 and "ADR-0001 is now ADR-0002" in done.stdout
+    assert "docs/both.md:3" in done.stderr
+    assert "[[ADR-0002]]" in (repo.root / "docs/theirs.md").read_text()
+    assert "[[ADR-0001]]" in (repo.root / "docs/mine.md").read_text()
+    assert shown(repo, "ADR-0002")["title"] == "From theirs" and shown(repo, "ADR-0001")["title"] == "From mine"
+    assert repo.kl("knowledge", "check").returncode == 0
+
+
+def test_renumbering_the_only_one_takes_every_reference_along(repo: Checkout) -> None:
+    made(repo, "One")
+    made(repo, "Two", "--related-adrs", "ADR-0001", "--rationale", "as ADR-0001 says, not ADR-00012 or MY-ADR-0001")
+    repo.write(".kl/architecture.yaml", "version: 1\nlayers:\n  - {name: a, paths: [a/], decision: ADR-0001}\n")
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert done.returncode == 0, done.stderr
+    assert "decision: ADR-0003" in (repo.root / ".kl/architecture.yaml").read_text()
+    fields = shown(repo, "ADR-0002")["fields"]
+    assert fields["related_adrs"] == ["ADR-0003"]
+    assert fields["rationale"] == "as ADR-0003 says, not ADR-00012 or MY-ADR-0001"
+    for wrong in ("ADR-0001", "nowhere.md", "../x.md", ".kl/architecture.yaml"):
+        assert repo.kl("decision", "renumber", wrong).returncode == 2, wrong
+
+
+@pytest.mark.requirement("B24")
+def test_what_the_code_decided_is_proposed_once(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {
+        "pyproject.toml": '[project]\nname = "shop"\ndependencies = ["fastapi>=0.1", "sqlalchemy", "left-pad"]\n',
+        **{f"src/shop/api{n}.py": "import fastapi\n" for n in range(3)}, "src/shop/__init__.py": "",
+        **{f"src/shop/{n}.py": f"class {n.title()}Repository: ...\n" for n in ("order", "user", "item")},
+    })  # fmt: skip
+    done = repo.kl("decision", "discover", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = {one["key"]: one for one in json.loads(done.stdout)["proposals"]}
+    assert {"dependency:fastapi", "layout:src", "pattern:repository"} == set(
+        found
+    )  # sqlalchemy: 60 %, nobody imports it
+    assert found["dependency:fastapi"]["confidence"] == 95
+    assert not (repo.root / ".kl/knowledge").exists()
+    assert repo.kl("decision", "discover", "--write").returncode == 0
+    for identifier in listed(repo, "list"):
+        fields = shown(repo, identifier)["fields"]
+        assert (fields["status"], fields["trigger"], fields["authority"]) == ("proposed", "discovered", "auto")
+    assert repo.kl("decision", "reject", "ADR-0001").returncode == 0
+    done = repo.kl("decision", "discover")
+    assert "nothing that no record says already" in done.stdout and "3 decisions left out" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["../../x", "ADR-0001\x1b[31m", "\u202eADR-0001", "a" * 5000, "ADR-0001/../../x", ""])
+def test_odd_names_are_refused_and_shown_harmless(name: str, repo: Checkout) -> None:
+    made(repo, "One")
+    before = (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").read_bytes()
+    for args in (("show", name), ("accept", name), ("supersede", name, "ADR-0001"), ("supersede", "ADR-0001", name),
+                 ("renumber", name), ("export", name)):  # fmt: skip
+        done = repo.kl("decision", *args)
+        assert done.returncode == 2, (args, done.stdout)
+        assert "\x1b" not in done.stderr and "\u202e" not in done.stderr and len(done.stderr) < 3000
+    assert (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").read_bytes() == before

@@ -1,0 +1,164 @@
+"""Pages and their links from outside: `kl knowledge links, backlinks, mentions, related, check`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from kl_hooks.graph import links
+from tests.support import Checkout
+
+NEW = ("--context", "c", "--decision", "d")
+
+
+def asked(repo: Checkout, verb: str, *args: str) -> list[dict[str, Any]]:
+    done = repo.kl("knowledge", verb, *args, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)[verb]
+    return found
+
+
+def edges(repo: Checkout) -> list[tuple[str, str, str]]:
+    repo.kl("decision", "list")
+    with repo.workspace().store.reading("graph") as db:
+        assert db is not None
+        return [(one.source, one.target, one.path) for one in links.every(db) if one.relation == "references"]
+
+
+@pytest.fixture
+def pages(repo: Checkout) -> Checkout:
+    """Two decisions and two pages of docs."""
+    repo.kl("decision", "new", "Use SQLite", *NEW, "--rationale", "see [[Storage]]")
+    repo.kl("decision", "new", "Use files", *NEW)
+    repo.write(
+        "docs/storage.md", "# Storage\n\nWe [[use sqlite|store]] rows, not [[ADR-0002]].\n\n```\n[[Nowhere]]\n```\n"
+    )
+    repo.write("docs/deep/other.md", "---\ntitle: Other page\n---\n\nHere we use\nSQLite, as storage of rows.\n")
+    return repo
+
+
+@pytest.mark.requirement("D40", "D41", "D43", "D45")
+def test_links_are_edges_and_go_with_the_last_link(pages: Checkout) -> None:
+    record = ".kl/knowledge/decisions/ADR-0001-use-sqlite.md"
+    assert edges(pages) == [
+        ("adr:ADR-0001", "file:docs/storage.md", record),
+        ("file:docs/storage.md", "adr:ADR-0001", "docs/storage.md"),
+        ("file:docs/storage.md", "adr:ADR-0002", "docs/storage.md"),
+    ]
+    pages.kl("decision", "edit", "ADR-0001", "--related-adrs", "ADR-0002", "--clear", "rationale")
+    assert [one[0] for one in edges(pages)] == ["file:docs/storage.md"] * 2
+    with pages.workspace().store.reading("graph") as db:
+        assert db is not None and [one.relation for one in links.outgoing(db, "adr:ADR-0001")] == ["related"]
+    pages.write("docs/storage.md", "# Storage\n")
+    assert edges(pages) == []
+    pages.write("docs/storage.md", "# Storage\n\n[[Other page]]\n")
+    assert edges(pages) == [("file:docs/storage.md", "file:docs/deep/other.md", "docs/storage.md")]
+    (pages.root / "docs/deep/other.md").unlink()
+    assert edges(pages) == []
+
+
+@pytest.mark.requirement("D41")
+def test_a_new_title_is_what_an_old_link_meant(pages: Checkout) -> None:
+    pages.write("docs/early.md", "# Early\n\n[[Written later]]\n")
+    assert len(edges(pages)) == 3
+    pages.kl("decision", "new", "Written later", *NEW)
+    assert ("file:docs/early.md", "adr:ADR-0003", "docs/early.md") in edges(pages)
+
+
+@pytest.mark.requirement("D42", "D44")
+def test_backlinks_and_links(pages: Checkout) -> None:
+    (found,) = asked(pages, "backlinks", "ADR-0001")
+    assert (found["path"], found["line"], found["title"]) == ("docs/storage.md", 3, "Storage")
+    assert [one["node"] for one in asked(pages, "links", "docs/storage.md")] == ["adr:ADR-0001", "adr:ADR-0002"]
+    pages.write("docs/storage.md", "# Storage\n\n[[Nowhere]]\n")
+    assert "leads nowhere" in pages.kl("knowledge", "links", "storage").stdout
+    done = pages.kl("knowledge", "links", "ADR-0009")
+    assert done.returncode == 2 and "ADR-000" in done.stderr
+
+
+@pytest.mark.requirement("D42", "D44")
+def test_who_speaks_of_it_without_a_link(pages: Checkout) -> None:
+    (found,) = asked(pages, "mentions", "ADR-0001")
+    assert (found["path"], found["line"]) == ("docs/deep/other.md", 5)  # over the end of a line; not those that link
+    for number in range(3):
+        path = pages.write(f"docs/m{number}.md", "ADR-0002 is near, `ADR-0001` is code, reuse SQLite is another word\n")
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    assert [one["path"] for one in asked(pages, "mentions", "ADR-0002", "--limit", "2")] == ["docs/m2.md", "docs/m1.md"]
+    assert len(asked(pages, "mentions", "ADR-0001")) == 1
+
+
+@pytest.mark.requirement("D42", "D44")
+def test_pages_that_are_alike(repo: Checkout) -> None:
+    words = "The scheduler wakes workers through a queue, and every worker acknowledges its job. "
+    repo.write("docs/a.md", f"# Scheduler\n\n{words * 3}")
+    repo.write("docs/b.md", f"# Workers\n\n{words}")
+    repo.write("docs/c.md", "# Cooking\n\nBoil the potatoes in salted water.\n")
+    found = asked(repo, "related", "docs/a.md")
+    assert [one["path"] for one in found][:1] == ["docs/b.md"] and 0 < found[0]["percent"] <= 100
+    assert "docs/a.md" not in [one["path"] for one in found] and len(asked(repo, "related", "a", "--limit", "1")) == 1
+
+
+def test_another_docs_folder(repo: Checkout) -> None:
+    repo.write("handbook/x.md", "# X\n\n[[Nowhere]]\n")
+    assert repo.kl("knowledge", "check").returncode == 0
+    repo.write(".kl/config.yaml", "version: 1\ndocs: handbook/\n")
+    assert "handbook/x.md:3:1" in repo.kl("knowledge", "check").stdout
+    for wrong in ("../x", "/etc", ".git", "a/../../b"):
+        repo.write(".kl/config.yaml", f"version: 1\ndocs: {wrong}\n")
+        assert repo.kl("knowledge", "check").returncode == 2, wrong
+
+
+def test_check_says_everything_at_once(pages: Checkout) -> None:
+    home = ".kl/knowledge/decisions"
+    assert pages.kl("knowledge", "check").returncode == 0
+    text = (pages.root / home / "ADR-0002-use-files.md").read_text()
+    pages.write(f"{home}/ADR-0002-again.md", text.replace("Use files", "Again"))
+    pages.write(
+        f"{home}/ADR-0003-x.md", text.replace("ADR-0002", "ADR-0003").replace("status: proposed", "status: what")
+    )
+    half = text.replace("ADR-0002", "ADR-0004").replace(
+        "status: proposed", "status: accepted\nsuperseded_by: [ADR-0001]"
+    )
+    pages.write(f"{home}/ADR-0004-x.md", half.replace("authority:", "related_adrs: [ADR-0099]\nauthority:"))
+    pages.write("docs/new.md", "# Storage\n\n[[Use fiels]] [[storage]]\n")
+    done = pages.kl("knowledge", "check", "--format", "json")
+    assert done.returncode == 1
+    found = [
+        (one["path"].rpartition("/")[2], one["line"], one["message"]) for one in json.loads(done.stdout)["findings"]
+    ]
+    said = "\n".join(f"{path}:{line}: {message}" for path, line, message in found)
+    for part in (
+        "ADR-0002-use-files.md:1: ADR-0002 is the id of", 'ADR-0003-x.md:4: "status"', "there is no ADR-0099",
+        "ADR-0004-x.md:5: superseded_by ADR-0001, but", "is accepted, and superseded by ADR-0001",
+        "new.md:3: [[Use fiels]] leads nowhere", "new.md:3: [[storage]] may mean any of",
+        "ADR-0001-use-sqlite.md:19: [[Storage]] may mean",
+    ):  # fmt: skip
+        assert part in said, (part, said)
+    only = pages.kl("knowledge", "check", "docs/new.md")
+    assert only.returncode == 1 and "ADR-0003" not in only.stdout and "Did you mean" in only.stdout
+
+
+def test_check_can_t_read(pages: Checkout) -> None:
+    (pages.root / "docs/latin.md").write_bytes(b"caf\xe9\n")
+    done = pages.kl("knowledge", "check")
+    assert done.returncode == 2 and "docs/latin.md:1:1: this line is not UTF-8" in done.stdout
+    (pages.root / "docs/latin.md").write_bytes(b"x" * 50_000_000)
+    done = pages.kl("knowledge", "check")
+    assert done.returncode == 2 and "docs/latin.md: is too long" in done.stdout
+
+
+def test_what_is_staged_is_judged(pages: Checkout) -> None:
+    pages.write("docs/x.md", "# X\n\n[[Storage]]\n")
+    pages.git("add", "-A")
+    pages.write("docs/x.md", "# X\n\n[[Nowhere]]\n")
+    assert pages.kl("knowledge", "check").returncode == 1
+    assert pages.kl("knowledge", "check", "--staged").returncode == 0
+    pages.git("add", "-A")
+    pages.write("docs/x.md", "# X\n")
+    assert pages.kl("knowledge", "check", "--staged").returncode == 1
+    pages.git("rm", "-q", "--cached", "docs/storage.md")
+    pages.git("add", "docs/x.md")
+    assert "[[Storage]] leads nowhere" in pages.kl("knowledge", "check", "--staged").stdout
