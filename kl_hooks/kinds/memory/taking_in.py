@@ -5,7 +5,7 @@ Pulled, never pushed: whoever looks at memories takes in what receipts have show
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -95,10 +95,14 @@ def _entries(db: Database) -> list[Any]:
     return found
 
 
-def keep(ws: Workspace, found: Sequence[Found], authority: str = "auto") -> Taken:
+def keep(
+    ws: Workspace, found: Sequence[Found], made_of: Callable[[str, Found], dict[str, Any]] | None = None,
+    most: int = MOST_NEW,
+) -> Taken:  # fmt: skip
     """Makes candidates of the patterns that were seen often enough, and reinforces those that are known.
 
-    What was rejected or deleted stays away; what upkeep took out may return. At most `MOST_NEW` are made at once.
+    What was rejected or deleted stays away; what upkeep took out may return. At most `most` are made at once.
+    `made_of`: (id, pattern) → the fields of its candidate, where it is not `raw_of`.
     """
     by_id: dict[str, Found] = {}
     for one in found:
@@ -109,11 +113,12 @@ def keep(ws: Workspace, found: Sequence[Found], authority: str = "auto") -> Take
     alive = [i for i, record in seen.items() if record.status != "rejected" and same(record, by_id[i].pattern)]
     sessions = {i: {e.session for e in some} for i, some in happened(ws, alive, (REINFORCED,)).items()}
     again = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
-    now = fresh[:MOST_NEW]
-    _make(ws, [raw_of(one, authority) for i, one in now if i not in back])
-    for i, one in now:
+    now = fresh[:most]
+    raws = {i: made_of(i, one) if made_of else raw_of(one) for i, one in now}
+    _make(ws, [raw for i, raw in raws.items() if i not in back])
+    for i in raws:
         if i in back:
-            revived(ws, i, raw_of(one, authority), one.source)
+            revived(ws, i, raws[i], "mine")
     note(ws, [*again, *(event for i, one in now for event in reinforcements(i, one.sightings))])
     return Taken(tuple(i for i, _ in now), tuple(dict.fromkeys(_ids(again))), len(fresh) - len(now))
 
@@ -128,11 +133,11 @@ def _make(ws: Workspace, raws: Sequence[Mapping[str, Any]]) -> None:
                 create(ws, KIND, raw, by="mine")
 
 
-def raw_of(found: Found, authority: str = "auto") -> dict[str, Any]:
+def raw_of(found: Found) -> dict[str, Any]:
     """The fields of a new candidate. What receipts show has no end of its own: it is pruned when nothing shows it."""
     raw: dict[str, Any] = {
         "title": title_of(found.pattern), "pattern": found.pattern, "category": found.category,
-        "importance": found.importance, "authority": authority, "source": found.source,
+        "importance": found.importance, "authority": "auto", "source": found.source,
         "session": found.sessions[0] if found.sessions else "",
     }  # fmt: skip
     if found.source == "receipts":
