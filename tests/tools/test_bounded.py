@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from kl_hooks.tools.bounded import LONGEST, MOST, bounded
 
 PLAIN: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=400),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=150),
     lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text(max_size=8), inner, max_size=12),
-    max_leaves=60,
+    max_leaves=20,
 )
 
 
-@given(st.dictionaries(st.text(max_size=8), PLAIN, max_size=12), st.integers(400, 3000))
+@given(st.dictionaries(st.text(max_size=8), PLAIN, max_size=6), st.integers(400, 1500))
 def test_any_answer_fits(result: dict[str, Any], most: int) -> None:
     made = bounded(result, most)
     assert len(json.dumps(made, sort_keys=True)) <= most
