@@ -15,6 +15,7 @@ BENCHES = (
     ("bench.scan_cost", ("--repository", "large", "--rounds", "1", "--no-slow")),
     ("bench.drift_cost", ()),
     ("bench.update_cost", ()),
+    ("bench.records_cost", ()),
     ("bench.closure_cost", ()),
     ("bench.resolver_quality", ()),
 )

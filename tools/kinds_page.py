@@ -34,7 +34,7 @@ def _index(kinds: Sequence[Kind]) -> str:
     rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.home, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
     return "\n".join([
         "# Kinds", "", _PRINTED, "",
-        "Every kind has the same commands, files and rules; see [knowledge](../knowledge.md).", "",
+        "Every kind has the same commands, files and rules; see [what we know](../kinds.md).", "",
         *_table(("kind", "ids", "at home in", "statuses", "what it is for"), rows), "",
         f"Every record has these fields too: {', '.join(ALWAYS)}.", "",
     ])  # fmt: skip

@@ -95,9 +95,13 @@ def judge(
 def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
     """Makes the violations of the work tree searchable."""
     from kl_hooks.arch.nodes import keep_nodes
-    from kl_hooks.evidence.written import receipt_id
 
-    trouble = keep_nodes(ws, verdict, lambda: receipt_id(ws, run))
+    def receipt() -> str:
+        from kl_hooks.evidence.written import receipt_id
+
+        return receipt_id(ws, run)
+
+    trouble = keep_nodes(ws, verdict, receipt)
     return [trouble] if trouble else []
 
 

@@ -165,10 +165,11 @@ def survey(ws: Workspace, content: Content) -> Survey:
     ready = load(cache, key) if cache else None
     fresh = changed(ready, content.entries) if ready else None
     facts = look(fresh) if fresh else {}
-    if ready is None or fresh is None or not updated(ready, fresh, facts):
-        facts, fresh = read(list(python.values())), list(content.entries)
+    anew = ready is None or fresh is None or not updated(ready, fresh, facts)
+    if ready is None or anew:
+        facts = read(list(python.values()))
         ready = made(content.entries, facts)
-    if cache and len(fresh) > FEW:
+    if cache and (anew or len(fresh or ()) > FEW):
         save(cache, key, ready)
     unread = sorted(_unread(path, error) for path, error in ready.errors.items())
     return Survey(ready, Read(facts, python, read), tuple(unread), content, tuple(notes))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kl_hooks.cli.common import F, note, say_json, say_line, workspace
-from kl_hooks.cli.plain import plain_symbol
+from kl_hooks.code.asking.plain import plain_symbol
 from kl_hooks.evidence.home import require_home
 
 if TYPE_CHECKING:

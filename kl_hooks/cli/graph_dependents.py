@@ -6,7 +6,7 @@ import click
 
 from kl_hooks.cli.answered import asked, at_option, how, limit_option, say_answer, say_links, say_symbol
 from kl_hooks.cli.common import format_option, note, say_json, say_line
-from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
+from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
 
 
 @click.command(epilog="Example: kl graph dependents Basket --depth 2")

@@ -6,7 +6,7 @@ import click
 
 from kl_hooks.cli.answered import asked, at_option, how, say_answer
 from kl_hooks.cli.common import counted, format_option, say_json, say_line
-from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
+from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
 
 _SHOWN, _LISTED = 5, 100
 

@@ -9,7 +9,7 @@ import click
 
 from kl_hooks.cli.answered import asked, at_option, limit_option, say_answer, say_links, say_symbol
 from kl_hooks.cli.common import format_option, note, say_json
-from kl_hooks.cli.plain import plain_answer, plain_link, plain_symbol
+from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.inbound import Inbound

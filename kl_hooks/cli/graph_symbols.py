@@ -6,7 +6,7 @@ import click
 
 from kl_hooks.cli.answered import asked, at_option
 from kl_hooks.cli.common import format_option, say_json, say_line
-from kl_hooks.cli.plain import plain_symbol
+from kl_hooks.code.asking.plain import plain_symbol
 
 
 @click.command(epilog="Example: kl graph symbols src/shop/core.py")

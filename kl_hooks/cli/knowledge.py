@@ -14,8 +14,10 @@ VERBS = {
     "related": "Pages that are like a page.",
     "status": "How much is known, and what waits for a person.",
     "list": "What is known, of every kind.",
+    "show": "One record of any kind, by its id.",
     "search": "What bears these words, of every kind.",
     "add": "Take in what a document says: a feature's specification, an overview.",
+    "clear": "Take away what seeding made.",
     "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }

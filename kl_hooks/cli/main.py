@@ -24,6 +24,7 @@ COMMANDS = {
     "knowledge": "Everything that is known, across kinds, and its upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
     "interview": "Questions that nobody has answered yet; each answer is kept.",
+    "tool": "The agents' tools: JSON in, JSON out.",
     "maintain": "Do what is to be done regularly.",
     "context": "A small, ranked, cited package for a task.",
     "hooks": "Native git hooks: install, uninstall, status.",

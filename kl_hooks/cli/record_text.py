@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
+from kl_hooks.records.plain import plain_record as plain_record
 from kl_hooks.workspace.open import Workspace
 
 _HEAD = ("title", "status", "supersedes", "superseded_by")
@@ -54,19 +54,3 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
         for item in items if isinstance(items, list | tuple) else [str(items)]:
             bullet = "- " if isinstance(items, list | tuple) else ""
             yield textwrap.indent(bullet + str(item).replace("\n", "\n" + " " * len(bullet)), "  ")
-
-
-def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
-    """`kl.record/1`."""
-    from kl_hooks.records.ask import ended
-
-    values = {
-        n: dict(v) if isinstance(v, Mapping) else list(v) if isinstance(v, tuple) else v
-        for n, v in record.values.items()
-    }
-    made: dict[str, Any] = {
-        "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
-        "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
-        "broken": record.broken,
-    }  # fmt: skip
-    return made | ({"fields": values, "body": record.body} if whole else {"tags": values.get("tags", [])})

@@ -15,6 +15,12 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MOST_TEXT: Final = 300
 MOST: Final = 100
 """Fields, verbs, statuses and choices that one kind may have, each."""
+RESERVED: Final = (
+    "arch", "claim", "commits", "context", "doctor", "evidence", "graph", "hooks", "init", "interview", "knowledge",
+    "maintain", "mcp", "pool", "proposal", "report", "run", "seed", "serve", "skill", "stats", "status", "sync", "tool",
+    "agents", "document", "verify",
+)  # fmt: skip
+"""Names that commands of kl have or will have: no kind can be called so."""
 _VERB: Final = re.compile(r"[a-z][a-z0-9-]{1,29}")
 _TAKEN: Final = frozenset(
     {"id", "kind", "body", "path", "agent", "edit", "format", "shape", "asked", "title_option", "clear", "help"}

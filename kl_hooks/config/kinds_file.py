@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.config.files import read_small
-from kl_hooks.config.kind_fields import MOST, Found, pairs, read_fields, read_verbs, short, words
+from kl_hooks.config.kind_fields import MOST, RESERVED, Found, pairs, read_fields, read_verbs, short, words
 from kl_hooks.config.nodes import Mapping as Map
 from kl_hooks.config.nodes import Node
 from kl_hooks.config.typed import Reader
@@ -103,6 +103,8 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
     if "version" in found:
         reader.choice(found["version"][1], '"version"', ("1",))
     name = _shaped(reader, found, "name", _WORD, "small letters, digits and `-`")
+    if name in RESERVED:
+        reader.say(found["name"][1], f'"{name}" is a command of kl.', "Call the kind something else.")
     fields = read_fields(reader, found["fields"][1]) if "fields" in found else ()
     statuses = words(reader, found, "statuses", "", lambda word: bool(_STATUS.fullmatch(word)))
     if "statuses" in found and not statuses:

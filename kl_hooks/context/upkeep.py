@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 POLICY: Final = "package log"
 OLD: Final = FILE + ".1"
+DAY: Final = 86_400_000_000
+"""Microseconds."""
 
 
 def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:

@@ -141,14 +141,17 @@ class Logged:
     author: str = ""
     receipt: str = ""
     """The receipt that names it."""
+    parents: tuple[str, ...] = ()
 
 
-_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt FROM commit_log"
+_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
 
 
 def _logged(row: Row) -> Logged:
-    sha, at, subject, body, files, tree, author, receipt = row
-    return Logged(sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt)
+    sha, at, subject, body, files, tree, author, receipt, parents = row
+    return Logged(
+        sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt, tuple(parents.split())
+    )  # fmt: skip
 
 
 def commit_log(db: Database, limit: int) -> Sequence[Logged]:

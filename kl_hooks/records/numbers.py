@@ -18,18 +18,30 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
-def new_id(ws: Workspace, db: Database, kind: Kind, values: dict[str, Any], asked: str = "") -> str:
-    """The id of a new record; `asked` if somebody names it. UsageProblem for one that is taken or is none."""
+def new_id(
+    ws: Workspace, db: Database, kind: Kind, values: dict[str, Any], asked: str = "", last: int | None = None
+) -> str:
+    """The id of a new record; `asked` if somebody names it. UsageProblem for one that is taken or is none.
+
+    `last`: the highest number ever given, where the caller knows it; else files, rows and git's history are asked.
+    """
     if asked:
         return _asked(db, kind, asked)
     if kind.numbering == "hash":
         return f"{kind.prefix}-{identity(kind, values)}"
     if kind.numbering == "random":
         return f"{kind.prefix}-{secrets.token_hex(8)[: kind.digits or 8]}"
-    highest = max([*_numbers(kind, _everywhere(ws, kind)), *_rows(db, kind)], default=0) + 1
+    if last is None:
+        last = max([*_numbers(kind, _everywhere(ws, kind)), *_rows(db, kind)], default=0)
+    highest = last + 1
     db.execute("DELETE FROM record_number WHERE prefix = ?", (kind.prefix,))
     db.execute("INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, highest))
     return f"{kind.prefix}-{highest:0{kind.digits or 4}}"
+
+
+def number_of(kind: Kind, identifier: str) -> int | None:
+    """The number of a serial id; None for any other."""
+    return next(iter(_numbers(kind, [identifier])), None) if kind.numbering in ("serial", "given") else None
 
 
 def used_numbers(ws: Workspace, kind: Kind) -> set[int]:

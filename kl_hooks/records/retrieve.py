@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kl_hooks.model.task import Task
     from kl_hooks.workspace.open import Workspace
 
+BY_NAME: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
+"""Shares of what is asked for by role, type of work or task, never by the words that happen to stand in it."""
 _SHORT: Final = 200
 
 
@@ -25,7 +27,8 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """At most `limit` live records that fit the task's words, best first."""
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    found = search(ws, words, Wanted(), limit * 2)
+    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.share not in BY_NAME)
+    found = search(ws, words, Wanted(kinds), limit * 2)
     return candidates(ws, [record for record in found if is_live(ws, record)], limit)
 
 

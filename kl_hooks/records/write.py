@@ -14,7 +14,7 @@ from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.check import checked
 from kl_hooks.records.events import Event, append
 from kl_hooks.records.keeping import Kept, keep, put, remove_file, row_of
-from kl_hooks.records.numbers import new_id
+from kl_hooks.records.numbers import new_id, number_of
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -49,10 +49,13 @@ def create_many(
     found = [checked_or_raise(kind, cleaned(raw), f"kl {kind.name} new") for raw in raws]
     catch_up(ws)
     made: list[Record] = []
+    last: int | None = None
     with ws.store.writing(what=f"making a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
         for raw, values, one in zip(raws, found, ids, strict=True):
             values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
-            record = Record(kind.name, new_id(ws, db, kind, values, one), values, cleaned({"body": body})["body"])
+            identifier = new_id(ws, db, kind, values, one, last)
+            last = last if one else number_of(kind, identifier)
+            record = Record(kind.name, identifier, values, cleaned({"body": body})["body"])
             if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made):
                 hint = f"See: kl {kind.name} show {record.id}"
                 raise UsageProblem("is there already.", place=record.id, hint=hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from kl_hooks.arch.source import STAGED, WORKTREE, pushed, revision
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.git import run
 from kl_hooks.store.spool_read import pending, read
 from kl_hooks.workspace.open import open_workspace
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER, opened, shop
@@ -177,6 +179,7 @@ def test_a_graph_that_can_not_be_opened_is_a_remark(tmp_path: Path) -> None:
     check(ws)
     ws.state.graph.unlink()
     ws.state.graph.mkdir()
+    shutil.rmtree(ws.state.cache)
     found, remarks = check(opened(folder))
     assert found is not None and lines(found) == BROKEN
     assert any("files were read anew" in remark for remark in remarks)
@@ -283,3 +286,18 @@ def test_a_file_too_large_to_read_is_a_problem_and_costs_nothing(tmp_path: Path)
         file.truncate(1 << 40)
     with pytest.raises(ManifestProblems, match="too many"):
         check(opened(folder))
+
+
+@pytest.mark.parametrize(("source", "most"), [(STAGED, 6), (WORKTREE, 8)])
+def test_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, most: int) -> None:
+    """Beside the two that open the repository: what there is, its content, and where the evidence belongs."""
+    folder = shop(tmp_path / "shop")
+    verdict(folder, source)
+    write(folder, {ORDER: "x = 1\n"})
+    sh(folder, "add", ORDER)
+    ws, started = opened(folder), list[str]()
+    real = run.executable
+    monkeypatch.setattr(run, "executable", lambda: started.append("git") or real())
+    found, remarks = check(ws, source)
+    assert found is not None and found.clean and remarks == []
+    assert len(started) <= most

@@ -54,3 +54,14 @@ def test_what_nobody_committed_ranks_as_an_agent_s(repo: Checkout) -> None:
 def test_nothing_is_said_plainly(repo: Checkout) -> None:
     done = repo.kl("context", "critical")
     assert (done.returncode, done.stdout, "nothing binds work here yet" in done.stderr) == (0, "", True)
+
+
+def test_roles_gates_and_modes_are_given_to_who_asks_for_them(repo: Checkout) -> None:
+    """They hold common words: a package that held them for their words would be full of them."""
+    assert repo.kl("seed", "--system").returncode == 0
+    repo.commit()
+    made(repo, "fact", "new", "Totals", "--answer", "A change of totals is reviewed.")
+    found = json.loads(repo.kl("context", "review the change of totals and run the tests", "--format", "json").stdout)
+    kinds = {one["kind"] for one in found["items"]}
+    assert "fact" in kinds and not kinds & {"role", "gate", "mode", "turn"}
+    assert "MUST NOT DO" in repo.kl("role", "show", "player").stdout

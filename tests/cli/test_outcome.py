@@ -92,7 +92,7 @@ def test_the_nearest_tasks_come_first_and_no_more_than_asked_for(repo: Checkout)
     assert "no outcome" in repo.kl("outcome", "similar", "zebra").stdout
 
 
-@pytest.mark.requirement("B27")
+@pytest.mark.requirement("B27", "B28")
 def test_a_similar_outcome_reaches_the_package(repo: Checkout) -> None:
     made = captured(repo, "Sign-in", "--requirements", "Sign in with a code from a phone.", "--lesson", "Pin the clock")
     package = repo.kl("context", "sign in with a phone code").stdout

@@ -57,6 +57,14 @@ def test_the_system_scope_brings_roles_gates_modes_and_rules_once(repo: Checkout
     assert {one["title"] for one in listed["records"]} == {"The player builds", "The coach reviews"}
 
 
+def test_a_document_of_50_megabytes_is_left_out_and_said(repo: Checkout) -> None:
+    repo.write("AGENTS.md", "## Testing\n\nRun the tests.\n")
+    with (repo.root / "README.md").open("wb") as file:
+        file.truncate(50_000_000)
+    done = repo.kl("seed")
+    assert done.returncode == 0 and "README.md: longer than" in done.stderr and "1 seed: 1 created" in done.stdout
+
+
 def test_a_project_that_says_nothing_has_nothing_to_seed(repo: Checkout) -> None:
     assert "no document here" in repo.kl("seed").stdout
 
@@ -70,3 +78,32 @@ def test_where_kl_is_not_set_up_nothing_is_written(tmp_path: object, home: objec
     done = bare.kl("seed")
     assert done.returncode == 3 and "kl init" in done.stderr
     assert not (bare.root / ".kl").exists()
+
+
+@pytest.mark.requirement("B8")
+def test_what_keeps_the_books_of_seeding_is_never_told_to_an_agent(repo: Checkout) -> None:
+    repo.write("README.md", README)
+    seeds(repo)
+    package = repo.kl("context", "installation of the shop with pip").stdout
+    assert "pip install shop" in package
+    for book in ("source_hash", "source hash", "seeded", "entity", "repo__"):
+        assert book not in package
+
+
+GROUPS = {
+    "product_knowledge": "product", "command_workflows": "workflow", "quality_gate_phases": "workflow",
+    "technology_stack": "stack", "feature_build_architecture": "architecture", "component_status": "component",
+    "integration_points": "integration", "templates": "template", "agents": "agent", "patterns": "pattern",
+    "rules": "rule",
+}  # fmt: skip
+
+
+@pytest.mark.requirement("B2")
+def test_the_groups_of_older_layouts_are_topics_of_guides(repo: Checkout) -> None:
+    for group in GROUPS:
+        assert repo.kl("guide", "new", group, "--topic", group.upper()).returncode == 0
+    found = {}
+    for number in range(1, len(GROUPS) + 1):
+        one = json.loads(repo.kl("guide", "show", f"GUIDE-{number:04}", "--format", "json").stdout)
+        found[one["title"]] = one["fields"]["topic"]
+    assert found == GROUPS

@@ -101,6 +101,16 @@ verbs:
     ]  # fmt: skip
 
 
+def test_no_kind_is_called_like_a_command() -> None:
+    from kl_hooks.cli.main import COMMANDS
+    from kl_hooks.config.kind_fields import RESERVED
+
+    assert set(COMMANDS) <= set(RESERVED)
+    assert said(RUNBOOK.replace("name: runbook", "name: status"))[0].endswith(
+        '"status" is a command of kl. Call the kind something else.'
+    )
+
+
 def test_one_broken_file_does_not_hide_the_others(tmp_path: Path) -> None:
     folder = tmp_path / ".kl/kinds"
     folder.mkdir(parents=True)

@@ -50,6 +50,13 @@ def test_a_readme_gives_its_beginning_and_the_sections_that_are_known() -> None:
     assert "## not a heading" in rest[0].values["text"]
 
 
+def test_the_beginning_ends_at_the_next_heading_and_keeps_addresses() -> None:
+    text = "Shop\n====\n\nSee <https://shop.example> or ask.\n\n### Important\n\nNot this.\n"
+    (purpose,) = document_seeds("shop", "README.md", text)
+    assert purpose.values["answer"] == "Shop\n\nSee <https://shop.example> or ask."
+    assert document_seeds("shop", "README.md", "# npm\n\n### Important\n\nYou need something else.\n") == []
+
+
 def test_what_is_written_for_agents_is_taken_whole() -> None:
     text = "# Agents\n\nHello there, agent.\n\n## Testing\n\nRun `pytest -q`.\n\n## Zebra\n\nNever feed the zebra.\n"
     assert [(one.key, one.values["topic"]) for one in document_seeds("shop", "AGENTS.md", text)] == [
@@ -75,6 +82,8 @@ def test_pyproject_gives_the_stack_and_the_commands() -> None:
         '[project.optional-dependencies]\ntest = ["pytest>=8"]\n[project.scripts]\nshop = "shop:main"\n[tool.ruff]\n'
     )
     stack, commands = pyproject_seeds("my-shop", told)
+    (purpose,) = pyproject_seeds("x", read_pyproject('[project]\ndescription = "A shop for tests."'))
+    assert (purpose.values["answers"], purpose.values["answer"]) == ("purpose", "A shop for tests.")
     assert name_of(told) == "My Shop"
     assert stack.values["text"].splitlines() == [
         "- Python >=3.11", "- needs click, rich", "- with `test`: pytest", "- configured here: ruff",

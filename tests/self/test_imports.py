@@ -27,6 +27,11 @@ FILES = {
     "src/shop/core/__init__.py": "A = 1\n",
     "src/shop/cli/__init__.py": "from shop.core import A\n",
 }
+NOT_NEEDED = {
+    "yaml", "kl_hooks.arch.manifest", "kl_hooks.arch.contracts.text", "kl_hooks.code.scan", "kl_hooks.code.walk",
+    "kl_hooks.code.facts", "kl_hooks.evidence.intake", "kl_hooks.evidence.catch_up", "kl_hooks.model.contract",
+    "kl_hooks.store.spool_read", "kl_hooks.store.secret_tokens", "kl_hooks.store.secret_assigned", "secrets",
+}  # fmt: skip
 CALL = (
     "import sys; from kl_hooks.__main__ import main; sys.argv[0] = 'kl'\n"
     "try: main()\n"
@@ -71,6 +76,26 @@ def test_nothing_heavy_is_imported(shop: Checkout, command: tuple[str, ...]) -> 
     assert sorted({name.partition(".")[0] for name in found} & HEAVY) == []
     doors = {"kl_hooks.context", "kl_hooks.context.plugin"}
     assert not {name for name in found - doors if name.startswith("kl_hooks.context")}
+
+
+@pytest.mark.parametrize("source", ["--staged", "--format=text"])
+def test_a_check_after_a_change_imports_only_what_it_needs(shop: Checkout, source: str) -> None:
+    """No reader of YAML, spools or contracts, no whole scan, no tokens; what is staged needs no database."""
+    modules_of(shop, "arch", "check", source)
+    shop.write("src/shop/core/__init__.py", f"A = {source!r}\n")
+    shop.git("add", "-A")
+    found = modules_of(shop, "arch", "check", source)
+    assert sorted(found & NOT_NEEDED) == []
+    if source == "--staged":
+        assert sorted({"sqlite3", "kl_hooks.store.sqlite", "kl_hooks.index.index", "shutil", "random"} & found) == []
+
+
+def test_asking_for_symbols_imports_no_evidence_and_no_other_question(shop: Checkout) -> None:
+    found = modules_of(shop, "graph", "symbols", "src/shop/core/__init__.py")
+    assert not {name for name in found if name.startswith("kl_hooks.evidence.")} - {
+        "kl_hooks.evidence.home", "kl_hooks.evidence.plugin", "kl_hooks.evidence.tables",
+    }  # fmt: skip
+    assert "kl_hooks.code.asking.dependents" not in found
 
 
 def test_noting_a_commit_opens_no_database(shop: Checkout) -> None:

@@ -338,3 +338,18 @@ def test_only_bytes_are_kept(cache: Cache, value: Any) -> None:
         cache._open().set("k", value)
     with pytest.raises(OSError, match="refused"):
         cache._open().set(("a", "tuple"), b"v")
+
+
+def test_what_is_over_is_counted_and_dropped(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    assert cache.expired(0) == 0
+    assert not cache.directory.exists(), "counting opens nothing"
+    cache.set("short", b"1", 10)
+    cache.set("long", b"2", 10_000)
+    cache.set("ever", b"3", None)
+    later = time.time() + 100
+    assert (cache.expired(time.time()), cache.expired(later)) == (0, 1)
+    cache.drop_expired(later)
+    assert cache.expired(later) == 0
+    assert (cache.get("long"), cache.get("ever")) == (b"2", b"3")
+    cache.close()

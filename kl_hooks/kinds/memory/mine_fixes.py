@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kl_hooks.evidence.commits import Logged
 from kl_hooks.kinds.memory.mine_commands import cut
@@ -19,7 +20,8 @@ from kl_hooks.kinds.memory.timeline import Step
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import one_line
 
-IMPORTANCE = 60
+IMPORTANCE: Final = 60
+_DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,26 @@ def _came_with(subject: str, commit: Logged) -> bool:
 
 
 def _between(failed: Step, passed: Step, commits: Sequence[Logged]) -> Logged | None:
-    """The commit that holds the content that passed; else the only one that was made between the two runs."""
+    """The commit that was made on top of the one that failed, and holds the content that passed.
+
+    Nothing else will do: of two commits nobody knows which one it was, and other worktrees and branches write into the
+    same store.
+    """
     bad, good = failed.entry.receipt, passed.entry.receipt
-    if good.tree is None or (good.tree, good.tree_all) == (bad.tree, bad.tree_all):
+    if good.tree is None or bad.head is None or (good.tree, good.tree_all) == (bad.tree, bad.tree_all):
         return None
-    holding = [c for c in commits if c.tree in (good.tree, good.tree_all) and c.tree not in (bad.tree, bad.tree_all)]
-    made = holding[:1] or [c for c in commits if bad.ended <= c.at <= good.started]
-    telling = [c for c in made if 0 < len([path for path in c.files if not generated(path)]) <= LARGEST_FIX]
-    return telling[0] if len(made) == 1 and telling else None
+    after = (c for c in commits if bad.head in c.parents and c.tree in (good.tree, good.tree_all))
+    return next((c for c in after if 0 < len(_sources(c)) <= LARGEST_FIX), None)
+
+
+def _sources(commit: Logged) -> list[str]:
+    """The files of a commit that can have mended something: no tests, no documents, nothing generated."""
+    return [path for path in commit.files if not (generated(path) or path.endswith(_DOCUMENTS) or _is_test(path))]
+
+
+def _is_test(path: str) -> bool:
+    *folders, name = path.split("/")
+    return name.startswith(("test_", "conftest.")) or "_test." in name or bool({"test", "tests"} & set(folders))
 
 
 def _of_first_run(fixes: Sequence[Fix]) -> list[Fix]:
@@ -85,7 +99,7 @@ def _of_first_run(fixes: Sequence[Fix]) -> list[Fix]:
 def _found(fixes: Sequence[Fix], by_run: Mapping[str, Receipt]) -> Found:
     first, commit = fixes[0], fixes[0].commit
     names = [_name(fix.subject) for fix in fixes]
-    files = [path for path in commit.files if not generated(path)]
+    files = _sources(commit)
     why = one_line(first.failed.message, MESSAGE_CUT)
     text = (
         f"Fixed by commit {commit.sha[:8]} ({one_line(commit.subject, 100)}), which changed {named(files)}: "

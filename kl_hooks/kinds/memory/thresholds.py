@@ -17,7 +17,9 @@ TEST_PASSES_IN_SESSIONS: Final = 2
 WRITES_IN_A_SESSION: Final = 2
 """`File is modified repeatedly in sessions`: commits (or edits of an agent) that wrote it, within one session …"""
 WRITES_IN_SESSIONS: Final = 2
-"""… and in this many sessions."""
+"""… and in this many sessions …"""
+MOST_FILES: Final = 5
+"""… if it is among so many that were written in most sessions, and most often."""
 LARGEST_COMMIT: Final = 30
 """A commit that touches more files says nothing about any one of them (a move, a formatter)."""
 LARGEST_FIX: Final = 12

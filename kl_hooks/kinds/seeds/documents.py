@@ -29,7 +29,11 @@ _TOPICS: Final = (
     ("rule", r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)"),
 )
 _TOPIC: Final = tuple((topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for topic, words in _TOPICS)
-_BADGE: Final = re.compile(r"\[?!\[[^\]]{0,200}\]\([^)]{0,500}\)(?:\]\([^)]{0,500}\))?|<[^>]{1,500}>")
+_BADGE: Final = re.compile(
+    r"\[?!\[[^\]]{0,200}\]\([^)]{0,9000}\)(?:\]\([^)]{0,500}\))?|</?(?![a-z]+:)[A-Za-z][^>]{0,500}>"
+)
+_HEADING: Final = re.compile(r" {0,3}#{1,6} ")
+_RULE: Final = re.compile(r" {0,3}(={3,}|-{3,}|\*{3,})\s*")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _MANAGED: Final = re.compile(r"<!-- *kl:begin.*?kl:end *-->", re.DOTALL)
 """What kl itself wrote there says nothing new."""
@@ -58,9 +62,14 @@ def _beginning(project: str, name: str, lines: list[str], readme: bool) -> Itera
 
 
 def _intro(text: str) -> str:
-    """The paragraphs after the title, without badges, pictures and rules."""
-    plain = _BADGE.sub("", text)
-    kept = [line.rstrip() for line in lines_of(plain) if not re.match(r" {0,3}(#{1,6} |={3,}|-{3,}|\*{3,})", line)]
+    """What stands between the title and the next heading of any level, without badges, pictures and rules."""
+    kept: list[str] = []
+    for number, line in enumerate(lines_of(_BADGE.sub("", text))):
+        if _HEADING.match(line):
+            if "".join(kept).strip() or (number and line.lstrip().startswith("##")):
+                break
+        elif not _RULE.fullmatch(line):
+            kept.append(line.rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.text import one_line
+from kl_hooks.records.interview.sentences import facts
 from kl_hooks.records.seed.seed import Seed
 
 NAME: Final = "pyproject.toml"
@@ -35,7 +36,7 @@ def name_of(told: Mapping[str, Any]) -> str:
 
 def pyproject_seeds(project: str, told: Mapping[str, Any]) -> list[Seed]:
     """`project`: its `project_id`."""
-    made = []
+    made = list(_purpose(project, told))
     stack, commands = _stack(told), _commands(told)
     for topic, title, lines in (("stack", "What it is built with", stack), ("command", "Commands it brings", commands)):
         if lines:
@@ -44,6 +45,18 @@ def pyproject_seeds(project: str, told: Mapping[str, Any]) -> list[Seed]:
             read = canonical(replace_surrogates(lines)).decode()
             made.append(Seed("guide", f"{project}__pyproject-{topic}", values, NAME, read))
     return made
+
+
+def _purpose(project: str, told: Mapping[str, Any]) -> Iterator[Seed]:
+    """What the project says of itself in one line, for where its README says nothing."""
+    said = _table(told, "project").get("description") or _table(told, "tool", "poetry").get("description")
+    if isinstance(said, str) and len(said.strip()) >= 10:
+        text = one_line(said, 500)
+        values = {
+            "title": "What this project is", "category": "project_overview", "answers": "purpose", "answer": text,
+            "facts": list(facts(text, "project_overview")), "authority": "auto", "source": f"seed:{NAME}",
+        }  # fmt: skip
+        yield Seed("fact", f"{project}__purpose", values, NAME, text)
 
 
 def _stack(told: Mapping[str, Any]) -> list[str]:

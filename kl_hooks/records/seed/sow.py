@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +11,10 @@ from kl_hooks.clock import iso
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.check import checked
+from kl_hooks.records.seed.fields import SEEDED
 from kl_hooks.records.seed.seed import Seed, Step, digest, said, steps
-from kl_hooks.records.write import change, cleaned, create, refuse_unset
+from kl_hooks.records.write import change, cleaned, create_many, refuse_unset
+from kl_hooks.store.atomic import write_atomic
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -34,32 +36,49 @@ def sow(ws: Workspace, seeds: Sequence[Seed], scope: str, *, force: bool = False
     Problems for a seed that its kind refuses, as `create`; EnvironmentProblem where nothing can be written.
     """
     refuse_unset(ws)
-    done = []
-    for step in planned(ws, seeds, force=force):
-        done.append(replace(step, record=_done(ws, step)) if step.what in ("created", "updated") else step)
+    done = planned(ws, seeds, force=force)
+    for kind in dict.fromkeys(step.seed.kind for step in done):
+        new = [step for step in done if step.what == "created" and step.seed.kind == kind]
+        if new:
+            raws = [{**step.seed.values, **_books(ws, step.seed)} for step in new]
+            made = create_many(ws, ws.kinds[kind], raws, asked=[step.seed.id for step in new], by="seed")
+            there = dict(zip((step.seed.key for step in new), made, strict=True))
+            done = [replace(step, record=there.get(step.seed.key, step.record)) for step in done]
+    done = [replace(step, record=_changed(ws, step)) if step.what == "updated" else step for step in done]
     if done:
         _mark(ws, scope, done)
     return done
 
 
-def _done(ws: Workspace, step: Step) -> Record:
-    kind, seed = ws.kinds[step.seed.kind], step.seed
+def _books(ws: Workspace, seed: Seed) -> dict[str, str]:
+    kind = ws.kinds[seed.kind]
     values, _ = checked(kind, cleaned(seed.values), lambda name: (seed.path, 0, 0))
-    books = {
-        "entity_id": seed.key, "source_path": seed.path, "source_hash": seed.hash,
-        "seeded_hash": said(kind, values),
+    return {
+        "entity_id": seed.key, "source_path": seed.path, "source_hash": seed.hash, "seeded_hash": said(kind, values),
     }  # fmt: skip
-    if step.record is None:
-        return create(ws, kind, {**seed.values, **books}, asked=seed.id, by="seed")
-    own = {one.name for one in kind.fields} - set(books)
-    emptied = {name: None for name in own if name in step.record.values and name not in values}
+
+
+def _changed(ws: Workspace, step: Step) -> Record:
+    """The record with what the seed says today; what the seed no longer says is taken out."""
+    assert step.record is not None
+    seed = step.seed
+    own = {one.name for one in ws.kinds[seed.kind].fields} - {one.name for one in SEEDED}
+    emptied = {name: None for name in own if name in step.record.values and name not in seed.values}
     fresh = {name: value for name, value in seed.values.items() if name != "status"}  # a status is changed by verbs
-    return change(ws, step.record, {**emptied, **fresh, **books}, how="seed", by="seed")
+    return change(ws, step.record, {**emptied, **fresh, **_books(ws, seed)}, how="seed", by="seed")
 
 
 def sown(ws: Workspace, scope: str) -> str:
     """When this scope was sown here last (ISO 8601); empty: never."""
     return str(_marker(ws)["scopes"].get(scope, {}).get("at", ""))
+
+
+def forget(ws: Workspace, keys: Collection[str]) -> None:
+    """These seeds count as never sown: sowing makes them again."""
+    marker = _marker(ws)
+    marker["keys"] = [key for key in marker["keys"] if key not in keys]
+    if ws.state.directory.is_dir():
+        write_atomic(ws.state.directory / MARKER, json.dumps(marker, indent=2).encode(), mode=0o600)
 
 
 def _marker(ws: Workspace) -> dict[str, Any]:
@@ -73,8 +92,6 @@ def _marker(ws: Workspace) -> dict[str, Any]:
 
 
 def _mark(ws: Workspace, scope: str, done: Sequence[Step]) -> None:
-    from kl_hooks.store.atomic import write_atomic
-
     marker = _marker(ws)
     marker["keys"] = sorted({*map(str, marker["keys"]), *(step.seed.key for step in done)})
     whole = digest("\n".join(f"{step.seed.key} {step.seed.hash}" for step in done))

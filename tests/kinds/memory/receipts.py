@@ -30,6 +30,11 @@ class Story:
         self.content = "begin"
         self.who = "local:ada@box"
 
+    @property
+    def head(self) -> str:
+        """The newest commit."""
+        return self.commits[-1].sha if self.commits else "0" * 40
+
     def days(self, days: int = 1) -> None:
         """Lets days pass."""
         self.now += days * DAY
@@ -40,7 +45,7 @@ class Story:
         values: dict[str, Any] = {
             "run": f"{seq:032x}", "source": source, "observer": source, "producer": self.who, "evidence": evidence,
             "started": iso(self.now), "ended": iso(self.now + 1_000_000), "tree": tree(self.content),
-            "tree_all": tree(self.content), "result": {"complete": True, "verdict": "passed"},
+            "tree_all": tree(self.content), "head": self.head, "result": {"complete": True, "verdict": "passed"},
         }  # fmt: skip
         origin = more.pop("origin", "local")
         receipt = Receipt(**(values | more))
@@ -69,6 +74,7 @@ class Story:
         """Commits what is in the work tree."""
         self.now += 60_000_000
         sha = hashlib.sha1(f"{subject}{len(self.commits)}".encode()).hexdigest()
-        made = Logged(sha, iso(self.now), subject, "", files, tree(self.content), author, f"r{len(self.commits)}")
+        receipt = f"r{len(self.commits)}"
+        made = Logged(sha, iso(self.now), subject, "", files, tree(self.content), author, receipt, (self.head,))
         self.commits.append(made)
         return made

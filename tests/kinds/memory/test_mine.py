@@ -97,6 +97,16 @@ def test_a_file_that_is_written_more_than_once_in_two_sessions_is_a_pattern() ->
     assert {s.proof for s in one(story, "File").sightings} == {"EvidenceGraph"}
 
 
+def test_of_files_that_are_written_often_only_the_first_few_are_told() -> None:
+    story = Story()
+    for _ in range(3):
+        for number in range(9):
+            for _ in range(2 + number):
+                story.commit("Work", f"src/m{number}.py")
+        story.days()
+    assert sorted(enough(story)) == [f"File is modified repeatedly in sessions: src/m{n}.py" for n in range(4, 9)]
+
+
 def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     story = Story()
     story.tests({"t.py::test_bom": "passed", "t.py::test_x": "passed"})
@@ -106,7 +116,7 @@ def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     story.edit("mended")
     story.tests({"t.py::test_bom": "passed", "t.py::test_x": "passed"}, dirty=True)
     assert not any("Fixed" in found.pattern for found in mine(story.entries, story.commits))
-    commit = story.commit("Strip the BOM", "src/names.py")
+    commit = story.commit("Strip the BOM", "src/names.py", "tests/test_names.py", "README.md")
     found = one(story, "Fixed")
     assert found.pattern == (
         f"Fixed by commit {commit.sha[:8]} (Strip the BOM), which changed src/names.py: "
@@ -114,6 +124,28 @@ def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     )
     assert found.enough and len(found.sessions) == 1
     assert [s.receipt for s in found.sightings] == [story.entries[1].id, story.entries[2].id]
+
+
+def test_a_commit_that_can_not_have_mended_it_is_not_named() -> None:
+    story = Story()
+    story.commit("Begin", "src/a.py")
+    story.tests({"t.py::test_a": "passed", "t.py::test_b": "passed"})
+    story.edit("broken")
+    story.commit("Break", "src/a.py")
+    story.tests({"t.py::test_a": "failed"})
+    story.edit("other words")
+    story.commit("Say it", "README.md", "tests/test_b.py", "uv.lock")
+    story.tests({"t.py::test_a": "passed"})
+    assert enough(story) == []
+    story.edit("broken again")
+    story.commit("Break again", "src/a.py")
+    story.tests({"t.py::test_a": "failed"})
+    story.edit("one")
+    story.commit("One of two", "src/a.py")
+    story.edit("two")
+    story.commit("Two of two", "src/a.py")
+    story.tests({"t.py::test_a": "passed"})
+    assert not any("Fixed" in pattern for pattern in enough(story))
 
 
 def test_work_in_progress_is_no_error_that_was_fixed() -> None:

@@ -1,0 +1,27 @@
+"""Records as plain values: what commands print as JSON, and what agents are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.model.record import Record
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
+    """`kl.record/1`."""
+    from kl_hooks.records.ask import ended
+
+    values = {
+        n: dict(v) if isinstance(v, Mapping) else list(v) if isinstance(v, tuple) else v
+        for n, v in record.values.items()
+    }
+    made: dict[str, Any] = {
+        "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
+        "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
+        "broken": record.broken,
+    }  # fmt: skip
+    return made | ({"fields": values, "body": record.body} if whole else {"tags": values.get("tags", [])})

@@ -1,0 +1,98 @@
+"""Tools of the code graph: search, refs, callers, dependents, symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.tools.arguments import line, number
+from kl_hooks.tools.tool import Arguments, Tool
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+_NAME: Final = "An Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file, or a place in one (a.py:12)."
+
+
+def tools() -> Iterator[Tool]:
+    """All of them."""
+    kinds = ["namespace", "type", "interface", "function", "method", "property", "field", "test", "file", "violation"]
+    id_ = {"id": line(_NAME)}
+    limit = {"limit": number("Most that are given.", 50, 1, 500)}
+    yield Tool(
+        "graph_search", "Find symbols, files and violations by name, by the beginning of a name, then by words.",
+        {
+            "query": line("A name, its beginning, or words."), "kind": line("Only such things.", enum=kinds),
+            "file": line("Only in this file, folder, or pattern (src/*.py)."), **limit,
+        },
+        _search, ("query",), also={"name": "query", "type": "kind"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_refs", "What uses a thing: calls, references, base classes and imports, by file and line.",
+        {**id_, **limit}, lambda ws, given: _inbound(ws, given, "refs"), ("id",), also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_callers", "What calls a thing, by file and line.", {**id_, **limit},
+        lambda ws, given: _inbound(ws, given, "callers"), ("id",), also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_dependents", "What depends on a thing, through others too: each once, with its level and relation.",
+        {**id_, "depth": number("Most links in between.", 3, 1, 10), **limit}, _dependents, ("id",),
+        also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "symbols", "What a file defines, as a tree: kind, line, signature.",
+        {"path": line("A file, or a module.")}, _symbols, ("path",), also={"file": "path"},
+    )  # fmt: skip
+
+
+def _search(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.asking.search import find_all
+
+    kinds = (given["kind"],) if given.get("kind") else ()
+    with opened(ws) as graph:
+        hits, more = find_all(graph, given["query"].split(), kinds, given.get("file", ""), given["limit"])
+    rows = [{"id": h.id, "path": h.path, "line": h.line, "signature": h.signature, "by": h.by} for h in hits]
+    return {"hits": rows, "more": more}
+
+
+def _inbound(ws: Workspace, given: Arguments, verb: str) -> Any:
+    from kl_hooks.code.asking import inbound
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
+
+    with opened(ws) as graph:
+        found = getattr(inbound, verb)(graph, given["id"])
+    links = [plain_link(link) for link in found.links[: given["limit"]]]
+    return {"symbol": plain_symbol(found.symbol), verb: links, "total": len(found.links), **plain_answer(found.answer)}
+
+
+def _dependents(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.dependents import dependents
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.asking.plain import plain_answer, plain_symbol
+
+    with opened(ws) as graph:
+        found = dependents(graph, given["id"], given["depth"], given["limit"])
+    rows = [
+        {"id": d.link.source, "level": d.level, "relation": d.link.relation, "path": d.link.path, "line": d.link.line}
+        for d in found.found
+    ]
+    return {
+        "symbol": plain_symbol(found.symbol),
+        "dependents": rows,
+        "total": found.total,
+        **plain_answer(found.answer),
+    }
+
+
+def _symbols(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.defined import symbols
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.asking.plain import plain_symbol
+
+    with opened(ws) as graph:
+        path, found, problem = symbols(graph, given["path"])
+    rows = [{**plain_symbol(symbol), "depth": depth} for depth, symbol in found]
+    return {"path": path, "symbols": rows, "problem": problem}

@@ -1,0 +1,159 @@
+"""Tools that follow from a Kind: search, read, list, create, update, and its changes of status.
+
+What is created here is an agent's, and stands where a record of its kind begins: nobody is accepted or approved here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.kind import AUTHORITIES, Field, Kind, Verb
+from kl_hooks.records.ask import Wanted, chain, find, listing, search
+from kl_hooks.records.fresh import shown, stale
+from kl_hooks.records.plain import plain_record
+from kl_hooks.records.verbs import apply
+from kl_hooks.records.write import change, create, delete, refuse_unset
+from kl_hooks.tools.arguments import flag, line, number, several
+from kl_hooks.tools.tool import Arguments, Tool
+from kl_hooks.tools.who import by, refuse_what_people_decided
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+_KEPT: Final = ("status", "updated", "date", "authority", "supersedes", "superseded_by")
+"""Fields that are not an agent's to set."""
+_SORTS: Final[Mapping[str, dict[str, Any]]] = {
+    "number": {"type": "integer"}, "flag": {"type": "boolean"},
+    "map": {"type": "object", "additionalProperties": {"type": "string"}},
+    **{name: {"type": "array", "items": {"type": "string"}} for name in ("lines", "words", "ids")},
+}  # fmt: skip
+
+
+def tools_of(kind: Kind) -> Iterator[Tool]:
+    """The tools of one kind."""
+    name, id_ = kind.name, {"id": line(f"Its id, such as {kind.prefix}-0001.")}
+    narrowed = {
+        "status": line("Only in this status.", enum=list(kind.statuses)), "tag": line("Only with this tag."),
+        "about": line("Only those about this file, folder, symbol or record."),
+    }  # fmt: skip
+    yield Tool(
+        f"{name}_search", f"Find {kind.plural} that bear any of some words, best first, the archive too.",
+        {"query": line("Words; any text will do."), **narrowed, "limit": number("Most that are given.", 10, 1, 100)},
+        lambda ws, given: _search(ws, kind, given), ("query",),
+    )  # fmt: skip
+    yield Tool(
+        f"{name}_list", f"The {kind.plural}: {kind.purpose}",
+        {
+            **narrowed, "authority": line("Only of this authority.", enum=list(AUTHORITIES)),
+            "all": flag("Archived and expired ones too."), "limit": number("Most that are given.", 20, 1, 500),
+        },
+        lambda ws, given: _list(ws, kind, given),
+    )  # fmt: skip
+    yield Tool(
+        f"{name}_read", f"One {name}, whole: what it says, where it stands, what took its place.", id_,
+        lambda ws, given: _read(ws, kind, given), ("id",),
+    )  # fmt: skip
+    fields = {field.name: _schema(field) for field in kind.all_fields if field.name not in _KEPT}
+    also = {alias: field.name for field in kind.all_fields for alias in field.aliases if field.name in fields}
+    needs = tuple(field.name for field in kind.all_fields if field.required and field.name in fields)
+    yield Tool(
+        f"{name}_create", f"Make a {name}. It is an agent's, and begins as {kind.statuses[0]}.", fields,
+        lambda ws, given: _create(ws, kind, given), needs, True, also,
+    )  # fmt: skip
+    yield Tool(
+        f"{name}_update", f"Change fields of a {name}; its status has tools of its own.",
+        {**id_, **fields, "clear": several("Fields to take out.")},
+        lambda ws, given: _update(ws, kind, given), ("id",), True, also,
+    )  # fmt: skip
+    if kind.home == "state":
+        yield Tool(
+            f"{name}_delete", f"Take a {name} away that no person stands behind.", id_,
+            lambda ws, given: _delete(ws, kind, given), ("id",), True,
+        )  # fmt: skip
+    for verb in kind.verbs:
+        if not verb.person:
+            yield _verb(kind, verb, id_)
+
+
+def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
+    takes = {**id_, **{name: _schema(kind.by_name[name]) for name in verb.needs}}
+
+    def call(ws: Workspace, given: Arguments) -> Any:
+        refuse_unset(ws)
+        record = find(ws, given["id"], kind.name)
+        refuse_what_people_decided(kind, record, verb.name)
+        raw = {name: value for name, value in given.items() if name != "id"}
+        return whole(ws, apply(ws, record.id, verb.name, raw, by=by(ws)))
+
+    return Tool(
+        f"{kind.name}_{verb.name}", f"{verb.says} It becomes {verb.to}.", takes, call, ("id", *verb.needs), True
+    )
+
+
+def _schema(field: Field) -> dict[str, Any]:
+    made: dict[str, Any] = {**_SORTS.get(field.type, {"type": "string"}), "description": field.says}
+    if field.type == "choice":
+        made["enum"] = [*field.choices, *(word for word in field.also if word not in field.choices)]
+    if field.type == "number":
+        made |= {"minimum": field.least, "maximum": field.most}
+    return made
+
+
+def whole(ws: Workspace, record: Any) -> dict[str, Any]:
+    """A record as it is given to an agent, with what took its place and why it may not hold any more."""
+    (seen,) = shown(ws, [record])
+    line_ = [one.id for one in chain(ws, record)]
+    return plain_record(ws, seen) | {"chain": line_, "stale": stale(ws, [record]).get(record.id, "")}
+
+
+def rows(ws: Workspace, found: Any, total: int) -> dict[str, Any]:
+    """Records as a list is given."""
+    return {"records": [plain_record(ws, one, whole=False) for one in shown(ws, found)], "total": total}
+
+
+def _statuses(given: Arguments) -> tuple[str, ...]:
+    return (given["status"],) if given.get("status") else ()
+
+
+def _search(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    wanted = Wanted((kind.name,), _statuses(given), given.get("tag", ""), given.get("about", ""), archived=True)
+    found = search(ws, given["query"].split(), wanted, given["limit"])
+    return rows(ws, found, len(found))
+
+
+def _list(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    every = given["all"]
+    tag, about, authority = (str(given.get(name, "")) for name in ("tag", "about", "authority"))
+    wanted = Wanted((kind.name,), _statuses(given), tag, about, authority, every, every)
+    return rows(ws, *listing(ws, wanted, given["limit"]))
+
+
+def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    return whole(ws, find(ws, given["id"], kind.name))
+
+
+def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    refuse_unset(ws)
+    return whole(ws, create(ws, kind, {**given, "authority": "agent"}, by=by(ws)))
+
+
+def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    refuse_unset(ws)
+    record = find(ws, given["id"], kind.name)
+    refuse_what_people_decided(kind, record, "edit")
+    raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
+    raw |= {name: None for name in given.get("clear", ()) if name not in _KEPT}
+    return whole(ws, change(ws, record, raw, by=by(ws)) if raw else record)
+
+
+def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    refuse_unset(ws)
+    record = find(ws, given["id"], kind.name)
+    refuse_what_people_decided(kind, record, "delete")
+    if record.authority == "human":
+        hint = f"Ask one to run: kl {kind.name} delete {record.id}"
+        raise UsageProblem("a person made it, so it is not an agent's to delete.", place=record.id, hint=hint)
+    delete(ws, record, by=by(ws))
+    return {"id": record.id, "deleted": True}

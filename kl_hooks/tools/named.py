@@ -1,0 +1,127 @@
+"""Tools that are more than one record of one kind: supersede a decision, link a task, memory, context, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.tools.arguments import flag, line, number, several
+from kl_hooks.tools.kinds import whole
+from kl_hooks.tools.tool import Arguments, Tool
+from kl_hooks.tools.who import by
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+def tools() -> Iterator[Tool]:
+    """All of them."""
+    yield Tool(
+        "decision_supersede", "Let one decision take the place of another; both say so. The new one must be accepted.",
+        {"id": line("The one that goes."), "new_id": line("The one that takes its place.")}, _supersede,
+        ("id", "new_id"), True,
+    )  # fmt: skip
+    yield Tool(
+        "objective_link_task", "Put a task on an objective's list of what remains, or mark it done.",
+        {
+            "id": line("The objective, such as OBJ-0001."), "task": line("The task, in its words."),
+            "done": flag("It is done."), "session": line("The session that worked on it."),
+        },
+        _link_task, ("id", "task"), True, {"completed": "done", "session_id": "session"},
+    )  # fmt: skip
+    yield Tool(
+        "memory_create", "Tell what was learned. It waits for a person to approve it; told again it is confirmed.",
+        {
+            "content": line("What was learned, in a sentence or a few."), "source": line("Where it comes from."),
+            "tags": several("Short words to find it by."), "ttl_days": {
+                "type": "integer", "description": "Days until it ends.", "minimum": 0, "maximum": 36_500},
+        },
+        _remember, ("content",), True, {"pattern": "content", "text": "content", "ttlDays": "ttl_days"},
+    )  # fmt: skip
+    yield Tool(
+        "memory_inject", "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
+        {"hints": several("Words of the task."), "top_k": number("Most memories.", 5, 1, 100)}, _inject,
+        also={"contextHints": "hints", "topK": "top_k"},
+    )  # fmt: skip
+    yield Tool(
+        "context", "A small, ranked, cited package of what is known for a task.",
+        {"task": line("What is to be done, in plain words."),
+         "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
+    )  # fmt: skip
+    yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
+
+
+def _supersede(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.verbs import supersede
+    from kl_hooks.records.write import refuse_unset
+
+    refuse_unset(ws)
+    old, new = find(ws, given["id"], "decision"), find(ws, given["new_id"], "decision")
+    if old.status == "accepted" and new.status != "accepted":
+        hint = f"A person accepts it with: kl decision accept {new.id}"
+        raise UsageProblem(f"is {new.status}: it can't take the place of one that holds.", place=new.id, hint=hint)
+    first, second = supersede(ws, old.id, new.id, by=by(ws))
+    return {"old": whole(ws, first), "new": whole(ws, second)}
+
+
+def _link_task(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.objective.progress import linked, progress_of
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.write import change, refuse_unset
+
+    refuse_unset(ws)
+    if not given["task"].strip():
+        raise UsageProblem("there is no task.", place="task", hint="Give it in its words.")
+    record = find(ws, given["id"], "objective")
+    after = linked(progress_of(record), given["task"], done=given["done"])
+    raw: dict[str, Any] = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
+    if given.get("session"):
+        raw["sessions"] = list(dict.fromkeys([*record.many("sessions"), given["session"].strip()]))
+    return whole(ws, change(ws, record, raw, how="link", by=by(ws))) | {"percent": after.percent}
+
+
+def _remember(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.memory.telling import tell
+
+    more = {"source": given["source"]} if given.get("source") else {}
+    ttl = given.get("ttl_days")
+    record, done = tell(ws, given["content"], authority="agent", ttl_days=ttl, tags=given.get("tags", ()), more=more)
+    return whole(ws, record) | {"done": done}
+
+
+def _inject(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.memory.giving import give
+
+    found = give(ws, given.get("hints", ()), given["top_k"])
+    return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
+
+
+def _context(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.context.deliver import Request, deliver
+
+    made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)))
+    shown = made.document
+    kept = ("package_id", "budget", "coverage", "excluded")
+    return {"text": made.text, **{name: shown[name] for name in kept if name in shown}}
+
+
+def _verify(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.catch_up import catch_up
+    from kl_hooks.evidence.claims import parents_of
+    from kl_hooks.evidence.gate import proof
+    from kl_hooks.evidence.home import require_home
+    from kl_hooks.evidence.ledger import of_tree
+    from kl_hooks.evidence.place import place_of
+
+    require_home(ws)
+    catch_up(ws)
+    trees = place_of(ws.repo).trees
+    with ws.store.reading() as db:
+        entries = of_tree(db, trees) if db else []
+        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires, trees)
+    return {
+        "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
+        "run": found.run, "reasons": list(found.reasons),
+    }  # fmt: skip

@@ -1,0 +1,41 @@
+"""Answers fit, whatever they hold; what was left out is said; what fits is unchanged."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.tools.bounded import LONGEST, MOST, bounded
+
+PLAIN: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=150),
+    lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text(max_size=8), inner, max_size=12),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(max_size=8), PLAIN, max_size=6), st.integers(400, 1500))
+def test_any_answer_fits(result: dict[str, Any], most: int) -> None:
+    made = bounded(result, most)
+    assert len(json.dumps(made, sort_keys=True)) <= most
+    if len(json.dumps(result, sort_keys=True)) <= most:
+        assert made == result
+
+
+def test_lists_end_early_and_say_so() -> None:
+    rows = [{"id": f"ADR-{n:04}", "title": "x" * 100} for n in range(1000)]
+    made = bounded({"records": rows, "total": 1000})
+    assert made["total"] == 1000
+    assert made["records"] == rows[: len(made["records"])]
+    assert made["left_out"] == {"records": 1000 - len(made["records"])}
+    assert MOST * 0.9 < len(json.dumps(made)) <= MOST
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    made = bounded({"text": "y" * 10_000, "many": {str(n): n for n in range(9)}})
+    assert made["text"].endswith(f" … ({10_000 - LONGEST} more characters)")
+    assert made["many"] == {str(n): n for n in range(9)}
+    assert len(json.dumps(bounded({str(n): n for n in range(9999)}))) <= MOST
