@@ -43,6 +43,8 @@ class Given:
     """In their order."""
     brief: tuple[str, ...] = ()
     """Those of which only the first line fitted."""
+    trouble: str = ""
+    """Why it could not be noted that they were given; empty: it was."""
 
 
 def choose(offers: Sequence[Offer], top: int, *, only_fitting: bool) -> list[Offer]:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.choosing import Given, Offer, choose, fit
 from kl_hooks.kinds.memory.decay import decayed, faded
 from kl_hooks.kinds.memory.events import tallies
@@ -40,7 +41,10 @@ def give(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *,
     ids = [one.id for one in chosen]
     behind = supported(ws, tallies(ws, ids), set(ids))
     given = fit([replace(one, tier=behind[one.id].tier.word) for one in chosen], budget)
-    note(ws, [Event(INJECTED, one) for one in given.ids])
+    try:
+        note(ws, [Event(INJECTED, one) for one in given.ids])
+    except (EnvironmentProblem, OSError) as problem:
+        return replace(given, trouble=str(problem))
     return given
 
 

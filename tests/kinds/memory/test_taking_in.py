@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.sources.command import run_command
+from kl_hooks.kinds.memory import taking_in
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of
@@ -22,8 +26,9 @@ from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.write import delete
 from kl_hooks.upkeep.memories import look_idle, prune
+from kl_hooks.workspace.open import open_workspace
 from tests.store.secrets import SHAPES
-from tests.support import NOW, Checkout, checkout
+from tests.support import KL, NOW, Checkout, checkout
 
 from .conftest import Call
 from .receipts import Story
@@ -76,6 +81,38 @@ def test_taking_in_bit_by_bit_is_taking_in_at_once(repo: Checkout, tmp_path: Pat
     whole = checkout(tmp_path / "whole")
     keep(whole.workspace(), mine(story.entries, story.commits))
     assert seen(repo) == seen(whole) and len(seen(whole)) > 3
+
+
+def test_many_that_take_in_at_once_make_each_candidate_once(repo: Checkout) -> None:
+    for day in (0, 1, 2):
+        for command in (BUILD, PASSES):
+            ran(repo, *command, day=day)
+    some = [subprocess.Popen([*KL, "memory", "mine"], cwd=repo.root, stderr=subprocess.PIPE) for _ in range(6)]
+    ended = [(one.communicate()[1], one.returncode) for one in some]
+    assert [code for _, code in ended] == [0] * 6, ended
+    assert sorted(seen(repo).values()) == [("candidate", 3), ("candidate", 3)]
+
+
+def test_a_race_that_is_lost_makes_the_others(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(name: str) -> Found:
+        return Found(name, "fact", (Sighting("s", "r", "ExitCode", "2027-01-01"),), enough=True)
+
+    keep(repo.workspace(), [found("one")])
+    monkeypatch.setattr(taking_in, "known", lambda ws, ids: ({}, {}))
+    keep(repo.workspace(), [found("one"), found("two")])
+    monkeypatch.undo()
+    assert seen(repo) == {"one": ("candidate", 1), "two": ("candidate", 1)}
+
+
+def test_where_nothing_can_be_written_the_reason_is_told(repo: Checkout) -> None:
+    for day in (0, 1):
+        ran(repo, *PASSES, day=day)
+    take_in(repo.workspace())
+    ran(repo, *PASSES, day=2)
+    catch_up(repo.workspace())
+    with repo.workspace().store.writing(what="a test"):
+        taken = take_in(open_workspace(repo.root, environ={**os.environ, "KL_LOCK_WAIT": "0"}))
+    assert taken.new == () and taken.trouble
 
 
 def test_looking_again_changes_nothing(repo: Checkout) -> None:
