@@ -40,6 +40,8 @@ EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
         "verify": "It was checked, and holds.",
         "disprove": "It was checked, and does not hold.",
         "feedback": "It helped, or it did not.",
+        "import": "Take in memories of fuseraft or agor, as JSON.",
+        "export": "All of them as JSON, as fuseraft keeps them.",
         "configure": "How much is given, and whether patterns are mined unasked.",
     },
     "objective": {

@@ -24,6 +24,8 @@ def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> 
 
     ws = workspace()
     given = give(ws, list(hints), top or ws.settings.memory_top_k, budget, folder=os.getcwd())  # noqa: PTH109
+    if given.trouble:
+        note(f"not counted: {given.trouble}")
     if shape == "json":
         say_json(
             {

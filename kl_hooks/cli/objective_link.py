@@ -19,23 +19,12 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
     """
     from kl_hooks.cli.record_text import plain_record
     from kl_hooks.evidence.who import session
-    from kl_hooks.kinds.objective.progress import linked, progress_of, summary
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.write import change
+    from kl_hooks.kinds.objective.linking import link_task
+    from kl_hooks.kinds.objective.progress import progress_of, summary
 
-    if not task.strip():
-        raise click.UsageError("TASK is empty.")
     ws = workspace()
-    record = find(ws, id, "objective")
-    before = progress_of(record)
-    after = linked(before, task, done=done)
-    by = session(ws.environ) or ""
-    sessions = tuple(dict.fromkeys([*record.many("sessions"), *([by] if by else [])]))
-    if after != before or sessions != record.many("sessions"):
-        raw = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
-        raw |= {"sessions": list(sessions)} if sessions else {}
-        record = change(ws, record, raw, how="link", by=by)
+    record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
     if shape == "json":
-        say_json(plain_record(ws, record) | {"percent": after.percent})
+        say_json(plain_record(ws, record) | {"percent": progress_of(record).percent})
         return
     say("\n".join(summary(record)))

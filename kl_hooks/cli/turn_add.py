@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import format_option, workspace
-from kl_hooks.errors import UsageProblem
 
 _NUMBER = click.IntRange(0, 1_000_000)
 
@@ -45,29 +44,15 @@ _NUMBER = click.IntRange(0, 1_000_000)
 def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **said: Any) -> None:
     """Record a turn. It gets the next number of its feature and task."""
     from kl_hooks.cli.kind_new import show_made, signed
-    from kl_hooks.kinds.feature.detect import feature_ids
-    from kl_hooks.kinds.turn.continuing import next_id, next_number
-    from kl_hooks.records.ask import Wanted, every
-    from kl_hooks.records.write import create, refuse_unset
+    from kl_hooks.kinds.turn.adding import add_turn
+    from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
-    feature = feature_id.strip().upper()
-    if feature_ids(feature) != (feature,):
-        raise UsageProblem("is no id of a feature.", place=feature_id, hint="Such as FEAT-AUTH-12.")
-    turns = every(ws, Wanted(("turn",), archived=True, expired=True))
-    number = next_number(turns, feature, task_id)
-    raw = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in said.items()
-        if value not in (None, ())
-    }
-    raw |= {
-        "title": " ".join(f"{feature} {task_id} turn {number}".split()), "feature_id": feature,
-        "task_id": task_id or None, "turn_number": number, "acceptance_criteria_status": _criteria(criteria) or None,
-    }  # fmt: skip
+    raw = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, ())}
+    states = _criteria(criteria)
     by = signed(ws, raw)
-    made = create(ws, ws.kinds["turn"], raw, asked=next_id([one.id for one in turns], feature), by=by)
+    made = add_turn(ws, feature_id, task_id, {**raw, **({"acceptance_criteria_status": states} if states else {})}, by)
     show_made(ws, made, shape)
 
 

@@ -18,7 +18,7 @@ from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.linking import relink
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.code.naming import decide, imports_of, known_markers, still_holds
-from kl_hooks.code.parse import Facts, Read, lost, no_garbage_collection
+from kl_hooks.code.parse import Read, lost, no_garbage_collection
 from kl_hooks.code.remembered import Key
 from kl_hooks.code.resolve import Outline
 from kl_hooks.code.writing import File, write_files
@@ -112,7 +112,7 @@ def _write(
     gone = sorted(before.keys() - wanted.keys())
     facts = known | fresh
     facts |= remembered.load(db, {wanted[path] for path in stale} - facts.keys(), uses=True)
-    modules = _modules(db, wanted, before, {path: facts.get(wanted[path]) or lost() for path in stale}, marks)
+    modules = _modules(db, wanted, before, stale, facts, marks)
     absent = {path for path in stale if wanted[path] not in facts}
     now = {path: (LOST * (path in absent) + b, s, modules.get(path, path)) for path, (b, s) in wanted.items()}
     changed = sorted(path for path, file in now.items() if before.get(path) != file)
@@ -132,14 +132,16 @@ def _as_lost_as_before(stale: Mapping[str, Key], before: Mapping[str, File], fac
 
 
 def _modules(
-    db: Database, wanted: Mapping[str, Key], before: Mapping[str, File], stale: Mapping[str, Facts], marks: set[str]
-) -> dict[str, str]:
+    db: Database, wanted: Mapping[str, Key], before: Mapping[str, File], stale: Sequence[str],
+    facts: remembered.Known, marks: set[str],
+) -> dict[str, str]:  # fmt: skip
     """Path → module. Names stay as they are where the paths do and nothing is imported that would tell otherwise."""
     if before.keys() == wanted.keys() and marks == known_markers(db):
         old = remembered.load(db, {before[path][:2] for path in stale}, symbols=False)
-        if still_holds(db, imports_of(old.values()), imports_of(stale.values())):
+        new = [facts.get(wanted[path]) or lost() for path in stale]
+        if still_holds(db, imports_of(old.values()), imports_of(new)):
             return {path: file[2] for path, file in before.items()}
-    return decide(db, wanted, marks)
+    return decide(db, wanted, marks, facts)
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> dict[str, Outline]:

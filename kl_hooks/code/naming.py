@@ -57,12 +57,15 @@ def known_markers(db: Rows) -> set[str]:
     return {row[0] for row in db.rows("SELECT name FROM naming WHERE asked_for = ?", (_MARKER,))}
 
 
-def decide(db: Rows, wanted: Mapping[str, remembered.Key], markers: Collection[str] = ()) -> dict[str, str]:
+def decide(
+    db: Rows, wanted: Mapping[str, remembered.Key], markers: Collection[str] = (), known: remembered.Known | None = None
+) -> dict[str, str]:
     """Path → module of all files, from what all of them import; what decided it is kept. Inside one transaction.
 
-    `markers`: paths of the files that mark projects.
+    `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
     """
-    facts = remembered.load(db, wanted.values(), symbols=False)
+    known = known or {}
+    facts = known | remembered.load(db, set(wanted.values()) - known.keys(), symbols=False)
     asked = Asked(imported_names({path: facts[key] for path, key in wanted.items() if key in facts}))
     modules = module_names([*wanted, *markers], asked)
     rows = [*asked.answers.items(), *((path, _MARKER) for path in markers)]

@@ -111,8 +111,7 @@ def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, list[str]]]:
             yield scanner, blobs[start : start + _AT_ONCE]
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _marks(values: list[str]) -> str:

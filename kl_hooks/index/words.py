@@ -32,7 +32,12 @@ def split_all(text: str) -> str:
 
 def parts_only(text: str) -> str:
     """The parts of every word of a text, separated by spaces."""
-    return " ".join(part for word in _WORD.findall(text) for part in _parts(word))
+    return " ".join(filter(None, map(_joined, _WORD.findall(text))))
+
+
+@lru_cache(maxsize=20_000)
+def _joined(word: str) -> str:
+    return " ".join(_parts(word))
 
 
 @lru_cache(maxsize=20_000)

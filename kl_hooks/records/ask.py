@@ -38,7 +38,7 @@ class Wanted:
 
 def find(ws: Workspace, identifier: str, kind: str = "") -> Record:
     """The record of this id, whatever its case. UsageProblem, with the nearest ids, where there is none."""
-    catch_up(ws)
+    catch_up(ws, (kind,) if kind else ())
     wanted = identifier.strip()
     for where, params in (("id = ?", (wanted,)), ("UPPER(id) = UPPER(?)", (wanted,))):
         found = [r for r in _rows(ws, where, params) if kind in ("", r.kind)]
@@ -57,7 +57,7 @@ def every(ws: Workspace, wanted: Wanted, limit: int = EVERYTHING) -> list[Record
 
 def listing(ws: Workspace, wanted: Wanted, limit: int = EVERYTHING) -> tuple[list[Record], int]:
     """(the first `limit` records that are meant, how many there are)."""
-    catch_up(ws)
+    catch_up(ws, wanted.kinds)
     found: list[Record] = []
     total = 0
     for database, table, columns in (("graph", "authored", rows.AUTHORED), ("kl", "record", rows.STATE)):
@@ -80,7 +80,7 @@ def search(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20)
     from kl_hooks.index import index
     from kl_hooks.index.words import query_words
 
-    catch_up(ws)
+    catch_up(ws, wanted.kinds)
     kinds = wanted.kinds or tuple(ws.kinds)
     with ws.store.reading("graph") as db:
         hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []

@@ -48,15 +48,16 @@ _TROUBLE: dict[Path, str] = {}
 """Database → why it could not be brought up to date the last time that this process tried."""
 
 
-def catch_up(ws: Workspace) -> Caught:
+def catch_up(ws: Workspace, only: Sequence[str] = ()) -> Caught:
     """Brings graph and index up to the authored files and the rows of records; writes nothing if they are already.
 
+    `only`: names of kinds; whoever asks for these alone need not wait for a look at the others and at the pages.
     A file that can't be read keeps what it said last, and is told as a problem; the others go on.
     """
     if not ws.initialised and not ws.state.directory.exists():
         return Caught()
     try:
-        found = _caught(ws)
+        found = _caught(ws, only)
     except (EnvironmentProblem, OSError) as problem:
         found = Caught(trouble=str(problem))
     _TROUBLE[ws.state.graph] = found.trouble
@@ -69,20 +70,22 @@ def last(ws: Workspace) -> Caught:
         return Caught(0, _problems(db), _TROUBLE.get(ws.state.graph, ""))
 
 
-def _caught(ws: Workspace) -> Caught:
-    listed = authored(ws.root, ws.kinds, ws.clock.now() * 1000)
+def _caught(ws: Workspace, only: Sequence[str]) -> Caught:
     shape = _shape(ws.kinds)
     with ws.store.reading("graph") as db:
-        known, cursor = _known(db, shape), _cursor(db)
+        whole = not only or not _is_as(db, shape)
+        kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
+        listed = authored(ws.root, kinds, ws.clock.now() * 1000)
+        known, cursor = _known(db, shape, kinds), _cursor(db)
         changed, newest = _changed_rows(ws, cursor)
-        pages = docs(ws)
+        pages = docs(ws) if whole else known_pages(db)
         same = known == listed and newest == cursor and known_pages(db) == pages
         if same and "" not in listed.values() and "" not in pages.values():
             return Caught(0, _problems(db))
     if not listed and not known and not changed and not pages:
         return Caught()
     with ws.store.writing("graph", "kl (taking in records)") as db, db.transaction():
-        known = _known(db, shape) or {}
+        known = _known(db, shape, kinds) or {}
         fresh = sorted(path for path, stamp in listed.items() if not stamp or known.get(path) != stamp)
         taken = [record for path in fresh if (record := _take(ws, db, path, listed[path])) is not None]
         rested = [record for record, rests in changed if rests == "state" and record.kind in ws.kinds]
@@ -122,13 +125,19 @@ def _changed_rows(ws: Workspace, cursor: int) -> tuple[list[tuple[Record, str]],
         return [(rows.from_state(row[:3]), row[3]) for row in db.rows(sql, (after,))], newest
 
 
-def _known(db: Database | None, shape: str) -> dict[str, str] | None:
-    """Path → stamp, as they were read; None where nothing of it can be used."""
+def _is_as(db: Database | None, shape: str) -> bool:
+    """True if files were read by these very kinds."""
+    return db is not None and db.row("SELECT value FROM authored_from WHERE name = ?", (_KINDS,)) == (shape,)
+
+
+def _known(db: Database | None, shape: str, kinds: Mapping[str, Kind]) -> dict[str, str] | None:
+    """Path → stamp of the files of these kinds, as they were read; None where nothing of it can be used."""
     if db is None:
         return None
-    row = db.row("SELECT value FROM authored_from WHERE name = ?", (_KINDS,))
-    stamps: dict[str, str] = dict(db.rows("SELECT path, stamp FROM authored"))
-    return stamps if row and row[0] == shape else dict.fromkeys(stamps, "")
+    if not _is_as(db, shape):
+        return dict.fromkeys((path for (path,) in db.rows("SELECT path FROM authored")), "")
+    marks = ", ".join("?" * len(kinds))
+    return dict(db.rows(f"SELECT path, stamp FROM authored WHERE kind IN ({marks})", tuple(kinds)))
 
 
 def _take(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:

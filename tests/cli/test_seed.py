@@ -57,6 +57,14 @@ def test_the_system_scope_brings_roles_gates_modes_and_rules_once(repo: Checkout
     assert {one["title"] for one in listed["records"]} == {"The player builds", "The coach reviews"}
 
 
+def test_a_document_of_50_megabytes_is_left_out_and_said(repo: Checkout) -> None:
+    repo.write("AGENTS.md", "## Testing\n\nRun the tests.\n")
+    with (repo.root / "README.md").open("wb") as file:
+        file.truncate(50_000_000)
+    done = repo.kl("seed")
+    assert done.returncode == 0 and "README.md: longer than" in done.stderr and "1 seed: 1 created" in done.stdout
+
+
 def test_a_project_that_says_nothing_has_nothing_to_seed(repo: Checkout) -> None:
     assert "no document here" in repo.kl("seed").stdout
 

@@ -62,6 +62,11 @@ def test_a_package_for_a_named_feature_holds_what_must_be_addressed(repo: Checko
 
 def test_bad_values_are_told_and_nothing_is_written(repo: Checkout) -> None:
     more = [["--criterion", "x"], ["--coverage", "600"], ["--mode", "sideways"]]
-    for args in [["--feature", "auth"], ["--feature", "FEAT-A-1/../x"], *(["--feature", "FEAT-A-1", *m] for m in more)]:
+    for args in [
+        ["--feature", "auth"],
+        ["--feature", "FEAT-A-1/../x"],
+        ["--feature", "FEAT-A-B-C-D-1"],
+        *(["--feature", "FEAT-A-1", *m] for m in more),
+    ]:
         assert repo.kl("turn", "add", *args).returncode == 2, args
     assert json.loads(repo.kl("turn", "list", "--format", "json").stdout)["total"] == 0

@@ -26,7 +26,13 @@ def test_the_runners_find_it_valid(tool: str) -> None:
 
 
 def test_ids_are_the_ones_we_promised() -> None:
-    assert [hook["id"] for hook in HOOKS] == ["kl-check", "kl-check-push", "kl-record-commit", "kl-verify"]
+    assert [hook["id"] for hook in HOOKS] == [
+        "kl-check",
+        "kl-check-push",
+        "kl-record-commit",
+        "kl-verify",
+        "kl-knowledge-check",
+    ]
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: str(hook["id"]))

@@ -152,3 +152,16 @@ def test_files_that_nobody_can_read_are_a_problem_and_no_crash(repo: Checkout, w
     (repo.root / FOLDER / "RUL-0004.md").write_bytes(b"---\nid: RUL-0004\ntitle: \xff\n---\n")
     assert titles(ws) == ["Good"]
     assert [one.message for one in catch_up(ws).problems] == ["is larger than 262144 bytes.", "this line is not UTF-8."]
+
+
+def test_who_asks_for_one_kind_takes_in_that_kind_alone(repo: Checkout, ws: Workspace) -> None:
+    author(repo)
+    assert every(ws, Wanted(("lesson",))) == []
+    assert every(ws, Wanted(("ruling",))), "the first look takes in everything"
+    author(repo, "RUL-0002")
+    assert catch_up(ws, ("lesson",)).read == 0
+    assert len(every(ws, Wanted(("lesson", "ruling")))) == 2
+    (repo.root / FOLDER / "RUL-0001.md").unlink()
+    catch_up(ws, ("lesson",))
+    assert [one.id for one in by_ids(ws, ["RUL-0001"])] == ["RUL-0001"]
+    assert [one.id for one in every(ws, Wanted(("ruling",)))] == ["RUL-0002"]

@@ -8,7 +8,7 @@ from kl_hooks.records.interview.question import Place, Question
 
 _AIM = "Every task is read in the light of it."
 _PARTS = "Changes are put where they belong."
-_LIMITS = "Proposals that break it are not made."
+_LIMITS = "Proposals that break one of them are not made."
 
 QUESTIONS: Final = (
     Question(
@@ -64,7 +64,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "avoid_list", "constraints", "high", "What should never be done or used here, and why?", _LIMITS,
-        "No pickle: files come from strangers. No new dependency without asking.", (Place("failure", "prevention"),),
+        "No pickle: files come from strangers. No new dependency without asking.",
     ),
     Question(
         "tech_decisions", "decisions", "high", "Which technical choices are settled?",

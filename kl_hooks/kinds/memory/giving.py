@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
+from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.choosing import Given, Offer, choose, fit
-from kl_hooks.kinds.memory.decay import decayed
+from kl_hooks.kinds.memory.decay import decayed, faded
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.held import held_back
 from kl_hooks.kinds.memory.kind import KIND
@@ -40,7 +41,10 @@ def give(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *,
     ids = [one.id for one in chosen]
     behind = supported(ws, tallies(ws, ids), set(ids))
     given = fit([replace(one, tier=behind[one.id].tier.word) for one in chosen], budget)
-    note(ws, [Event(INJECTED, one) for one in given.ids])
+    try:
+        note(ws, [Event(INJECTED, one) for one in given.ids])
+    except (EnvironmentProblem, OSError) as problem:
+        return replace(given, trouble=str(problem))
     return given
 
 
@@ -51,7 +55,8 @@ def offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
     hits = search(ws, words, wanted, _LOOKED_AT) if words else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])
-    return [_offer(ws, one, known[one.id], ranks.get(one.id)) for one in found]
+    fresh = [one for one in found if not has_faded(ws, one, known[one.id])]
+    return [_offer(ws, one, known[one.id], ranks.get(one.id)) for one in fresh]
 
 
 def may_be_given(ws: Workspace, record: Record) -> bool:
@@ -68,11 +73,22 @@ def _offer(ws: Workspace, record: Record, tally: Tally, rank: int | None) -> Off
 
 def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
     """Effective importance in millionths, decayed since something last happened to it."""
-    value = weighed(record.number("importance", IMPORTANCE), tally)
+    value, last, opened = _weight(ws, record, tally)
+    return decayed(value, last, ws.clock.now(), opened=opened)
+
+
+def has_faded(ws: Workspace, record: Record, tally: Tally) -> bool:
+    """True for one that nothing has happened to for long, and that weighs next to nothing."""
+    value, last, opened = _weight(ws, record, tally)
+    return faded(value, last, ws.clock.now(), opened=opened)
+
+
+def _weight(ws: Workspace, record: Record, tally: Tally) -> tuple[int, int, int | None]:
+    """Importance when something last happened to it, when that was, and when it was last asked for."""
     moments = [tally.reinforced_at, tally.reviewed_at, tally.opened_at, record.text("updated"), record.text("date")]
     last = max((micros(one) for one in moments if one), default=ws.clock.now())
-    opened = micros(tally.opened_at) if tally.opened_at else None
-    return decayed(value, last, ws.clock.now(), opened=opened)
+    value = weighed(record.number("importance", IMPORTANCE), tally)
+    return value, last, micros(tally.opened_at) if tally.opened_at else None
 
 
 def places(ws: Workspace, folder: str = "") -> list[str]:

@@ -5,11 +5,12 @@ Pulled, never pushed: whoever looks at memories takes in what receipts have show
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of, known, returning, revived, same, title_of
@@ -20,7 +21,7 @@ from kl_hooks.kinds.memory.tally import REINFORCED
 from kl_hooks.kinds.memory.thresholds import COMMANDS_LOOKED_AT, COMMITS_LOOKED_AT, MOST_NEW, RUNS_LOOKED_AT
 from kl_hooks.records.events import Event, note
 from kl_hooks.records.folds import happened
-from kl_hooks.records.write import create_many
+from kl_hooks.records.write import create, create_many
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +49,7 @@ class Taken:
 def take_in(ws: Workspace, *, again: bool = False) -> Taken:
     """Mines what receipts and commits have shown since the last time; with `again` although nothing is new.
 
-    Never raises for a store that can't be written.
+    Never raises for a store that can't be read or written: whoever looks at memories sees what is there.
     """
     from kl_hooks.evidence.catch_up import catch_up
     from kl_hooks.evidence.commits import commit_log
@@ -57,14 +58,12 @@ def take_in(ws: Workspace, *, again: bool = False) -> Taken:
     if not ws.initialised:
         return Taken()
     catch_up(ws)
-    with ws.store.reading() as db:
-        if db is None:
-            return Taken()
-        now = _stand(db)
-        if now == cursor_of(db, CURSOR) and not again:
-            return Taken()
-        found = mine(_entries(db), commit_log(db, COMMITS_LOOKED_AT))
     try:
+        with ws.store.reading() as db:
+            now = _stand(db) if db is not None else ""
+            if db is None or (now == cursor_of(db, CURSOR) and not again):
+                return Taken()
+            found = mine(_entries(db), commit_log(db, COMMITS_LOOKED_AT))
         taken = keep(ws, found)
         with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
             move_cursor(db, CURSOR, now)
@@ -96,10 +95,14 @@ def _entries(db: Database) -> list[Any]:
     return found
 
 
-def keep(ws: Workspace, found: Sequence[Found], authority: str = "auto") -> Taken:
+def keep(
+    ws: Workspace, found: Sequence[Found], made_of: Callable[[str, Found], dict[str, Any]] | None = None,
+    most: int = MOST_NEW,
+) -> Taken:  # fmt: skip
     """Makes candidates of the patterns that were seen often enough, and reinforces those that are known.
 
-    What was rejected or deleted stays away; what upkeep took out may return. At most `MOST_NEW` are made at once.
+    What was rejected or deleted stays away; what upkeep took out may return. At most `most` are made at once.
+    `made_of`: (id, pattern) → the fields of its candidate, where it is not `raw_of`.
     """
     by_id: dict[str, Found] = {}
     for one in found:
@@ -110,21 +113,31 @@ def keep(ws: Workspace, found: Sequence[Found], authority: str = "auto") -> Take
     alive = [i for i, record in seen.items() if record.status != "rejected" and same(record, by_id[i].pattern)]
     sessions = {i: {e.session for e in some} for i, some in happened(ws, alive, (REINFORCED,)).items()}
     again = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
-    now = fresh[:MOST_NEW]
-    if new := [raw_of(one, authority) for i, one in now if i not in back]:
-        create_many(ws, KIND, new, by=now[0][1].source)
-    for i, one in now:
+    now = fresh[:most]
+    raws = {i: made_of(i, one) if made_of else raw_of(one) for i, one in now}
+    _make(ws, [raw for i, raw in raws.items() if i not in back])
+    for i in raws:
         if i in back:
-            revived(ws, i, raw_of(one, authority), one.source)
+            revived(ws, i, raws[i], "mine")
     note(ws, [*again, *(event for i, one in now for event in reinforcements(i, one.sightings))])
     return Taken(tuple(i for i, _ in now), tuple(dict.fromkeys(_ids(again))), len(fresh) - len(now))
 
 
-def raw_of(found: Found, authority: str = "auto") -> dict[str, Any]:
+def _make(ws: Workspace, raws: Sequence[Mapping[str, Any]]) -> None:
+    """Makes all of them at once; where somebody else was faster with one of them, the others."""
+    try:
+        create_many(ws, KIND, raws, by="mine")
+    except UsageProblem:
+        for raw in raws:
+            with suppress(UsageProblem):
+                create(ws, KIND, raw, by="mine")
+
+
+def raw_of(found: Found) -> dict[str, Any]:
     """The fields of a new candidate. What receipts show has no end of its own: it is pruned when nothing shows it."""
     raw: dict[str, Any] = {
         "title": title_of(found.pattern), "pattern": found.pattern, "category": found.category,
-        "importance": found.importance, "authority": authority, "source": found.source,
+        "importance": found.importance, "authority": "auto", "source": found.source,
         "session": found.sessions[0] if found.sessions else "",
     }  # fmt: skip
     if found.source == "receipts":

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.sources.command import run_command
+from kl_hooks.kinds.memory import taking_in
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of
+from kl_hooks.kinds.memory.mine import mine
 from kl_hooks.kinds.memory.seen import Found, Sighting
 from kl_hooks.kinds.memory.taking_in import keep, take_in
 from kl_hooks.kinds.memory.thresholds import MOST_NEW
 from kl_hooks.model.lifecycle import Lifecycle
+from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.write import delete
 from kl_hooks.upkeep.memories import look_idle, prune
+from kl_hooks.workspace.open import open_workspace
 from tests.store.secrets import SHAPES
-from tests.support import NOW, Checkout
+from tests.support import KL, NOW, Checkout, checkout
 
 from .conftest import Call
+from .receipts import Story
 
 BUILD = ("/bin/sh", "-ec", "sha1sum </dev/null")
 PASSES = ("/bin/sh", "-ec", "sha256sum </dev/null")
@@ -60,6 +68,51 @@ def test_a_command_of_two_days_is_a_candidate_and_a_third_day_reinforces_it(repo
     assert take_in(repo.workspace()).reinforced == (id_of(pattern),)
     assert seen(repo) == {pattern: ("candidate", 3)}
     assert take_in(repo.workspace(), again=True).reinforced == ()
+
+
+def test_taking_in_bit_by_bit_is_taking_in_at_once(repo: Checkout, tmp_path: Path) -> None:
+    draw, story = random.Random(11), Story()
+    for _ in range(40):
+        story.command(draw.choice(["make a", "make b", "make c", "ls"]), draw.choice([0, 0, 1]))
+        story.days(draw.choice([0, 0, 1]))
+        if draw.random() < 0.5:
+            keep(repo.workspace(), mine(story.entries, story.commits))
+    keep(repo.workspace(), mine(story.entries, story.commits))
+    whole = checkout(tmp_path / "whole")
+    keep(whole.workspace(), mine(story.entries, story.commits))
+    assert seen(repo) == seen(whole) and len(seen(whole)) > 3
+
+
+def test_many_that_take_in_at_once_make_each_candidate_once(repo: Checkout) -> None:
+    for day in (0, 1, 2):
+        for command in (BUILD, PASSES):
+            ran(repo, *command, day=day)
+    some = [subprocess.Popen([*KL, "memory", "mine"], cwd=repo.root, stderr=subprocess.PIPE) for _ in range(6)]
+    ended = [(one.communicate()[1], one.returncode) for one in some]
+    assert [code for _, code in ended] == [0] * 6, ended
+    assert sorted(seen(repo).values()) == [("candidate", 3), ("candidate", 3)]
+
+
+def test_a_race_that_is_lost_makes_the_others(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(name: str) -> Found:
+        return Found(name, "fact", (Sighting("s", "r", "ExitCode", "2027-01-01"),), enough=True)
+
+    keep(repo.workspace(), [found("one")])
+    monkeypatch.setattr(taking_in, "known", lambda ws, ids: ({}, {}))
+    keep(repo.workspace(), [found("one"), found("two")])
+    monkeypatch.undo()
+    assert seen(repo) == {"one": ("candidate", 1), "two": ("candidate", 1)}
+
+
+def test_where_nothing_can_be_written_the_reason_is_told(repo: Checkout) -> None:
+    for day in (0, 1):
+        ran(repo, *PASSES, day=day)
+    take_in(repo.workspace())
+    ran(repo, *PASSES, day=2)
+    catch_up(repo.workspace())
+    with repo.workspace().store.writing(what="a test"):
+        taken = take_in(open_workspace(repo.root, environ={**os.environ, "KL_LOCK_WAIT": "0"}))
+    assert taken.new == () and taken.trouble
 
 
 def test_looking_again_changes_nothing(repo: Checkout) -> None:
@@ -163,20 +216,23 @@ def test_a_transcript_gives_candidates_that_end_in_thirty_days(repo: Checkout, k
 
 
 def test_no_secret_gets_into_file_or_database(repo: Checkout, kl: Call, tmp_path: Path) -> None:
-    draw, planted, lines = random.Random(7), [], []
+    draw, planted, lines, texts = random.Random(7), [], [], []
     for shape in SHAPES:
         text, secret = SHAPES[shape](draw)
         planted.append(secret)
+        texts.append(text)
         told = f"Note: the service is reached with {text}, as the set-up page says."
         lines.append({"sessionId": "s", "message": {"role": "assistant", "content": told.replace("\n", " ")}})
-        ran(repo, "sh", "-c", f"exit 1 # {text}")
-        ran(repo, "sh", "-c", f"exit 1 # {text}")
-        kl("memory", "add", told, "--tag", "x")
-        kl("memory", "add", "--agent", f"Agents say {text}.")
+    for some in (texts[::2], texts[1::2]):
+        ran(repo, "/bin/sh", "-ec", "sha1sum nowhere", *some)
+        ran(repo, "/bin/sh", "-ec", "sha1sum nowhere", *some)
+        assert kl("memory", "add", "\n\n".join(some), "--source", one_line(some[0]))[0] == 0
+        assert kl("memory", "add", "--agent", "\n\n".join(["Agents say", *some]))[0] == 0
     (tmp_path / "t.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     kl("memory", "mine", "--transcript", str(tmp_path / "t.jsonl"))
     kl("memory", "mine")
     kl("memory", "inject")
     files = [p for p in [*repo.root.rglob("*"), *repo.state.rglob("*")] if p.is_file()]
     whole = b"\0".join(path.read_bytes() for path in files)
+    assert whole.count(b"[redacted:") > 2 * len(planted)
     assert [secret for secret in planted if secret.encode() in whole] == []

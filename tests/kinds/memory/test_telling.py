@@ -124,16 +124,18 @@ def test_wrong_use_is_exit_2_and_writes_nothing(repo: Checkout, kl: Call, args: 
 
 
 def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
+    ws = repo.workspace()
     for text in NAUGHTY:
-        record, done = tell(repo.workspace(), text)
-        again = find(repo.workspace(), record.id)
+        record, done = tell(ws, text)
+        again = find(ws, record.id)
         assert (again.text("pattern"), done, again.broken) == (redact(text), "new", ""), text
         path = repo.root / record.path
         file = read(KIND, record.path, path.read_bytes())
         assert file.record is not None and not file.problems and not file.remarks, (text, file)
         assert file.record.text("pattern") == redact(text)
-        waiting, _ = tell(repo.workspace(), f"{text} by an agent", authority="agent")
-        assert find(repo.workspace(), waiting.id).text("pattern") == redact(f"{text} by an agent")
+    for text in NAUGHTY[::3]:
+        waiting, _ = tell(ws, f"{text} by an agent", authority="agent")
+        assert find(ws, waiting.id).text("pattern") == redact(f"{text} by an agent")
     shown = [kl("memory", *args)[1] for args in (("list", "--limit", "500"), ("inject", "--top", "100"), ("review",))]
     page = Path(repo.root / ".kl/knowledge/memories/MEMORY.md").read_text()
     for text in [*shown, page]:
@@ -141,7 +143,7 @@ def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
 
 
 def test_an_odd_text_is_shown_escaped(repo: Checkout, kl: Call) -> None:
-    for text in NAUGHTY[::4]:
+    for text in NAUGHTY[::9]:
         code, out, err = kl("memory", "add", "--", text)
         assert code == 0, (text, err)
         out += kl("memory", "show", out.split()[0])[1]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.graph import links
+from kl_hooks.records.catch_up import catch_up
 from tests.support import Checkout
 
 NEW = ("--context", "c", "--decision", "d")
@@ -22,7 +23,7 @@ def asked(repo: Checkout, verb: str, *args: str) -> list[dict[str, Any]]:
 
 
 def edges(repo: Checkout) -> list[tuple[str, str, str]]:
-    repo.kl("decision", "list")
+    catch_up(repo.workspace())
     with repo.workspace().store.reading("graph") as db:
         assert db is not None
         return [(one.source, one.target, one.path) for one in links.every(db) if one.relation == "references"]
