@@ -33,7 +33,7 @@ def title_of(pattern: str) -> str:
 
 def known(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
     """(records that can be seen, those that were here once: deleted, or a file that is not on this branch)."""
-    catch_up(ws)
+    catch_up(ws, (KIND.name,))
     seen = {one.id: one for one in by_ids(ws, list(ids)) if one.kind == KIND.name}
     rows = resting(ws, ids)
     return seen, {i: one.record for i, one in rows.items() if i not in seen}

@@ -56,7 +56,7 @@ class Shown:
 
 def to_review(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
     """(candidates, those that most sessions saw first; how many there are). `everything`: then all others too."""
-    catch_up(ws)
+    catch_up(ws, (KIND.name,))
     order, total = by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
     known = {one.id: one for one in by_ids(ws, [i for i, _ in order])}
     found = [known[i] for i, _ in order if i in known]
