@@ -27,7 +27,8 @@ def violations(
     `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
     is). An exception holds through its last day; an import under an expired one counts and its way out says so.
     `closely`: the places (path, line) whose way out is worth reading their files for; None: all.
-    `whole`: gives all links, where `links` are none but those that may be forbidden; ways out are found among them.
+    `whole`: gives all links between layers (with `indirect`, all), where `links` are only those that may be
+    forbidden; ways out are found among them.
     """
     links = tuple(links)
     ways = Ways(manifest, lambda: edges(manifest, whole() if whole else links, modules), modules)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from kl_hooks.arch.check import unowned, violations, warnings
@@ -15,6 +15,7 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.capture import new_run, record_check
 from kl_hooks.model.manifest import MANIFEST, Manifest
+from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
 
 _DAY = 86_400_000_000
@@ -81,9 +82,13 @@ def judge(
     others = [problem for problem in found.unread if problem.path not in governed]
     outside = unowned(manifest, found.modules) if manifest.exhaustive else []
     links = found.forbidden(layers)
+
+    def whole() -> Iterable[Link]:
+        return found.crossing(layers) if manifest.indirect == "ignore" else found.links
+
     return Verdict(
         manifest=manifest,
-        violations=tuple(violations(manifest, links, found.modules, found, today, closely, lambda: found.links)),
+        violations=tuple(violations(manifest, links, found.modules, found, today, closely, whole)),
         problems=(*unread, *outside),
         warnings=(*warnings(manifest, links, found.modules), *others),
         files=len(governed) - len(unread),

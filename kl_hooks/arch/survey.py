@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,19 +29,12 @@ class _Where(dict[str, str | None]):
 
     def __init__(self, modules: Mapping[str, str], layers: Mapping[str, Layer | None]) -> None:
         self._files, self._layers = by_name(modules), layers
-        self._fine: dict[str, frozenset[str | None]] = {}
 
     def __missing__(self, dotted: str) -> str | None:
         file = file_of(dotted, self._files)
         layer = self._layers[file] if file is not None else None
         name = self[dotted] = layer.name if layer else None
         return name
-
-    def fine(self, source: Layer) -> frozenset[str | None]:
-        """The names of the layers that this one may import, itself and none among them."""
-        if source.name not in self._fine:
-            self._fine[source.name] = frozenset((None, source.name, *source.may_depend_on))
-        return self._fine[source.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +68,27 @@ class Survey:
 
         `layers`: path → layer of every Python file.
         """
-        where = _Where(self.modules, layers)
-        found: list[Link] = []
+        return self._leading(layers, lambda source: (None, source.name, *source.may_depend_on))
+
+    def crossing(self, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
+        """Those of `links` that lead from one layer into another, allowed or not."""
+        return self._leading(layers, lambda source: (None, source.name))
+
+    def _leading(
+        self, layers: Mapping[str, Layer | None], passed_over: Callable[[Layer], Iterable[str | None]]
+    ) -> tuple[Link, ...]:  # fmt: skip
+        """The links into a layer that is not among those `passed_over` for the layer they come from."""
+        where, found, known = _Where(self.modules, layers), list[Link](), dict[str, frozenset[str | None]]()
         for path, flat in self.ready.links.items():
             source = layers[path]
             if source is None:
                 continue
-            fine = where.fine(source)
-            if not fine.issuperset(map(where.__getitem__, flat[0::4])):
-                found += (
-                    link for link, target in zip(self._of(path), flat[0::4], strict=True) if where[target] not in fine
-                )
+            if source.name not in known:
+                known[source.name] = frozenset(passed_over(source))
+            fine, targets = known[source.name], flat[0::4]
+            if not fine.issuperset(map(where.__getitem__, targets)):
+                links = zip(self._of(path), targets, strict=True)
+                found += [link for link, target in links if where[target] not in fine]
         return tuple(found)
 
     def _of(self, path: str) -> Iterator[Link]:

@@ -40,6 +40,10 @@ def asked(rev: str | None, shape: str, **more: Any) -> Iterator[Graph]:
 
     ws = workspace()
     require_home(ws)
+    if rev is None and (ws.root / ".kl/knowledge").is_dir():
+        from kl_hooks.records.catch_up import catch_up
+
+        catch_up(ws)  # what was written is in the same graph
     try:
         with opened(ws, rev, **more) as graph:
             yield graph

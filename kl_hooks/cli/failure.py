@@ -15,7 +15,7 @@ from kl_hooks.model.text import one_line
 
 OBSERVERS = (("commits", "record"),)
 """Commands that git runs after the fact: they warn, and always end with 0."""
-COMMIT_GATES = (("arch", "check"),)
+COMMIT_GATES = (("arch", "check"), ("knowledge", "check"))
 """Commands whose own fault must not cost somebody a commit (outside CI), with `--staged`."""
 
 

@@ -44,7 +44,8 @@ def show(name: str, rev: str | None, shape: str) -> None:
     for line in (*symbol.decorators, symbol.signature, symbol.doc):
         if line:
             say_line(f"    {line}")
-    say_line(f"content hash   {symbol.content_hash}")
+    if symbol.content_hash:
+        say_line(f"content hash   {symbol.content_hash}")
     if page.defined_by:
         say_line(f"defined by     {page.defined_by}")
     if layer:
@@ -59,6 +60,8 @@ def show(name: str, rev: str | None, shape: str) -> None:
         say_line(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
     _say_links("used by", page.used_by, "source")
     _say_ids("tests", page.tests)
+    _say_links("written of it", page.written, "source")
+    _say_links("says of", page.says, "target")
     say_answer(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
 
 
@@ -84,7 +87,8 @@ def _plain(page: Page) -> dict[str, Any]:
     about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
     names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
     lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
-    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by}
+    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
+            "written": page.written, "says": page.says}  # fmt: skip
     links = {key: [plain_link(link) for link in some] for key, some in said.items()}
     whole = {**plain_symbol(symbol), **about}
     return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **plain_answer(page.answer)}

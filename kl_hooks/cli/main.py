@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -73,7 +74,8 @@ class Commands(LazyGroup):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Knowledge, each with new, list, show, search, edit"):
-            formatter.write_dl(list((KINDS | self._described(ctx)).items()))
+            own = self._described(ctx) if _may_describe_kinds(ctx.params.get("root")) else {}
+            formatter.write_dl(list((KINDS | own).items()))
 
     def _described(self, ctx: click.Context) -> dict[str, str]:
         """The kinds of plugins and of the repository at hand; none where there is no repository."""
@@ -86,6 +88,12 @@ class Commands(LazyGroup):
         except KlError:
             return {}
         return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
+
+
+def _may_describe_kinds(root: str | None) -> bool:
+    """True if the folder, or one above it, has kinds of its own: only then is a workspace opened for the help."""
+    here = Path(root or ".").absolute()
+    return any((place / ".kl" / "kinds").is_dir() for place in (here, *here.parents))
 
 
 @click.command(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
 
 
 @click.command(
@@ -43,8 +46,8 @@ def capture(
     title: str | None, title_option: str | None, path: str | None, dry_run: bool, strict: bool, shape: str, **said: Any
 ) -> None:
     """Record how a task ended. The next task like it starts from there: kl outcome similar."""
-    from kl_hooks.cli.kind_new import show_made, signed
-    from kl_hooks.records.write import checked_or_raise, create, refuse_unset
+    from kl_hooks.cli.kind_new import signed
+    from kl_hooks.records.write import checked_or_raise, refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
@@ -62,7 +65,26 @@ def capture(
     if dry_run:
         _show(checked_or_raise(ws.kinds["outcome"], raw, "kl outcome capture"), shape)
         return
-    show_made(ws, create(ws, ws.kinds["outcome"], raw, by=by), shape)
+    _capture(ws, raw, by, shape)
+
+
+def _capture(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
+    """Records it, and what was put aside before; where that can't be done now it is put aside, id and all."""
+    from kl_hooks.cli.kind_new import show_made
+    from kl_hooks.kinds.outcome.capturing import capture as record
+    from kl_hooks.kinds.outcome.capturing import take_in
+    from kl_hooks.records.ask import find
+
+    identifier, aside = record(ws, raw, by)
+    if not aside:
+        take_in(ws)
+        show_made(ws, find(ws, identifier, "outcome"), shape)
+        return
+    note(f"{aside} It is put aside, and recorded with the next outcome.")
+    if shape == "json":
+        say_json({"schema": "kl.outcome.capture/1", "dry_run": False, "id": identifier, "put_aside": True})
+    else:
+        say(identifier)
 
 
 def _file(path: str) -> dict[str, Any]:

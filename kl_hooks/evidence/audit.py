@@ -11,6 +11,7 @@ from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.assertions import altered_assertions
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.commits import log_digest, rows_of
+from kl_hooks.evidence.folding import KEPT
 from kl_hooks.evidence.ledger import FOLDABLE, UNREADABLE, entry, list_digest, test_names
 from kl_hooks.evidence.mark import breaks_of
 from kl_hooks.model.receipt import Receipt, receipt_id
@@ -41,7 +42,7 @@ _ROWS = (
 def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
     """Recomputes everything. `db` and `mark` (the high-water mark beside the database) are None where there is none."""
     problems: list[str] = []
-    folded = 0
+    folds: list[int] = []
     chain, at, marked = START, 0, START if mark and not mark["seq"] else None
     for row in db.rows(_ROWS) if db else ():
         seq = row[0]
@@ -55,15 +56,16 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
             problems.append(f"receipt {seq}: the chain is broken here (a receipt was edited, removed or reordered)")
             chain = str(row[1])
         problems += _row_problems(db, row) if db else []
-        folded += row[7] is not None
+        folds += [seq] if row[7] is not None else []
         if mark and mark["seq"] == seq:
             marked = chain
     if db:
         problems += _strays(db)
         problems += _altered_lists(db)
         problems += altered_assertions(db)
+    problems += [f"receipt {n}: it is folded, and one of the newest {KEPT} never is" for n in folds if n > at - KEPT]
     problems += _mark_problems(mark, at, marked)
-    return Audit(at, chain, tuple(problems), _anchors(mark), folded)
+    return Audit(at, chain, tuple(problems), _anchors(mark), len(folds))
 
 
 def _row_problems(db: Database, row: Any) -> list[str]:

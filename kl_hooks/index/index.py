@@ -77,6 +77,12 @@ def owned(db: Rows, owner: str) -> list[Hit]:
     return [Hit(*row) for row in db.rows(sql, (owner,))]
 
 
+def called(db: Rows, identifier: str) -> list[Hit]:
+    """The documents of this id; their rank is 0."""
+    sql = "SELECT id, kind, path, line, title, 0 FROM documents WHERE id = ? ORDER BY path, line"
+    return [Hit(*row) for row in db.rows(sql, (identifier,))]
+
+
 def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
     """Owner → its documents from now on (none: it is taken out); returns how many there are in the batch.
 

@@ -67,19 +67,14 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
 
 def _link_task(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.objective.progress import linked, progress_of
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.write import change, refuse_unset
+    from kl_hooks.kinds.objective.linking import link_task
+    from kl_hooks.kinds.objective.progress import progress_of
+    from kl_hooks.records.write import refuse_unset
 
     refuse_unset(ws)
-    if not given["task"].strip():
-        raise UsageProblem("there is no task.", place="task", hint="Give it in its words.")
-    record = find(ws, given["id"], "objective")
-    after = linked(progress_of(record), given["task"], done=given["done"])
-    raw: dict[str, Any] = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
-    if given.get("session"):
-        raw["sessions"] = list(dict.fromkeys([*record.many("sessions"), given["session"].strip()]))
-    return whole(ws, change(ws, record, raw, how="link", by=by(ws))) | {"percent": after.percent}
+    session = (given.get("session") or "").strip()
+    record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=by(ws))
+    return whole(ws, record) | {"percent": progress_of(record).percent}
 
 
 def _remember(ws: Workspace, given: Arguments) -> Any:

@@ -72,7 +72,7 @@ def _tidy(ws: Workspace) -> str:
     trouble = [f"{one.policy.name}: {one.trouble}" for one in report.looked if one.trouble]
     if trouble:
         raise KlError("; ".join(trouble))
-    return f"{len(report.changes)} changes"
+    return f"{len(report.changes)} changes" if len(report.changes) != 1 else "1 change"
 
 
 def _verify(ws: Workspace) -> str:

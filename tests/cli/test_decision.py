@@ -148,6 +148,29 @@ def test_what_it_governs_is_an_edge(repo: Checkout) -> None:
         assert db is not None and links.outgoing(db, "adr:ADR-0001") == []
 
 
+@pytest.mark.requirement("A24", "D43", "D45")
+def test_what_is_written_of_code_is_seen_by_the_questions_of_the_graph(repo: Checkout) -> None:
+    repo.write("src/a.py", "def f(): pass\n")
+    made(repo, "One", "--governs", "src/a.py", "--governs", "function:src.a.f")
+    made(repo, "Two", "--governs", "src/", "--governs", "data/", "--context", "see [[One]]")
+    for name, sources in (
+        ("file:src/a.py", ["adr:ADR-0001", "adr:ADR-0002"]), ("function:src.a.f", ["adr:ADR-0001"]),
+        ("adr:ADR-0001", ["adr:ADR-0002"]), ("data/", ["adr:ADR-0002"]),
+    ):  # fmt: skip
+        done = repo.kl("graph", "refs", name, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        rows = [link for place in json.loads(done.stdout)["refs"] for link in place["links"]]
+        assert [one["source"] for one in rows] == sources, name
+    assert "adr_governs" in repo.kl("graph", "refs", "src/a.py").stdout
+    page = repo.kl("graph", "show", "src/a.py").stdout
+    assert "written of it  2 adr_governs" in page and ".kl/knowledge/decisions/ADR-0001-one.md" in page
+    page = repo.kl("graph", "show", "ADR-0002").stdout
+    assert "references adr:ADR-0001" in page and "adr_governs file:data" in page
+    (repo.root / ".kl/knowledge/decisions/ADR-0001-one.md").unlink()
+    assert "ADR-0001" not in repo.kl("graph", "show", "src/a.py").stdout
+    assert repo.kl("graph", "refs", "adr:ADR-0099").returncode == 2
+
+
 @pytest.mark.requirement("B22", "B23", "B21")
 def test_an_answer_is_kept_if_it_decides_enough(repo: Checkout) -> None:
     asked = ("decision", "record", "--question", "Which database should we use for orders?")

@@ -136,3 +136,17 @@ def test_a_secret_in_a_result_is_in_no_byte_of_the_state(shop: Checkout) -> None
     tell(shop, "Read", {"path": "src/names.py"}, f"PASSWORD = '{secret}'\n")
     assert len(listed(shop)) == 2
     assert not [path for path in shop.state.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+def test_a_long_transcript_is_taken_in_at_once(shop: Checkout, tmp_path: Path) -> None:
+    lines = []
+    for n in range(400):
+        tool, given = [("Grep", {"pattern": f"name_{n}"}), ("Read", {"file_path": "src/names.py"})][n % 2]
+        call = {"type": "tool_use", "id": f"t{n}", "name": tool, "input": given}
+        answer = {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"line {n}"}
+        lines += [{"type": "assistant", "message": {"role": "assistant", "content": [call]}}]
+        lines += [{"type": "user", "message": {"role": "user", "content": [answer]}}]
+    path = tmp_path / "long.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    assert "400 findings new" in shop.kl("finding", "import", str(path)).stdout
+    assert "0 findings new, 400 known already." in shop.kl("finding", "import", str(path)).stdout

@@ -140,7 +140,8 @@ def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> 
 def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
     import yaml
 
-    published = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    every = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    published = [hook for hook in every if not hook["description"].endswith("Opt-in.")]
     (ours,) = yaml.safe_load(snippet())
     for hook in published:
         for key in ("description", "minimum_pre_commit_version"):

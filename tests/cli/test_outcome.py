@@ -106,3 +106,31 @@ def test_strict_refuses_a_thin_outcome_and_bad_values_are_told_at_once(repo: Che
     assert repo.kl("outcome", "capture", "--success").returncode == 2
     assert repo.kl("outcome", "capture", "--from-task-file", "none.md").returncode == 2
     assert json.loads(repo.kl("outcome", "list", "--format", "json").stdout)["total"] == 0
+
+
+@pytest.mark.requirement("B27")
+def test_an_outcome_has_its_id_even_while_the_store_can_not_be_written(repo: Checkout) -> None:
+    captured(repo, "First", "--requirements", "Bake a cake.")
+    database = repo.state / "kl.db"
+    whole = database.read_bytes()
+    database.write_bytes(b"this is no database" * 100)
+    done = repo.kl("outcome", "capture", "Second", "--requirements", "Bake a loaf.", "--format", "json")
+    assert done.returncode == 0 and "put aside" in done.stderr
+    identifier = json.loads(done.stdout)["id"]
+    database.write_bytes(whole)
+    found = json.loads(repo.kl("outcome", "similar", "bake a loaf", "--format", "json").stdout)["outcomes"]
+    assert found[0]["id"] == identifier and len(found) == 2
+    assert not list((repo.state / "outcomes").iterdir())
+
+
+def test_what_was_put_aside_and_spoilt_is_left_where_it_is(repo: Checkout) -> None:
+    captured(repo, "First", "--requirements", "Bake a cake.")
+    aside = repo.state / "outcomes"
+    aside.mkdir()
+    (aside / "OUT-00000001.json").write_text("[1]")
+    (aside / "OUT-00000002.json").write_text(json.dumps({"raw": {"title": ""}}))
+    (aside / "OUT-00000003.json").write_text(json.dumps({"raw": {"title": "Cake, too"}}))
+    (aside / "notes.txt").write_text("mine")
+    found = json.loads(repo.kl("outcome", "similar", "cake", "--format", "json").stdout)["outcomes"]
+    assert {one["id"] for one in found} >= {"OUT-00000003"}
+    assert sorted(path.name for path in aside.iterdir()) == ["OUT-00000001.json", "OUT-00000002.json", "notes.txt"]

@@ -112,6 +112,10 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
+        (
+            "UPDATE receipt SET folded = 'x', outcomes = NULL, test_list = NULL WHERE seq = 40",
+            "one of the newest 50 never is",
+        ),
         ("UPDATE receipt SET folded = 'x' WHERE seq = (SELECT MAX(seq) FROM receipt)", "part of its evidence is there"),
         (
             "UPDATE receipt SET folded = 'x', outcomes = NULL, test_list = NULL, source = 'command' WHERE seq = 1",

@@ -170,3 +170,28 @@ def test_it_can_be_tried_without_installing_anything(shop: Repository, source: P
     tried = pre_commit(shop.top, env, "try-repo", str(source), "kl-check", "--all-files", "--verbose")
     assert tried.returncode == 1
     assert "shop/core/order.py:1" in tried.stdout
+
+
+@pytest.mark.requirement("D40", "A22")
+def test_what_is_written_is_checked_as_it_is_staged(shop: Repository, source: Path, env: dict[str, str]) -> None:
+    config = (shop.top / ".pre-commit-config.yaml").read_text() + "  - id: kl-knowledge-check\n"
+    record = "---\nid: ADR-0001\ntitle: One\nstatus: accepted\n---\n\n## Context\n\n[[Store]]\n\n## Decision\n\nd\n"
+    home = ".kl/knowledge/decisions"
+    write(shop.top, {".pre-commit-config.yaml": config, f"{home}/ADR-0001-one.md": record})
+    sh(shop.top, "add", "-A")
+    write(shop.top, {"docs/store.md": "# Store\n"})  # on disk, and no part of the commit
+    blocked = try_commit(shop, env, "a link that leads nowhere")
+    said = blocked.stdout + blocked.stderr
+    assert blocked.returncode == 1 and f"{home}/ADR-0001-one.md:9:1: [[Store]] leads nowhere" in said, said
+    sh(shop.top, "add", "docs/store.md")
+    write(shop.top, {"docs/store.md": "# Another title, not staged\n\n[[Nowhere]]\n"})
+    done = try_commit(shop, env, "it leads somewhere")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sh(shop.top, "checkout", "-q", "--", "docs/store.md")
+    write(shop.top, {f"{home}/ADR-0001-two.md": record.replace("title: One", "title: Two")})
+    sh(shop.top, "add", "-A")
+    twice = try_commit(shop, env, "one id, two files")
+    assert twice.returncode == 1 and "kl decision renumber" in twice.stdout + twice.stderr
+    sh(shop.top, "rm", "-qf", "docs/store.md", f"{home}/ADR-0001-two.md")
+    gone = try_commit(shop, env, "a page that is linked to goes")
+    assert gone.returncode == 1 and "[[Store]] leads nowhere" in gone.stdout + gone.stderr

@@ -57,7 +57,7 @@ def _kept(raw: dict[str, object]) -> dict[str, Value]:
     return {"title": "a", "decision": "b", **values}
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(VALUES, TEXTS)
 def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None:
     record = Record("decision", "ADR-0001", _kept(raw), body)
@@ -67,7 +67,7 @@ def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None
     assert found.record is not None and found.record.values == record.values
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(VALUES, VALUES)
 def test_a_change_changes_what_it_says_and_nothing_else(raw: dict[str, object], more: dict[str, object]) -> None:
     before, after = _kept(raw), _kept(more)
@@ -155,7 +155,7 @@ def test_everything_wrong_is_said_at_once() -> None:
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.binary(max_size=300) | st.text(max_size=300).map(lambda t: ("---\n" + t + "\n---\n").encode("utf-8", "replace"))
 )

@@ -22,6 +22,7 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
+from kl_hooks.records.numbers import used_numbers
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.folder_lock import folder_locked
 from kl_hooks.store.redact import redact
@@ -61,7 +62,7 @@ def allow(ws: Workspace, source: str, target: str, until: str, reason: str, deci
     refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)
     refuse_again(manifest, source, target, last)
     known = _records(top)
-    name = decision_id(decision, known) if decision else next_id(known | _named(manifest))
+    name = decision_id(decision, known) if decision else next_id(known | _named(manifest) | _ever(ws))
     wanted = Allowance(source, target, last, name)
     fitting = [edge for edge in crossing if not edge.allowed and excuses(wanted, edge)]
     made = insert_exception(MANIFEST, seen.manifest, wanted)
@@ -82,6 +83,12 @@ def allow(ws: Workspace, source: str, target: str, until: str, reason: str, deci
 def _named(manifest: Manifest) -> set[str]:
     """The records that the manifest itself names, wherever they are kept: their numbers are taken."""
     return {one.decision for one in manifest.layers} | {one.decision for one in manifest.exceptions}
+
+
+def _ever(ws: Workspace) -> set[str]:
+    """The id of the highest number that a decision ever had here: files, git's history and branches count."""
+    numbers = used_numbers(ws, ws.kinds["decision"])
+    return {f"ADR-{max(numbers):04}"} if numbers else set()
 
 
 def _records(top: Path) -> set[str]:

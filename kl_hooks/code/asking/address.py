@@ -53,6 +53,10 @@ def addressed(graph: Graph, text: str) -> Symbol:
     if found is None and prefix != "file":
         found = _called(graph, prefix, name)
     if not found:
+        from kl_hooks.code.asking.written import thing
+
+        if one := thing(graph, text):
+            return one
         raise _unknown(graph, text)
     if len(found) > 1:
         raise Ambiguous(text, found)

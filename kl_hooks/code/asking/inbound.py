@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.code.asking.address import addressed
 from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.doubts import doubts_of_calls
+from kl_hooks.code.asking.written import METHODS, about
 from kl_hooks.graph import links
 from kl_hooks.model.ids import split
 
@@ -30,9 +31,13 @@ class Inbound:
 
 
 def refs(graph: Graph, text: str) -> Inbound:
-    """Everything that uses what `text` means: calls, references, base classes, imports. Errors as `addressed`."""
+    """Everything that uses what `text` means: calls, references, base classes, imports; and what was written about it.
+
+    Errors as `addressed`.
+    """
     symbol = addressed(graph, text)
-    found = _ordered(_to(graph, [symbol.id], USES))
+    used = [link for link in _to(graph, [symbol.id], USES) if link.method not in METHODS]
+    found = _ordered([*used, *about(graph, symbol)])
     return Inbound(symbol, found, answer(graph, bool(found), names_of([symbol])))
 
 

@@ -12,6 +12,7 @@ from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.classes import above, below, overridden, overriding
 from kl_hooks.code.asking.dependents import reaching_tests
 from kl_hooks.code.asking.inbound import USES
+from kl_hooks.code.asking.written import METHODS, about, said_by
 from kl_hooks.graph import links
 from kl_hooks.model.ids import split
 
@@ -41,13 +42,17 @@ class Page:
     """Tests that reach it by at most three links, nearest first."""
     answer: Answer
     """Whether it is used."""
+    written: tuple[Link, ...] = ()
+    """Links of records and pages to it, to its file, and to the folders above."""
+    says: tuple[Link, ...] = ()
+    """Of a record or a page: what it links to."""
 
 
 def show(graph: Graph, text: str) -> Page:
     """Everything the graph knows of what `text` means. Errors as `addressed`."""
     symbol, db = addressed(graph, text), graph.db
-    into = [k for k in links.incoming(db, symbol.id) if k.relation in (*USES, "defines")]
-    out = links.outgoing(db, symbol.id)
+    into = [k for k in links.incoming(db, symbol.id) if k.relation in (*USES, "defines") and k.method not in METHODS]
+    out = [k for k in links.outgoing(db, symbol.id) if k.method not in METHODS]
     owners = [k.source for k in into if k.relation == "defines"]
     used_by = sorted((k for k in into if k.relation != "defines"), key=_by_place)
     uses = sorted((k for k in out if k.relation in USES and not k.target.startswith("name:")), key=_by_place)
@@ -59,6 +64,7 @@ def show(graph: Graph, text: str) -> Page:
         tuple(above(db, [symbol.id])) if is_class else (), tuple(below(db, [symbol.id])) if is_class else (),
         tuple(one.id for one in overridden(db, symbol)), tuple(one.id for one in overriding(db, symbol)),
         tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol])),
+        tuple(about(graph, symbol)), tuple(said_by(graph, symbol)),
     )  # fmt: skip
 
 

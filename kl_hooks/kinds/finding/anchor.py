@@ -16,44 +16,58 @@ from kl_hooks.model.ids import make, split
 from kl_hooks.model.record import Record
 
 if TYPE_CHECKING:
+    from kl_hooks.code.asking.opened import Graph
     from kl_hooks.kinds.finding.extract import Found
+    from kl_hooks.model.symbol import Symbol
     from kl_hooks.workspace.open import Workspace
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a file that is hashed; a finding about a larger one is tied to nothing."""
 
 
-def anchors_of(ws: Workspace, found: Found) -> dict[str, str]:
-    """Id → digest of what the finding rests on now: its file, and the symbol of its name where there is just one."""
-    if found.is_path:
-        blob = blob_of(ws, found.entity)
-        return {make("file", found.entity): blob} if blob else {}
-    name = found.entity
-    if not name.replace(".", "_").isidentifier():
+def anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
+    """For each finding: Id → digest of what it rests on now, its file, and the symbol of its name where there is one.
+
+    The graph is opened once, and each file read once, however many findings there are.
+    """
+    symbols = _symbols_named(ws, {one.entity for one in found if not one.is_path and _is_name(one.entity)})
+    paths = {one.entity for one in found if one.is_path} | {path for _, path, _ in symbols.values()}
+    blobs = {path: blob_of(ws, path) for path in sorted(paths)}
+    return [_anchored(one, symbols, blobs) for one in found]
+
+
+def _anchored(one: Found, symbols: Mapping[str, tuple[str, str, str]], blobs: Mapping[str, str]) -> dict[str, str]:
+    identifier, path, digest = ("", one.entity, "") if one.is_path else symbols.get(one.entity, ("", "", ""))
+    blob = blobs.get(path, "")
+    return ({make("file", path): blob} if blob else {}) | ({identifier: digest} if identifier else {})
+
+
+def _is_name(text: str) -> bool:
+    return text.replace(".", "_").isidentifier()
+
+
+def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """Name → (Id, path, content hash) of the only symbol that bears it; none where the graph can't be asked."""
+    wanted = sorted(names)
+    if not wanted:
         return {}
+    from kl_hooks.code.asking.opened import opened
+
     try:
-        symbol = _symbol(ws, name)
+        with opened(ws) as graph:
+            found = {name: symbol for name in wanted if (symbol := _symbol(graph, name))}
     except EnvironmentProblem:
         return {}
-    if symbol is None:
-        return {}
-    blob = blob_of(ws, symbol[1])
-    return ({make("file", symbol[1]): blob} if blob else {}) | {symbol[0]: symbol[2]}
+    return {name: (one.id, one.path, one.content_hash) for name, one in found.items()}
 
 
-def _symbol(ws: Workspace, name: str) -> tuple[str, str, str] | None:
-    """(Id, path, content hash) of the only symbol of this name."""
-    from kl_hooks.code.asking.opened import opened
+def _symbol(graph: Graph, name: str) -> Symbol | None:
     from kl_hooks.code.asking.search import find_all
     from kl_hooks.code.asking.stored import by_ids
 
-    with opened(ws) as graph:
-        hits, _ = find_all(graph, (name,), (), "", 20)
-        exact = {h.id for h in hits if split(h.id)[0] != "file" and _ends(split(h.id)[1], name)}
-        if len(exact) != 1:
-            return None
-        symbol = by_ids(graph.db, exact).get(next(iter(exact)))
-    return (symbol.id, symbol.path, symbol.content_hash) if symbol else None
+    hits, _ = find_all(graph, (name,), (), "", 20)
+    exact = {hit.id for hit in hits if split(hit.id)[0] != "file" and _ends(split(hit.id)[1], name)}
+    return by_ids(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
 
 
 def _ends(whole: str, name: str) -> bool:

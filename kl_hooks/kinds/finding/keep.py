@@ -47,23 +47,22 @@ def keep(ws: Workspace, calls: Iterable[Call]) -> Kept:
     there = {record.id: record for record in by_ids(ws, list(found))}
     fresh = [one for key, one in found.items() if key not in there]
     known = tiers(ws) if any(one.command for one in fresh) else {}
-    raws = [values_of(ws, one, known) for one in fresh]
+    raws = [values_of(one, rests, known) for one, rests in zip(fresh, anchors_of(ws, fresh), strict=True)]
     made = create_many(ws, KIND, raws, by=raws[0].get("source", "")) if raws else []
-    for key, record in there.items():
-        _tie(ws, record, found[key])
+    again = [found[key] for key in there]
+    for record, rests in zip(there.values(), anchors_of(ws, again), strict=True):
+        _tie(ws, record, rests)
     return Kept(tuple(made), tuple(sorted(there)), nothing)
 
 
-def _tie(ws: Workspace, record: Record, found: Found) -> None:
+def _tie(ws: Workspace, record: Record, anchors: Mapping[str, str]) -> None:
     """What is found again holds for the content of today."""
-    anchors = anchors_of(ws, found)
     if anchors and anchors != record.values.get("anchors"):
         change(ws, record, {"anchors": anchors}, how="found again")
 
 
-def values_of(ws: Workspace, found: Found, known: Mapping[str, Tier]) -> dict[str, Any]:
-    """The fields of a finding; `known`: what our own evidence says of commands."""
-    anchors = anchors_of(ws, found)
+def values_of(found: Found, anchors: Mapping[str, str], known: Mapping[str, Tier]) -> dict[str, Any]:
+    """The fields of a finding that rests on `anchors`; `known`: what our own evidence says of commands."""
     about = list(anchors) or ([make("file", found.entity)] if found.is_path else [])
     return {
         "title": f"{found.entity}: {found.finding}"[:300], "entity": found.entity, "finding": found.finding,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
-def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "") -> Record:
+def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "", by: str = "") -> Record:
     """The objective with the task on one of its lists and not on the other; the session that did it is noted.
 
     Doing it again changes nothing. UsageProblem for an empty task or an objective that is none.
@@ -29,4 +29,4 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
         return record
     raw: dict[str, Any] = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
     raw |= {"sessions": list(sessions)} if sessions else {}
-    return change(ws, record, raw, how="link", by=session)
+    return change(ws, record, raw, how="link", by=by or session)

@@ -14,6 +14,7 @@ from kl_hooks.model.symbol import Link
 from kl_hooks.records.links import links_of, node
 from kl_hooks.records.pages.names import Names, Page
 from kl_hooks.records.pages.read import MOST_BYTES, Text, page_text
+from kl_hooks.records.pages.wikilink import Wikilink
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -44,11 +45,12 @@ def take(
     written = [record for record in records if record.path]
     for record in written:
         kind = ws.kinds[record.kind]
-        text = page_text(record.path, _content(ws, record.path))
-        _put(db, ws, Page(record.path, node(kind, record.id), record.id, record.title), True, "", text)
+        some = "[[" in record.body
+        found = page_text(record.path, _content(ws, record.path)).links if some else ()
+        _put(db, ws, Page(record.path, node(kind, record.id), record.id, record.title), True, "", found)
     texts = {path: page_text(path, _content(ws, path)) for path in fresh}
     for path, text in texts.items():
-        _put(db, ws, Page(path, f"file:{path}", "", text.title), False, listed[path], text)
+        _put(db, ws, Page(path, f"file:{path}", "", text.title), False, listed[path], text.links)
     _find(db, texts, sorted(before.keys() - listed.keys()))
     _join(ws, db, {record.path: record for record in written}, sorted(before.keys() - listed.keys()))
 
@@ -60,8 +62,8 @@ def _content(ws: Workspace, path: str) -> bytes:
         return b""
 
 
-def _put(db: Database, ws: Workspace, page: Page, authored: bool, stamp: str, text: Text) -> None:
-    links = json.dumps([[one.target, one.shown, one.line, one.column] for one in text.links])
+def _put(db: Database, ws: Workspace, page: Page, authored: bool, stamp: str, said: Sequence[Wikilink]) -> None:
+    links = json.dumps([[one.target, one.shown, one.line, one.column] for one in said])
     old = db.row("SELECT leads FROM page WHERE path = ?", (page.path,))
     leads = old[0] if old else "[]"  # what the graph still holds of it
     row = (page.path, int(authored), stamp, page.node, page.id, page.title, _changed(ws, page.path), links, leads)
@@ -103,11 +105,11 @@ def _join(ws: Workspace, db: Database, read: Mapping[str, Record], gone: Sequenc
     from kl_hooks.graph import links
     from kl_hooks.records import rows
 
-    names = names_of(db)
     prefixes = {one.prefix: one.node for one in ws.kinds.values()}
     batch: dict[str, list[Link]] = {path: [] for path in gone}
-    sql = "SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'"
-    for path, authored, source, written, old in db.rows(sql):
+    linking = db.rows("SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'")
+    names = names_of(db) if linking else Names(())
+    for path, authored, source, written, old in linking:
         leads = [[to, line] for target, _, line, _ in json.loads(written) if (to := leads_to(db, names, target))]
         if json.dumps(leads) == old and path not in read:
             continue

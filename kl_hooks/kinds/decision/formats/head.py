@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from kl_hooks.clock import micros
+from kl_hooks.kinds.decision.kind import KIND
 
 _NUMBERED: Final = re.compile(
     r"(?i:adr)[-_ ]?(\d{1,9})(?:\s*[:.\u2013\u2014-]+\s*|\s+)(\S.*)|(\d{1,9})[.:]\s+(\S.*)"
@@ -104,4 +105,6 @@ def status(text: str) -> tuple[str, tuple[str, ...], str]:
     match = re.match(r"[A-Za-z]+(?:[ -][Rr]eview)?", line)
     word = match[0] if match else ""
     rest = line[len(word) :].strip(" .,:;")
+    if word.lower().replace(" ", "_") not in {*KIND.statuses, *KIND.spellings}:
+        return " ".join(line.lower().split()), (), ""
     return word.lower(), (), rest

@@ -1,0 +1,72 @@
+"""What people type, however odd, comes back as it was typed, or is refused with a reason; nothing in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.fact.answering import keep
+from kl_hooks.kinds.fact.questions import QUESTIONS
+from kl_hooks.kinds.failure.recording import record_failure
+from kl_hooks.kinds.objective.linking import link_task
+from kl_hooks.kinds.turn.adding import add_turn
+from kl_hooks.records.ask import find
+from kl_hooks.records.write import cleaned, create
+from kl_hooks.workspace.open import Workspace
+from tests.records.naughty import naughty
+from tests.support import Checkout
+
+pytestmark = pytest.mark.slow
+TEXTS = [text for text in naughty() if text.strip()]
+
+
+@pytest.fixture
+def ws(repo: Checkout) -> Workspace:
+    return repo.workspace()
+
+
+def files(ws: Workspace) -> set[Path]:
+    return set((ws.root / ".kl").rglob("*"))
+
+
+def kept(text: str) -> str:
+    """As it is stored: without secrets, and with what no terminal can show written out."""
+    return str(cleaned({"x": text})["x"])
+
+
+def test_answers(ws: Workspace) -> None:
+    for text in TEXTS:
+        made, _ = keep(ws, QUESTIONS[0], text)
+        assert find(ws, made.id).text("answer") == kept(text.strip()), repr(text)
+    assert len(list((ws.root / ".kl/knowledge/facts").iterdir())) == 1
+
+
+def test_tasks_of_objectives(ws: Workspace) -> None:
+    made = create(ws, ws.kinds["objective"], {"title": "X"})
+    for text in TEXTS:
+        link_task(ws, made.id, text, done=True)
+        completed = {one.strip().casefold() for one in find(ws, made.id).many("completed")}
+        assert kept(text.strip()).casefold() in completed, repr(text)
+
+
+def test_turns(ws: Workspace) -> None:
+    for text in TEXTS:
+        made = add_turn(ws, "FEAT-A-1", "T", {"player_summary": text, "acceptance_criteria_status": {text[:100]: text}})
+        assert find(ws, made.id).text("player_summary") == kept(text), repr(text)
+
+
+def test_failures_are_found_again_or_refused(ws: Workspace) -> None:
+    for text in TEXTS:
+        approach = " ".join(text.split())
+        before = files(ws)
+        try:
+            first, _ = record_failure(ws, {"approach": approach})
+        except (Problems, UsageProblem) as problem:
+            assert str(problem) and files(ws) == before
+            continue
+        again, how_often = record_failure(ws, {"approach": approach.upper()})
+        assert how_often.count >= 2 or again.id != first.id, repr(text)
+        assert find(ws, first.id).text("approach").casefold() == kept(approach).casefold()
