@@ -58,6 +58,14 @@ def unpack_outcomes(blob: bytes, count: int) -> list[tuple[str, int]]:
     return [(TEST_OUTCOMES[code], micros) for code, micros in zip(plain[:count], durations, strict=True)]
 
 
+def unpack_codes(blob: bytes, count: int) -> bytes:
+    """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as above."""
+    plain = _unpack(blob)
+    if len(plain) < count or any(code >= len(TEST_OUTCOMES) for code in set(plain[:count])):
+        raise ValueError(f"the column does not hold outcomes of {count} tests")
+    return plain[:count]
+
+
 def pack_ids(ids: Sequence[int]) -> bytes:
     """Positive ids, any order, as a blob of zigzag differences."""
     steps = (b - a for a, b in zip([0, *ids], ids, strict=False))

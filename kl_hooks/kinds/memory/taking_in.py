@@ -87,11 +87,12 @@ def _stand(db: Database) -> str:
 
 
 def _entries(db: Database) -> list[Any]:
+    from kl_hooks.evidence.failing import failing
     from kl_hooks.evidence.ledger import recent
 
     found = recent(db, COMMANDS_LOOKED_AT, "command")
     for source in TESTS:
-        found += recent(db, RUNS_LOOKED_AT, source)
+        found += failing(db, RUNS_LOOKED_AT, source)
     return found
 
 

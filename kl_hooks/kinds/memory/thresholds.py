@@ -38,7 +38,7 @@ MESSAGE_CUT: Final = 140
 MOST_NEW: Final = 20
 """Candidates made at once, those seen in most sessions first; the others wait for the next receipts."""
 COMMANDS_LOOKED_AT: Final = 500
-RUNS_LOOKED_AT: Final = 40
+RUNS_LOOKED_AT: Final = 80
 COMMITS_LOOKED_AT: Final = 500
 """The newest receipts and commits that are looked at."""
 
