@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+from kl_hooks.errors import KlError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kl_hooks.cli.interview_keep import Keeper
     from kl_hooks.records.interview.question import Question
-    from kl_hooks.records.interview.session import Event
 
 CATEGORIES = (
     "project_overview", "architecture", "domain", "constraints", "decisions", "goals", "role_customization",
@@ -38,8 +38,10 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
     Without a terminal and without --answers the open questions are listed.
     """
     from kl_hooks.cli.interview_keep import Keeper, from_file
+    from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
+    refuse_unset(ws)
     keeper = Keeper(ws, mode or "", task)
     asked = keeper.questions(focus or "", most)
     if answers:
@@ -75,44 +77,26 @@ def _list(asked: Sequence[Question], keeper: Keeper, shape: str) -> None:
 
 def _ask(keeper: Keeper, asked: Sequence[Question]) -> None:
     """The session in a terminal. Whatever ends it, what was answered has been written."""
+    from kl_hooks.cli.interview_say import show
     from kl_hooks.records.interview.session import begin, take
 
     session, events = begin(asked)
     try:
         for event in events:
-            _show(event)
+            show(event)
         while session.waiting is not None:
             line = click.prompt("", default="", show_default=False, prompt_suffix="> ", err=True)
             question = session.waiting
-            session, events = take(session, line)
+            after, events = take(session, line)
+            try:
+                for answer in [event.text for event in events if event.name == "captured"]:
+                    keeper.keep(question, answer)
+            except KlError as problem:  # it is not lost on us: the same question waits
+                note(f"not kept: {problem} Answer again, or skip.")
+                continue
+            session = after
             for event in events:
-                if event.name == "captured":
-                    keeper.keep(question, event.text)
-                _show(event)
+                show(event)
     except (click.Abort, EOFError):
         note(f"interrupted; {counted(len(keeper.kept), 'answer')} kept. Go on with: kl interview")
         raise
-
-
-def _show(event: Event) -> None:
-    if event.name == "question" and event.question is not None:
-        question = event.question
-        click.echo(err=True)
-        say_to_person(f"{event.number}/{event.total}  {question.category.replace('_', ' ')}")
-        say_to_person(f"{question.asks}\n  ({question.context})")
-        if question.example:
-            say_to_person(f"  such as: {question.example}")
-    elif event.name == "captured":
-        for fact in event.facts:
-            say_to_person(f"  kept: {fact}")
-    elif event.name == "summary":
-        say(f"{event.number} of {event.total} questions answered.")
-    elif event.name in ("intro", "info"):
-        say_to_person(event.text)
-
-
-def say_to_person(text: str) -> None:
-    """Part of the conversation: on stderr, safe for a terminal."""
-    from kl_hooks.model.text import safe_text
-
-    click.echo(safe_text(text), err=True)

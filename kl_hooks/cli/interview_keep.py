@@ -50,9 +50,7 @@ class Keeper:
         """Writes one answer, now."""
         from kl_hooks.cli.kind_new import signed
         from kl_hooks.kinds.fact.answering import HURRIED, SURE, keep
-        from kl_hooks.records.write import refuse_unset
 
-        refuse_unset(self.ws)
         raw: dict[str, Any] = {}
         by = signed(self.ws, raw)
         sure = HURRIED if self.mode else SURE

@@ -43,7 +43,7 @@ def kl_stale() -> Sequence[Staleness]:
 
 
 @hookimpl
-def kl_retrievers() -> Retriever:
+def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.kinds.standing import find_standing
 
-    return Retriever("standing", 100, find_standing)
+    return [Retriever("standing", 100, find_standing)]

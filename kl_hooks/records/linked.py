@@ -21,9 +21,12 @@ from kl_hooks.records.pages.take import RELATION, leads_to
 from kl_hooks.records.pages.wikilink import wikilinks
 
 if TYPE_CHECKING:
+    from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
 
 _COLUMNS: Final = "path, node, id, title"
+_MANY: Final = 2_000
+"""Pages that are worth finding by their words before they are read."""
 _LEAST: Final = 3
 """Characters of a title that is looked for in other pages."""
 
@@ -111,12 +114,30 @@ def mentions(ws: Workspace, page: Page, limit: int = 20) -> list[Place]:
     found: list[Place] = []
     with ws.store.reading("graph") as db:
         rows = db.rows(f"SELECT {_COLUMNS} FROM page ORDER BY changed DESC, path") if db is not None else []
+        likely = _likely(ws, db, names) if db is not None else None
     for row in rows:
         one = Page(*row)
-        if one.path not in linked and (number := _says(ws, one.path, spoken)):
+        if (
+            one.path not in linked
+            and (likely is None or one.path in likely)
+            and (number := _says(ws, one.path, spoken))
+        ):
             found.append(Place(one, number, _line(ws, one.path, number)))
             if len(found) == limit:
                 break
+    return found
+
+
+def _likely(ws: Workspace, db: Database, names: Sequence[str]) -> set[str] | None:
+    """The pages that hold a rare word of these names; None where the words are all too common to tell."""
+    from kl_hooks.index import index
+
+    found: set[str] = set()
+    for name in names:
+        hits = index.search(db, [name], _MANY, _kinds(ws))
+        if len(hits) == _MANY or not name.isascii():
+            return None
+        found.update(hit.path for hit in hits)
     return found
 
 

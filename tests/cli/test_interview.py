@@ -124,3 +124,19 @@ def test_an_interrupt_loses_nothing_that_was_answered(
     assert typed(repo, monkeypatch, "Readers, filters, writers.", end=click.Abort) == 130
     assert "1 answer kept" in capsys.readouterr().err
     assert "architecture_summary" not in gaps(repo, "--focus", "architecture")
+
+
+def test_an_answer_that_can_not_be_kept_is_asked_for_again(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(repo, monkeypatch, "x" * 200_000, "Readers, filters, writers.", "q") == 0
+    err = capsys.readouterr().err
+    assert "not kept" in err and "200000 characters long" in err and "kept: Architecture: Readers" in err
+    assert "architecture_summary" not in gaps(repo, "--focus", "architecture")
+
+
+def test_where_kl_is_not_set_up_nobody_is_asked(tmp_path: Any, home: Any) -> None:
+    from tests.support import checkout
+
+    done = checkout(tmp_path / "bare", kl=False).kl("interview")
+    assert done.returncode == 3 and "kl init" in done.stderr

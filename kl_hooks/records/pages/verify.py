@@ -43,8 +43,9 @@ def verify(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozens
         if reason := _unreadable(data):
             made.unread.append(Problem(path, *reason))
             continue
-        texts[path] = page_text(path, data)
         kind = kind_of(path, kinds)
+        if kind is None or b"[[" in data:
+            texts[path] = page_text(path, data)
         if kind is None:
             pages.append(Page(path, f"file:{path}", "", texts[path].title))
             continue
