@@ -14,10 +14,11 @@ from kl_hooks.context.build import build
 from kl_hooks.context.document import SCHEMA, document, envelope
 from kl_hooks.context.estimator import read_budget
 from kl_hooks.context.weights import TTL_SECONDS
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
+    from kl_hooks.model.package import Package
     from kl_hooks.workspace.open import Workspace
 
 RECORDED_TASK = 4_000
@@ -56,10 +57,22 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
-    remark = events.append(ws.state, _event(request, made, took))
+    remark = events.append(ws.state, _event(request, made, took)) or _note_given(ws, package)
     kept = {"document": {**made.document, "task": redact(request.task)}, "text": made.text}
     ws.cache.set(_key(package.id), json.dumps(kept).encode(), ttl=TTL_SECONDS)
     return Delivered(made.document, made.text, remark)
+
+
+def _note_given(ws: Workspace, package: Package) -> str:
+    """Notes an Event for each record that was given. Returns why it could not, or nothing: an observer costs nobody."""
+    from kl_hooks.records.events import Event, note
+
+    given = [item.candidate.id for item in package.items if item.candidate.kind in ws.kinds]
+    try:
+        note(ws, [Event("injected", one, body={"package": package.id}) for one in given])
+    except (KlError, OSError) as problem:
+        return f"not noted what was given: {problem}"
+    return ""
 
 
 def _key(package_id: str) -> str:

@@ -16,8 +16,11 @@ from kl_hooks.context.deliver import RECORDED_TASK, Delivered, Request, deliver,
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
+from kl_hooks.records.events import events as happened
+from kl_hooks.records.write import create
 from kl_hooks.workspace.open import Workspace, open_workspace
 from tests.context.making import ListRetriever, candidate
+from tests.support import Checkout
 
 NOW = micros("2026-11-21T12:00:00Z")
 LATER = NOW + (TTL_SECONDS + 1) * 1_000_000
@@ -105,6 +108,18 @@ def test_the_event_says_what_was_given(root: Path) -> None:
     assert (event["knowledge_retrieved"], event["knowledge_included"]) == (1, 1)
     assert event["context_chars"] == len(made.text)
     assert event["coverage"] == {"symbols": "ok"}
+
+
+@pytest.mark.requirement("C2", "D49")
+def test_each_record_that_was_given_is_noted_and_the_package_stays_the_same(repo: Checkout) -> None:
+    ws = repo.workspace()
+    said = {"title": "Zebra", "context": "c", "decision": "Feed the zebra.", "status": "accepted"}
+    made = create(ws, ws.kinds["decision"], said)
+    first = deliver(ws, Request("feed the zebra", "6000"))
+    again = deliver(ws, Request("feed the zebra", "6000"))
+    given = happened(ws, made.id, "injected")
+    assert [one.body["package"] for one in given] == [first.document["package_id"]] * 2
+    assert first.text == again.text
 
 
 def test_a_secret_in_a_task_is_in_no_byte_of_state_and_cache(root: Path) -> None:

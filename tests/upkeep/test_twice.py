@@ -1,0 +1,51 @@
+"""Whatever the numbers and the time: done twice is done once, and what a dry run shows is what a run does."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+
+import pytest
+
+from kl_hooks.evidence.decay import DAY
+from kl_hooks.model.lifecycle import FILE, Lifecycle
+from kl_hooks.records.verbs import apply, supersede
+from kl_hooks.records.write import create
+from kl_hooks.upkeep.run import look, run
+from tests.support import NOW, Checkout
+
+from .making import untidy
+
+
+def fill(repo: Checkout) -> None:
+    untidy(repo)
+    ws = repo.workspace()
+    for title in ("Old way", "New way"):
+        create(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
+    supersede(ws, "ADR-0001", "ADR-0002")
+    for number in range(6):
+        said = {"title": f"m{number}", "pattern": f"Test passes: {number}", "source": "receipts"}
+        made = create(ws, ws.kinds["memory"], said | {"authority": "auto" if number % 2 else "human"})
+        if number < 3:
+            apply(ws, made.id, "approve")
+        create(ws, ws.kinds["finding"], {"title": "f", "entity": f"{number}.py", "finding": "x", "authority": "agent"})
+
+
+@pytest.mark.requirement("A66", "A67")
+@pytest.mark.parametrize("seed", range(3))
+def test_twice_is_once_and_a_dry_run_is_right(repo: Checkout, seed: int) -> None:
+    fill(repo)
+    chance, now, made = random.Random(seed), NOW, 0
+    for _ in range(6):
+        now += chance.randrange(0, 90) * DAY
+        numbers = {one.name: chance.choice([0, 1, 30, 90, 400]) for one in fields(Lifecycle)}
+        repo.write(FILE, "".join(f"{name}: {days}\n" for name, days in numbers.items()))
+        ws = repo.workspace(now=now)
+        shown = look(ws)
+        done = run(ws)
+        assert [one.trouble for one in done.looked if one.trouble] == []
+        assert done.changes == shown.changes
+        assert run(ws).changes == ()
+        made += len(done.changes)
+    assert made > 5
+    assert repo.kl("evidence", "verify").returncode == 0
