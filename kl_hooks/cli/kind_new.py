@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,10 +86,21 @@ def _open(ws: Workspace, record: Record) -> None:
     if not record.path:
         hint = f"Give fields: kl {record.kind} edit {record.id} --title …"
         raise UsageProblem("rests in the state, not in a file.", place=record.id, hint=hint)
+    _editor_is_there(f"kl {record.kind} edit {record.id}")
     click.edit(filename=str(ws.root / record.path))
     from kl_hooks.cli.kind_read import told
 
     told()
+
+
+def _editor_is_there(command: str) -> None:
+    """Wrong use where an editor would open that nobody sees: no terminal, and none named for this call."""
+    from kl_hooks.errors import UsageProblem
+
+    environ = workspace().environ
+    named = environ.get("VISUAL") or environ.get("EDITOR")
+    if not named and not (sys.stdin is not None and sys.stdin.isatty()):
+        raise UsageProblem("there is no terminal for an editor.", place=command, hint="Give fields: see --help")
 
 
 def _edited(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -96,6 +108,7 @@ def _edited(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
     from kl_hooks.records.document import read
     from kl_hooks.records.form import form
 
+    _editor_is_there(f"kl {kind.name} new")
     text = click.edit(form(kind, raw), extension=".md")
     if text is None:
         raise click.Abort

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.common import an, confirm, format_option, note, say, say_json, workspace
+from kl_hooks.cli.kind_verbs import FIRST
 from kl_hooks.cli.record_text import lines_of, plain_record, rows
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
@@ -43,7 +44,7 @@ def list_of(kind: Kind) -> click.Command:
         _say(kind, found, total, shape)
         if not found and shape == "text":
             say(
-                f"no {kind.plural} yet. Make one: kl {kind.name} new"
+                f"no {kind.plural} yet. Make one: kl {kind.name} {FIRST.get(kind.name, 'new')}"
                 if wanted == Wanted((kind.name,))
                 else f"no such {kind.name}."
             )

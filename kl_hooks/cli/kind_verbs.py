@@ -16,6 +16,11 @@ STANDARD: Final[Mapping[str, str]] = {
 }
 """Command → its line; each works on any kind."""
 
+FIRST: Final[Mapping[str, str]] = {
+    "memory": "add", "outcome": "capture", "failure": "record", "turn": "add", "finding": "add --hook",
+}  # fmt: skip
+"""Kind → the command that most people begin with, where it is not `new`."""
+
 EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
     "decision": {
         "supersede": "Let one take the place of another.",

@@ -39,7 +39,12 @@ def list_(
     if total > len(found):
         note(f"these are the first {len(found)} of {counted(total, 'record')}; more with --limit.")
     if not found:
-        say("nothing of that is known.")
+        asked = kinds or statuses or tag or about
+        say(
+            "nothing of that is known."
+            if asked
+            else 'nothing is known yet. Begin with: kl seed, or kl decision new "…"'
+        )
 
 
 def refuse_unknown(kinds: tuple[str, ...]) -> None:

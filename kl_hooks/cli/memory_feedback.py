@@ -18,4 +18,4 @@ def feedback(id: str, result: str) -> None:
     ws = workspace()
     record = meant(id)
     tally, today = outcome(ws, record, result)
-    say(f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative}; weighs {today}%")
+    say(f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative}; weighs {today} %")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.memory.reviewing import Shown
@@ -43,8 +43,8 @@ def _fared(seen: Shown, today: int) -> Iterator[str]:
     tally = seen.tally
     yield f"{'tier':<13} {seen.support.tier.word}"
     last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
-    yield f"{'seen':<13} in {tally.reinforcement} sessions{last}"
-    yield f"{'weighs':<13} {today}% today; given {tally.injected}, helped {tally.positive}, did not {tally.negative}"
+    yield f"{'seen':<13} in {counted(tally.reinforcement, 'session')}{last}"
+    yield f"{'weighs':<13} {today} % today; given {tally.injected}, helped {tally.positive}, did not {tally.negative}"
     for reason in seen.held:
         yield f"{'held back':<13} {reason}"
     for line in seen.support.lines:

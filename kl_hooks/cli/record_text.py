@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
+from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.plain import plain_record as plain_record
@@ -41,27 +42,33 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
     from kl_hooks.records.ask import ended
 
     kind = ws.kinds[record.kind]
+    wide = max([13, *(len(f.name) for f in kind.all_fields if record.values.get(f.name) is not None and _short(f))])
     yield f"{record.id}  {one_line(record.title, 200)}"
     state = [record.status, *(["archived"] if record.archived else []), *(["expired"] if ended(ws, record) else [])]
-    yield f"{'status':<13} {', '.join(state)}"
+    yield f"{'status':<{wide}} {', '.join(state)}"
     if record.path:
-        yield f"{'file':<13} {record.path}"
+        yield f"{'file':<{wide}} {record.path}"
     if record.broken:
-        yield f"{'attention':<13} the file can't be read today ({record.broken}); this is what it said last."
+        yield f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is what it said last."
     if len(chain) > 1:
-        yield f"{'chain':<13} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
+        yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
     late = []
     for field in kind.all_fields:
         value = record.values.get(field.name)
         if value is None or field.name in _HEAD:
             continue
-        if field.type in ("text", "lines") or isinstance(value, Mapping):
+        if not _short(field):
             late.append((field.section or field.name.replace("_", " "), value))
         else:
-            yield f"{field.name.replace('_', ' '):<13} {spoken(value)}"
+            yield f"{field.name.replace('_', ' '):<{wide}} {spoken(value)}"
     for heading, value in late:
         yield from ("", heading)
         items = [f"{k}: {v}" for k, v in value.items()] if isinstance(value, Mapping) else value
         for item in items if isinstance(items, list | tuple) else [str(items)]:
             bullet = "- " if isinstance(items, list | tuple) else ""
             yield textwrap.indent(bullet + str(item).replace("\n", "\n" + " " * len(bullet)), "  ")
+
+
+def _short(field: Field) -> bool:
+    """True for a field that stands in one line beside its name."""
+    return field.name not in _HEAD and field.type not in ("text", "lines", "map")

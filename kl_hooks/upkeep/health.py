@@ -66,7 +66,8 @@ def look(ws: Workspace) -> Health:
     there, why = _there(ws, {name for names in named.values() for name in names})
     manifest, trouble = _manifest(ws)
     blind += [line for line in (why, trouble, caught.trouble) if line]
-    used = _used(events(ws))
+    happened = events(ws)
+    used, since = _used(happened), min((micros(one.at) for one in happened), default=0)
     if not used:
         blind.append("unused: no Event tells yet what was given to anybody")
     decisions = [one for one in records if one.kind == "decision"]
@@ -78,7 +79,7 @@ def look(ws: Workspace) -> Health:
         *judge.ruled_twice(decisions, governed), *forbidden(memories, named, manifest),
         *(judge.unanchored(records, named, there) if not why else ()),
         *judge.long(records, {one.id: len(as_text(ws.kinds[one.kind], one)) for one in records}),
-        *(judge.unused(records, used, ws.clock.now()) if used else ()),
+        *(judge.unused(records, used, ws.clock.now(), since) if used else ()),
     ]  # fmt: skip
     order = sorted(found, key=lambda one: (SORTS.index(one.sort), one.id))
     return Health(len(records), tuple(order), caught.problems, tuple(blind))

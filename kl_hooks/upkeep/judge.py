@@ -71,11 +71,14 @@ def unanchored(
             yield against(one, "unanchored", f"nothing that it names is there: {', '.join(gone[:3])}")
 
 
-def unused(records: Iterable[Record], used: Mapping[str, int], now: int) -> Iterator[Against]:
-    """Records that nobody had use of for so long. `used`: id → when it was last of use, microseconds."""
+def unused(records: Iterable[Record], used: Mapping[str, int], now: int, since: int = 0) -> Iterator[Against]:
+    """Records that nobody had use of for so long. `used`: id → when it was last of use, microseconds.
+
+    `since`: from when on anybody watched; of the time before, nobody can tell.
+    """
     for one in records:
         said = one.text("updated") or one.text("date")
-        last = max(used.get(one.id, 0), micros(said) if said else 0)
+        last = max(used.get(one.id, 0), micros(said) if said else 0, since)
         if last and Lifecycle.old(now, last, UNUSED_DAYS):
             yield against(one, "unused", f"nobody was given it for {(now - last) // 86_400_000_000} days")
 

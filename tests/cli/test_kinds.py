@@ -135,3 +135,16 @@ def test_a_kind_whose_file_is_wrong_is_not_called_unknown(repo: Checkout) -> Non
     done = repo.kl("runbook", "list")
     assert (done.returncode, ".kl/kinds/runbook.yaml:2:1" in done.stderr) == (2, True), done.stderr
     assert repo.kl("--help").returncode == 0
+
+
+def test_no_editor_opens_where_nobody_can_see_it(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Two scanners", *RIGHT)
+    for args in (("edit", "ADR-0001"), ("new", "--edit")):
+        done = repo.kl("decision", *args)
+        assert (done.returncode, "no terminal" in done.stderr) == (2, True), done.stderr
+
+
+def test_an_empty_list_names_the_command_to_begin_with(repo: Checkout) -> None:
+    assert repo.kl("memory", "list").stdout == "no memories yet. Make one: kl memory add\n"
+    assert repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new\n"
+    assert repo.kl("knowledge", "list").stdout.startswith("nothing is known yet.")

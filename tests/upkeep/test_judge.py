@@ -64,6 +64,7 @@ def test_unused_long_and_stale() -> None:
     old, new = record("A", date=iso(NOW - 200 * DAY)), record("B", date=iso(NOW - 2 * DAY))
     assert [f.id for f in unused([old, new], {}, NOW)] == ["A"]
     assert list(unused([old], {"A": NOW - DAY}, NOW)) == []
+    assert list(unused([old], {}, NOW, NOW - DAY)) == [], "imported yesterday with a date of long ago"
     assert [f.id for f in long([old, new], {"A": 4001, "B": 4000})] == ["A"]
     assert next((f.id, f.reason) for f in stale([old, new], {"A": "a.py has changed since"}, ["B"])) == (
         "A", "a.py has changed since",
