@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import an, workspace
+from kl_hooks.cli.common import an, format_option, workspace
 from kl_hooks.model.kind import Field, Kind, Verb
 
 _TYPES = {"number": click.INT, "flag": click.BOOL}
@@ -91,8 +91,9 @@ def _edit(kind: Kind) -> click.Command:
     @click.argument("id")
     @click.option("--title", "title", help="What it is, in one line.")
     @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
-    def edit(id: str, clear: tuple[str, ...], **options: Any) -> None:
-        run(kind, id, raw_of(kind, options), clear)
+    @format_option()
+    def edit(id: str, clear: tuple[str, ...], shape: str, **options: Any) -> None:
+        run(kind, id, raw_of(kind, options), clear, shape)
 
     made = _options(kind, edit)
     made.__doc__ = f"Change fields of {an(kind.name)}; without any, its file opens in your editor."
@@ -103,8 +104,9 @@ def _verb(kind: Kind, verb: Verb) -> click.Command:
     from kl_hooks.cli.kind_new import transit
 
     @click.argument("id")
-    def command(id: str, **options: Any) -> None:
-        transit(kind, verb, id, raw_of(kind, options))
+    @format_option()
+    def command(id: str, shape: str, **options: Any) -> None:
+        transit(kind, verb, id, raw_of(kind, options), shape)
 
     made: Callable[..., Any] = command
     for name in reversed(verb.needs):

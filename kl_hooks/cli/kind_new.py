@@ -46,7 +46,7 @@ def show_made(ws: Workspace, record: Record, shape: str) -> None:
         _told(record)
 
 
-def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str]) -> None:
+def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
     """Changes fields; without any opens the file in the editor."""
     from kl_hooks.records.ask import find
     from kl_hooks.records.write import change
@@ -57,10 +57,10 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str])
         _open(ws, record)
         return
     record = change(ws, record, {**raw, **dict.fromkeys(clear)})
-    _told(record)
+    show_made(ws, record, shape)
 
 
-def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any]) -> None:
+def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text") -> None:
     """Takes a record through a verb. UsageProblem where only a person may, and an agent asks."""
     from kl_hooks.errors import UsageProblem
     from kl_hooks.evidence.who import agent
@@ -73,7 +73,7 @@ def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any]) -> Non
         hint = f"Ask a person to run: kl {kind.name} {verb.name} {identifier}"
         raise UsageProblem(f"{verb.name} is for people, and this is {name}.", place=identifier, hint=hint)
     find(ws, identifier, kind.name)
-    _told(apply(ws, identifier, verb.name, raw))
+    show_made(ws, apply(ws, identifier, verb.name, raw), shape)
 
 
 def _told(record: Record) -> None:

@@ -148,3 +148,10 @@ def test_an_empty_list_names_the_command_to_begin_with(repo: Checkout) -> None:
     assert repo.kl("memory", "list").stdout == "no memories yet. Make one: kl memory add\n"
     assert repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new\n"
     assert repo.kl("knowledge", "list").stdout.startswith("nothing is known yet.")
+
+
+def test_a_change_of_status_and_an_edit_answer_in_json_too(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Two scanners", *RIGHT)
+    for args in (("accept", "ADR-0001"), ("edit", "ADR-0001", "--tag", "speed")):
+        found = json.loads(repo.kl("decision", *args, "--format", "json").stdout)
+        assert (found["schema"], found["status"]) == ("kl.record/1", "accepted")
