@@ -73,7 +73,6 @@ def _new(kind: Kind) -> click.Command:
     )
     @click.option("--body", default="", help="Markdown that belongs in no field.", hidden=True)
     @click.option("--edit", is_flag=True, help="Write it in your editor.")
-    @click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
     @click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True)
     def new(title: str | None, title_option: str | None, **options: Any) -> None:
         make(kind, raw_of(kind, {**options, "title": title or title_option}), options)
@@ -81,6 +80,9 @@ def _new(kind: Kind) -> click.Command:
     made = click.option("--title", "title_option", help="What it is, in one line; or give it as TITLE.")(
         _options(kind, new)
     )
+    if "agent" not in kind.by_name:  # else it is a field, and whoever names an agent there is taken at his word
+        flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
+        made = flag(made)
     made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"')(made)
 

@@ -33,9 +33,18 @@ def signed(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
     from kl_hooks.evidence.who import agent as agent_of
 
     name = agent_of(ws.environ)
+    _not_as_a_person(name, raw)
     if (agent or name) and "authority" not in raw:
         raw["authority"] = "agent"
     return f"agent:{name}" if name else ""
+
+
+def _not_as_a_person(name: str | None, raw: dict[str, Any]) -> None:
+    """UsageProblem for an agent that says a person stands behind it."""
+    from kl_hooks.errors import UsageProblem
+
+    if name and str(raw.get("authority", "")).strip().lower() == "human":
+        raise UsageProblem(f"human is for people, and this is {name}.", place="--authority", hint="Leave it out.")
 
 
 def show_made(ws: Workspace, record: Record, shape: str) -> None:
@@ -47,16 +56,22 @@ def show_made(ws: Workspace, record: Record, shape: str) -> None:
 
 
 def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
-    """Changes fields; without any opens the file in the editor."""
+    """Changes fields; without any opens the file in the editor. What a person decided is not an agent's to change."""
+    from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
     from kl_hooks.records.write import change
+    from kl_hooks.tools.who import refuse_what_people_decided
 
     ws = workspace()
     record = find(ws, identifier, kind.name)
+    name = agent(ws.environ)
+    _not_as_a_person(name, raw)
+    if name:
+        refuse_what_people_decided(kind, record, "edit")
     if not raw and not clear:
         _open(ws, record)
         return
-    record = change(ws, record, {**raw, **dict.fromkeys(clear)})
+    record = change(ws, record, {**raw, **dict.fromkeys(clear)}, by=f"agent:{name}" if name else "")
     show_made(ws, record, shape)
 
 

@@ -13,11 +13,15 @@ from kl_hooks.cli.common import confirm, say, workspace
 def delete(id: str, yes: bool) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.cli.memory_after import listed, meant
+    from kl_hooks.evidence.who import agent
     from kl_hooks.records.write import delete as take_away
+    from kl_hooks.tools.who import refuse_what_people_decided
 
-    record = meant(id)
+    ws, record = workspace(), meant(id)
+    if agent(ws.environ):
+        refuse_what_people_decided(ws.kinds[record.kind], record, "delete")
     if not yes:
         confirm(f"delete {record.id} {record.title}?")
-    take_away(workspace(), record)
+    take_away(ws, record)
     say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
     listed()

@@ -15,9 +15,13 @@ from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
 
 if TYPE_CHECKING:
+    from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
 
 EVERYTHING: Final = 1_000_000
+_FILED: Final = "SELECT id FROM authored WHERE kind = ? AND id <> ''"
+_MOST: Final = 10_000
+"""Ids that one question may leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,13 @@ class Wanted:
 
 def find(ws: Workspace, identifier: str, kind: str = "") -> Record:
     """The record of this id, whatever its case. UsageProblem, with the nearest ids, where there is none."""
-    catch_up(ws, (kind,) if kind else ())
     wanted = identifier.strip()
-    for where, params in (("id = ?", (wanted,)), ("UPPER(id) = UPPER(?)", (wanted,))):
-        found = [r for r in _rows(ws, where, params) if kind in ("", r.kind)]
-        if found:
-            return found[0]
+    for _ in range(2):  # a row that becomes a file between the two looks is in neither: look again
+        catch_up(ws, (kind,) if kind else ())
+        for where, params in (("id = ?", (wanted,)), ("UPPER(id) = UPPER(?)", (wanted,))):
+            found = [r for r in _rows(ws, where, params) if kind in ("", r.kind)]
+            if found:
+                return found[0]
     known = [one.id for one in every(ws, Wanted((kind,) if kind else (), archived=True, expired=True))]
     near = get_close_matches(wanted.upper(), known, 1)
     hint = f"Did you mean {near[0]}?" if near else f"See: kl {kind or 'knowledge'} list"
@@ -59,12 +64,15 @@ def listing(ws: Workspace, wanted: Wanted, limit: int = EVERYTHING) -> tuple[lis
     """(the first `limit` records that are meant, how many there are)."""
     catch_up(ws, wanted.kinds)
     found: list[Record] = []
+    filed: list[str] = []
     total = 0
     for database, table, columns in (("graph", "authored", rows.AUTHORED), ("kl", "record", rows.STATE)):
         with ws.store.reading(database) as db:
             if db is None:
                 continue
             where, params = _where(table, wanted, iso(ws.clock.now()))
+            if table == "record" and (twice := _filed_too(db, filed)):
+                where, params = f"{where} AND id NOT IN ({', '.join('?' * len(twice))})", [*params, *twice]
             most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
             read = rows.from_file if table == "authored" else rows.from_state
             sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY kind, id{most}"
@@ -72,7 +80,24 @@ def listing(ws: Workspace, wanted: Wanted, limit: int = EVERYTHING) -> tuple[lis
             counted = db.row(f"SELECT COUNT(*) FROM {table} WHERE {where}", params)
             total += len(some) if wanted.about or not counted else int(counted[0])
             found += some
+            if table == "authored":
+                filed = [i for kind in _moving(ws, wanted) for (i,) in db.rows(_FILED, (kind,))]
     return found[:limit], total
+
+
+def _moving(ws: Workspace, wanted: Wanted) -> list[str]:
+    """The kinds that are meant whose records rest now in a row, now in a file."""
+    return [k.name for k in ws.kinds.values() if k.home == "state" and k.filed and k.name in (wanted.kinds or ws.kinds)]
+
+
+def _filed_too(db: Database, filed: Sequence[str]) -> list[str]:
+    """Of ids that a file has, those that a row has too (a file came back, a step was killed): the file is the truth."""
+    found: list[str] = []
+    for start in range(0, len(filed), 500):
+        some = filed[start : start + 500]
+        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({', '.join('?' * len(some))})"
+        found += [i for (i,) in db.rows(sql, tuple(some))]
+    return found[:_MOST]
 
 
 def search(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20) -> list[Record]:
@@ -131,7 +156,8 @@ def _rows(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
     with ws.store.reading() as db:
         if db is not None:
             sql = f"SELECT {rows.STATE} FROM record WHERE rests = 'state' AND {where}"
-            found += [rows.from_state(row) for row in db.rows(sql, params)]
+            filed = {record.id for record in found}
+            found += [rows.from_state(row) for row in db.rows(sql, params) if row[1] not in filed]
     return found
 
 

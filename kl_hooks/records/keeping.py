@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.config.files import read_small
@@ -23,13 +24,21 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
 
+_WHOLE: Final = 1 << 30
+"""Bytes: of a file that may have to be put back, all is read."""
+
 
 class Kept:
-    """The files that one step wrote or removed. If it fails, they are as they were."""
+    """The files that one step wrote or removed. If it fails, they are as they were.
+
+    It goes around the transaction of the step: what is written is there before the transaction ends, what is removed
+    goes after it. So whoever is killed in between leaves a thing twice, never not at all.
+    """
 
     def __init__(self, ws: Workspace) -> None:
         self._root = ws.root
         self._before: dict[str, bytes | None] = {}
+        self._gone: list[str] = []
 
     def __enter__(self) -> Kept:
         return self
@@ -41,15 +50,27 @@ class Kept:
             for path, data in self._before.items():
                 with suppress(OSError):
                     self._put(path, data)
+            return
+        for path in self._gone:
+            try:
+                self._put(path, None)
+            except OSError as problem:
+                raise _unwritten(path, problem) from problem
 
     def write(self, path: str, data: bytes | None) -> None:
-        """Writes a file below the root, or removes it (None). EnvironmentProblem where that can't be."""
+        """Writes a file below the root, or removes it at the end (None). EnvironmentProblem where that can't be."""
         try:
             _folders(self._root, Path(path).parent, make=data is not None)
-            self._before.setdefault(path, read_small(self._root / path, within=self._root))
-            self._put(path, data)
+            before = read_small(self._root / path, within=self._root, most=_WHOLE)
+            if data is not None:
+                self._before.setdefault(path, before)
+                self._put(path, data)
+            elif before is not None:
+                if not os.access((self._root / path).parent, os.W_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+                self._gone.append(path)
         except OSError as error:
-            raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=path) from error
+            raise _unwritten(path, error) from error
 
     def _put(self, path: str, data: bytes | None) -> None:
         place = self._root / path
@@ -57,6 +78,10 @@ class Kept:
             place.unlink(missing_ok=True)
             return
         write_atomic(place, data, within=self._root)
+
+
+def _unwritten(path: str, error: OSError) -> EnvironmentProblem:
+    return EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=path)
 
 
 def keep(ws: Workspace, db: Database, kind: Kind, record: Record, kept: Kept) -> Record:

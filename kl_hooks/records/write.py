@@ -10,6 +10,7 @@ from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record, Value
+from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.check import checked
 from kl_hooks.records.events import Event, append
@@ -50,7 +51,7 @@ def create_many(
     catch_up(ws)
     made: list[Record] = []
     last: int | None = None
-    with ws.store.writing(what=f"making a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
+    with ws.store.writing(what=f"making a {kind.name}") as db, Kept(ws) as kept, db.transaction():
         for raw, values, one in zip(raws, found, ids, strict=True):
             values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
             identifier = new_id(ws, db, kind, values, one, last)
@@ -87,17 +88,30 @@ def change(
     if unknown:
         raise UsageProblem(f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit")
     out = {kind.by_name[name].name: None for name, value in raw.items() if value is None}
-    after = record.with_values(**out, **values, updated=iso(ws.clock.now()) if not record.path else _today(ws))
-    checked_or_raise(kind, after.values, f"kl {kind.name} edit")
-    with ws.store.writing(what=f"changing a {kind.name}") as db, db.transaction(), Kept(ws) as kept:
+    said = {**out, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
+    with ws.store.writing(what=f"changing a {kind.name}") as db, Kept(ws) as kept, db.transaction():
+        record = _today_s(db, record)
+        after = record.with_values(**said)
+        checked_or_raise(kind, after.values, f"kl {kind.name} edit")
         made = put(ws, db, kind, record, after, how, kept)
         append(db, [Event("changed" if how == "edit" else how, record.id, by, note or {})], iso(ws.clock.now()))
     return made
 
 
+def _today_s(db: Database, record: Record) -> Record:
+    """The record as its row is now, under the lock: somebody may have changed it since it was read.
+
+    A file says by itself what it is now (see `keeping.put`). UsageProblem for a row that went away meanwhile.
+    """
+    row = None if record.path else db.row(f"SELECT {rows.STATE}, rests FROM record WHERE id = ?", (record.id,))
+    if row is None or row[3] == "state":
+        return rows.from_state(row[:3]) if row else record
+    raise UsageProblem("was changed by somebody else just now.", place=record.id, hint="Look at it, then try again.")
+
+
 def delete(ws: Workspace, record: Record, *, by: str = "") -> None:
     """Takes a record away. A file is deleted (git has it); a row stays, unseen, so that its id is never used again."""
-    with ws.store.writing(what=f"deleting a {record.kind}") as db, db.transaction(), Kept(ws) as kept:
+    with ws.store.writing(what=f"deleting a {record.kind}") as db, Kept(ws) as kept, db.transaction():
         row_of(ws, db, record, "gone")
         if record.path:
             remove_file(ws, record, kept)

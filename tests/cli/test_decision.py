@@ -217,6 +217,18 @@ def test_two_branches_that_took_one_id(repo: Checkout, tmp_path: Path) -> None:
     assert repo.kl("knowledge", "check").returncode == 0
 
 
+def test_renumbering_never_shortens_a_long_page(repo: Checkout) -> None:
+    made(repo, "One")
+    page = repo.root / "docs/long.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("See ADR-0001.\n" + "word and word\n" * 100_000 + "the end\n")
+    before = page.read_bytes()
+    repo.commit()
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert done.returncode == 0 and "docs/long.md:1" in done.stderr
+    assert page.read_bytes() == before
+
+
 def test_renumbering_the_only_one_takes_every_reference_along(repo: Checkout) -> None:
     made(repo, "One")
     made(repo, "Two", "--related-adrs", "ADR-0001", "--rationale", "as ADR-0001 says, not ADR-00012 or MY-ADR-0001")

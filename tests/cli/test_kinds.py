@@ -60,6 +60,38 @@ def test_only_people_accept(repo: Checkout) -> None:
     assert repo.kl("decision", "accept", "ADR-0001").returncode == 0
 
 
+def test_an_agent_says_for_nobody_else_that_he_stands_behind_it(repo: Checkout) -> None:
+    bot = {"KL_AGENT": "bot"}
+    done = repo.kl("decision", "new", "Two scanners", *RIGHT, "--authority", "human", env=bot)
+    assert (done.returncode, "human is for people" in done.stderr) == (2, True)
+    assert repo.kl("decision", "new", "Two scanners", *RIGHT, env=bot).returncode == 0
+    done = repo.kl("decision", "edit", "ADR-0001", "--authority", "human", env=bot)
+    assert (done.returncode, "human is for people" in done.stderr) == (2, True)
+    assert repo.kl("decision", "edit", "ADR-0001", "--confidence", "70", env=bot).returncode == 0
+    assert json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)["authority"] == "agent"
+
+
+def test_what_a_person_accepted_is_not_an_agent_s_to_change_or_delete(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Two scanners", *RIGHT)
+    repo.kl("decision", "accept", "ADR-0001")
+    repo.kl("memory", "add", "Names with umlauts need UTF-8.")
+    memory = next((repo.root / ".kl/knowledge/memories").glob("MEM-*.md"))
+    files = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge").rglob("*-*.md")}
+    for args in (("decision", "edit", "ADR-0001", "--decision", "None."), ("decision", "edit", "ADR-0001"),
+                 ("decision", "delete", "ADR-0001", "--yes"),
+                 ("memory", "delete", memory.name[:12], "--yes")):  # fmt: skip
+        done = repo.kl(*args, env={"KL_AGENT": "bot"})
+        assert done.returncode == 2 and "a person decided" in done.stderr, args
+    assert {path: path.read_bytes() for path in files} == files
+    assert repo.kl("decision", "edit", "ADR-0001", "--confidence", "70").returncode == 0
+
+
+def test_a_field_called_as_an_option_is_the_option(repo: Checkout) -> None:
+    done = repo.kl("finding", "new", "--help")
+    assert done.returncode == 0 and "Warning" not in done.stderr
+    assert done.stdout.count("--agent ") == 1
+
+
 def test_nothing_dangerous_reaches_the_terminal(repo: Checkout) -> None:
     evil = "a\x1b]0;x\x07\u202eb\u200b"
     assert repo.kl("decision", "new", evil, "--context", evil, "--decision", f"{evil}\n{evil}").returncode == 0

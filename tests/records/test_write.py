@@ -13,6 +13,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.records.ask import Wanted, chain, every, find
 from kl_hooks.records.events import counts, events
 from kl_hooks.records.history import versions
+from kl_hooks.records.keeping import Kept
 from kl_hooks.records.verbs import apply, supersede
 from kl_hooks.records.write import change, create, create_many, delete
 from kl_hooks.workspace.open import Workspace
@@ -170,3 +171,64 @@ def test_history_of_a_file_is_git_s(repo: Checkout, ws: Workspace) -> None:
     change(ws, made, {"ruling": "Spaces."})
     repo.commit("rule otherwise")
     assert [one.how for one in versions(ws, find(ws, made.id))] == ["rule otherwise", "rule it"]
+
+
+def test_two_changes_of_one_row_that_were_begun_together_are_both_kept(ws: Workspace) -> None:
+    made = create(ws, KEPT, LESSON)
+    seen = find(ws, made.id)
+    change(ws, seen, {"tags": ["names"]})
+    change(ws, seen, {"reason": "measured"})
+    now = find(ws, made.id)
+    assert (now.many("tags"), now.text("reason")) == (("names",), "measured")
+
+
+def test_a_row_that_became_a_file_meanwhile_is_not_written_over(ws: Workspace) -> None:
+    made = create(ws, KEPT, LESSON)
+    seen = find(ws, made.id)
+    apply(ws, made.id, "approve")
+    with pytest.raises(UsageProblem, match="somebody else"):
+        change(ws, seen, {"tags": ["names"]})
+    assert [one.status for one in every(ws, Wanted(("lesson",)))] == ["approved"]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_a_file_is_there_until_its_row_is_sure(repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = create(ws, KEPT, LESSON)
+    filed = apply(ws, made.id, "approve")
+    there: list[bool] = []
+
+    def sure() -> bool:
+        with ws.store.reading() as db:
+            return db is not None and db.row("SELECT rests FROM record WHERE id = ?", (made.id,)) == ("state",)
+
+    put = Kept._put
+
+    def watched(self: Kept, path: str, data: bytes | None) -> None:
+        if data is None:
+            there.append(sure())
+        put(self, path, data)
+
+    monkeypatch.setattr(Kept, "_put", watched)
+    apply(ws, made.id, "reject", {"reason": "wrong"})
+    assert there == [True], "the file goes when the row can no longer be lost"
+    assert not (repo.root / filed.path).exists()
+
+
+def test_what_was_killed_between_file_and_row_is_one_record(
+    repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create(ws, KEPT, LESSON)
+    with monkeypatch.context() as patch:
+        patch.setattr(Kept, "__exit__", lambda self, *found: None)
+        patch.setattr("kl_hooks.records.keeping.row_of", lambda *given: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            apply(ws, made.id, "approve")
+    assert list((repo.root / ".kl/knowledge/lessons").glob("*.md")), "as a kill leaves it"
+    again = repo.workspace()
+    assert [one.status for one in every(again, Wanted(("lesson",)))] == ["approved"], "the file is the truth"
+    assert find(again, made.id).path
+    apply(again, made.id, "reject", {"reason": "wrong"})
+    assert [(one.status, one.path) for one in every(again, Wanted(("lesson",)))] == [("rejected", "")]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 _NEW: Final = "0" * 40
+_MOST: Final = 1_000_000
+"""Bytes of a file in which ids are changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ def renumber(ws: Workspace, place: str) -> Renumbered:
         for one in sorted({path, *written(ws)}):
             text, some, left = _mended(ws, one, path, others, old, new)
             if one == path:
+                if left:
+                    raise UsageProblem(f"is larger than {_MOST} bytes.", place=path, hint="Keep the essence there.")
                 kept.write(target, text.encode("utf-8"))
                 kept.write(path, None)
             elif some:
@@ -92,7 +96,7 @@ def _files(ws: Workspace, kind: Kind) -> list[str]:
 
 
 def _text(ws: Workspace, path: str) -> str:
-    return (read_small(ws.root / path, within=ws.root, most=1_000_000) or b"").decode("utf-8", "surrogateescape")
+    return (read_small(ws.root / path, within=ws.root, most=_MOST) or b"").decode("utf-8", "surrogateescape")
 
 
 def _said_id(ws: Workspace, path: str) -> str:
@@ -110,6 +114,8 @@ def _mended(
     hits = [number for number, line in enumerate(lines) if name.search(line)]
     if not hits or path in others:
         return text, [], []
+    if (ws.root / path).stat().st_size > _MOST:  # only its beginning was read: it must not be written back
+        return text, [], [f"{path}:{number + 1}" for number in hits]
     meant = dict.fromkeys(hits, True) if path == moved or not others else _meant(ws, path, hits, moved, others)
     changed, unsure = [], []
     for number in hits:
