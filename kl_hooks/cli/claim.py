@@ -26,7 +26,7 @@ def claim() -> None:
 @click.option(
     "--about", required=True, help="The Id it is about, such as file:src/a.py or test:tests/test_a.py::test_b."
 )
-@click.option("--expires", help="When it stops to hold: 30d, 12h, or a date such as 2027-01-31.")
+@click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
 def add(text: str, about: str, expires: str | None) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it."""
     identifier(about)

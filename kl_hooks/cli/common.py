@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import brief, safe_text
 from kl_hooks.workspace.open import Workspace, open_workspace
 
@@ -77,9 +79,20 @@ def note(text: str) -> None:
     click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
 
 
+def confirm(question: str) -> None:
+    """Asks on stderr, and goes on where the answer is yes. click.Abort for no; wrong use where nobody can answer."""
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise UsageProblem("nobody said yes, so nothing was changed.", hint="Without asking: --yes") from None
+        raise
+
+
 def counted(number: int, noun: str) -> str:
-    """`1 layer`, `2 layers`; `2 properties`, `2 classes`."""
-    many = f"{noun[:-1]}ies" if noun.endswith("ty") else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
+    """`1 layer`, `2 layers`; `2 memories`, `2 days`, `2 classes`."""
+    ies = noun[-1:] == "y" and noun[-2:-1] not in "aeiou"
+    many = f"{noun[:-1]}ies" if ies else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
     return f"{number} {noun if number == 1 else many}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
-from kl_hooks.errors import KlError
+from kl_hooks.errors import INTERRUPTED, KlError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,7 @@ MODES = ("architectural", "code-quality", "decision", "technical-debt", "securit
 @click.command(epilog="Example: kl interview --focus architecture --max-questions 4")
 @click.option("--focus", type=click.Choice(CATEGORIES), help="Only questions of this category.")
 @click.option("--max-questions", "most", type=int, default=10, show_default=True, help="Most questions.")
-@click.option(
-    "--answers", metavar="FILE", type=click.Path(), help="Take answers from this YAML file (question: answer)."
-)
+@click.option("--answers", metavar="FILE", type=click.Path(), help="Take answers from this YAML file (key: answer).")
 @click.option("--abbreviated", "mode", type=click.Choice(MODES), help="The short form after a review of this sort.")
 @click.option("--task", default="", help="The task that was reviewed, with --abbreviated.")
 @format_option()
@@ -66,9 +64,11 @@ def _list(asked: Sequence[Question], keeper: Keeper, shape: str) -> None:
         say_json({"schema": "kl.interview.gaps/1", "questions": rows, "open": keeper.open})
         return
     for one in asked:
-        say(f"{one.key}  ({one.importance}, {one.category.replace('_', ' ')})\n    {one.asks}")
+        say(f"{one.key}  ({one.importance}, {one.category})\n    {one.asks}")
         if one.example:
             say(f"    such as: {one.example}")
+    if len(asked) < keeper.open:
+        say(f"… and {keeper.open - len(asked)} more: --max-questions {keeper.open}")
     if asked:
         say(f"{keeper.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
     else:
@@ -98,5 +98,6 @@ def _ask(keeper: Keeper, asked: Sequence[Question]) -> None:
             for event in events:
                 show(event)
     except (click.Abort, EOFError):
+        click.echo(err=True)
         note(f"interrupted; {counted(len(keeper.kept), 'answer')} kept. Go on with: kl interview")
-        raise
+        raise click.exceptions.Exit(INTERRUPTED) from None

@@ -67,9 +67,16 @@ class Keeper:
         from kl_hooks.records.write import create
 
         judged = record_decision(question.asks, answer, "clarifying_question", source_command="kl interview")
-        if judged.worth:
+        if judged.worth and not self._decided(answer):
             made = create(self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by)
             note(f"{made.id} proposes it as a decision: {made.title}")
+
+    def _decided(self, answer: str) -> bool:
+        """True if a decision says so already, whatever became of it: it is not proposed again."""
+        from kl_hooks.records.ask import Wanted, every
+
+        there = every(self.ws, Wanted(("decision",), archived=True))
+        return any(one.text("decision").strip() == answer.strip() for one in there)
 
     def plain(self) -> dict[str, Any]:
         """What was captured, as a program reads it."""

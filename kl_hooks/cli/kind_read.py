@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import an, format_option, note, say, say_json, workspace
-from kl_hooks.cli.record_text import lines_of, plain_record, row
+from kl_hooks.cli.common import an, confirm, format_option, note, say, say_json, workspace
+from kl_hooks.cli.record_text import lines_of, plain_record, rows
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
 
@@ -125,7 +125,7 @@ def history_of(kind: Kind) -> click.Command:
         for one in found:
             say(f"{one.name:<10}  {one.at[:19]}  {one.how}")
         if not found:
-            say("it was never changed, and is not committed yet.")
+            say("nothing to show: it was never changed, and is not committed yet.")
 
     history.help = f"What {an(kind.name)} said before: commits of its file, and versions from before it was one."
     return history
@@ -147,7 +147,7 @@ def delete_of(kind: Kind) -> click.Command:
         if agent(ws.environ):
             refuse_what_people_decided(kind, record, "delete")
         if not yes:
-            click.confirm(f"delete {record.id} {record.title}?", abort=True, err=True)
+            confirm(f"delete {record.id} {record.title}?")
         delete(ws, record)
         say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
 
@@ -181,10 +181,10 @@ def _fresh(ws: Workspace, kind: Kind, wanted: Wanted, limit: int) -> tuple[list[
 def _say(kind: Kind, found: list[Record], total: int, shape: str) -> None:
     ws = workspace()
     if shape == "json":
-        rows = [plain_record(ws, record, whole=False) for record in found]
-        say_json({"schema": "kl.record.list/1", "kind": kind.name, "records": rows, "total": total})
+        plain = [plain_record(ws, record, whole=False) for record in found]
+        say_json({"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total})
         return
-    for record in found:
-        say(row(ws, record))
+    for line in rows(ws, found):
+        say(line)
     if total > len(found):
         note(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --limit.")

@@ -7,7 +7,7 @@ from typing import Final
 
 STANDARD: Final[Mapping[str, str]] = {
     "new": "Make one.",
-    "list": "Those that are live, or all.",
+    "list": "All of them, or those of one status, tag or place.",
     "show": "One, whole.",
     "search": "Those that bear these words, in the archive too.",
     "edit": "Change fields of one.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, say, say_json, workspace
+from kl_hooks.cli.common import confirm, counted, format_option, say, say_json, workspace
 
 
 @click.command(epilog="Example: kl knowledge clear --system-only --dry-run")
@@ -33,7 +33,7 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
             say(f"{'kept':<8}  {record.id}  {record.title}   (edited by hand since; --force takes it too)")
     if going and not dry_run:
         if not sure:
-            click.confirm(f"take away {counted(len(going), 'record')}?", abort=True, err=True)
+            confirm(f"take away {counted(len(going), 'record')}?")
         take_away(ws, going)
     if shape == "json":
         say_json({"schema": "kl.knowledge.clear/1", "dry_run": dry_run, "removed": [one.id for one in going],

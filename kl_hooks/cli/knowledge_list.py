@@ -21,7 +21,7 @@ def list_(
 ) -> None:
     """What is known, of every kind."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.record_text import plain_record, row
+    from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.records.ask import Wanted, listing
     from kl_hooks.records.fresh import shown
 
@@ -31,11 +31,11 @@ def list_(
     found = shown(ws, found)
     told()
     if shape == "json":
-        rows = [plain_record(ws, record, whole=False) for record in found]
-        say_json({"schema": "kl.knowledge.list/1", "records": rows, "total": total})
+        plain = [plain_record(ws, record, whole=False) for record in found]
+        say_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})
         return
-    for record in found:
-        say(f"{record.kind:<10} {row(ws, record)}")
+    for line in rows(ws, found, of_kind=True):
+        say(line)
     if total > len(found):
         note(f"these are the first {len(found)} of {counted(total, 'record')}; more with --limit.")
     if not found:

@@ -17,7 +17,7 @@ from kl_hooks.model.text import one_line
 def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: str) -> None:
     """What is known that bears any of the WORDS, of every kind, best first; the archive too."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.record_text import plain_record, row
+    from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.records.ask import Wanted
     from kl_hooks.records.ask import search as find
     from kl_hooks.records.fresh import shown
@@ -27,10 +27,10 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
     found = shown(ws, find(ws, list(words), Wanted(kinds, archived=True), limit))
     told()
     if shape == "json":
-        rows = [plain_record(ws, record, whole=False) for record in found]
-        say_json({"schema": "kl.knowledge.search/1", "records": rows})
+        plain = [plain_record(ws, record, whole=False) for record in found]
+        say_json({"schema": "kl.knowledge.search/1", "records": plain})
         return
-    for record in found:
-        say(f"{record.kind:<10} {row(ws, record)}")
+    for line in rows(ws, found, of_kind=True):
+        say(line)
     if not found:
         say(f"nothing known bears any of: {one_line(' '.join(words))}")

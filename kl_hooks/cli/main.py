@@ -74,20 +74,31 @@ class Commands(LazyGroup):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Knowledge, each with new, list, show, search, edit"):
-            own = self._described(ctx) if _may_describe_kinds(ctx.params.get("root")) else {}
-            formatter.write_dl(list((KINDS | own).items()))
+            formatter.write_dl(list((KINDS | self._own(ctx)).items()))
+
+    def _own(self, ctx: click.Context) -> dict[str, str]:
+        """As `_described`, for the help, which says what it can."""
+        from kl_hooks.errors import KlError
+
+        try:
+            return self._described(ctx) if _may_describe_kinds(ctx.params.get("root")) else {}
+        except KlError:
+            return {}
 
     def _described(self, ctx: click.Context) -> dict[str, str]:
-        """The kinds of plugins and of the repository at hand; none where there is no repository."""
+        """The kinds of plugins and of the repository at hand; none where there is no repository.
+
+        What is wrong in a file of `.kl/kinds/` is raised: a kind may be missing only because of it.
+        """
         from kl_hooks.cli.common import workspace
         from kl_hooks.errors import KlError
 
         try:
             with ctx.scope(cleanup=False):
-                kinds = workspace().kinds
+                opened = workspace()
         except KlError:
             return {}
-        return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
+        return {name: kind.purpose for name, kind in opened.kinds.items() if name not in KINDS}
 
 
 def _may_describe_kinds(root: str | None) -> bool:

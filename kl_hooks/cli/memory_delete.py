@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import say, workspace
+from kl_hooks.cli.common import confirm, say, workspace
 
 
 @click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
@@ -21,7 +21,7 @@ def delete(id: str, yes: bool) -> None:
     if agent(ws.environ):
         refuse_what_people_decided(ws.kinds[record.kind], record, "delete")
     if not yes:
-        click.confirm(f"delete {record.id} {record.title}?", abort=True, err=True)
+        confirm(f"delete {record.id} {record.title}?")
     take_away(ws, record)
     say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
     listed()

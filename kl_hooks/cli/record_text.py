@@ -8,21 +8,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.plain import plain_record as plain_record
+from kl_hooks.records.plain import spoken
 from kl_hooks.workspace.open import Workspace
 
 _HEAD = ("title", "status", "supersedes", "superseded_by")
 
 
-def row(ws: Workspace, record: Record) -> str:
-    """`ADR-0001  accepted    Two scanners, one contract`."""
+def rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> Iterator[str]:
+    """`ADR-0001  accepted    Two scanners, one contract`, in columns. `of_kind`: the kind stands before it."""
+    statuses = (status for kind in {one.kind for one in records} for status in ws.kinds[kind].statuses)
+    widths = (
+        max((len(one.kind) for one in records), default=0) if of_kind else 0,
+        max((len(one.id) for one in records), default=0),
+        max((len(status) for status in statuses), default=0),
+    )
+    return (_row(ws, one, *widths) for one in records)
+
+
+def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
     from kl_hooks.records.ask import ended
 
-    width = max(len(status) for status in ws.kinds[record.kind].statuses)
     marks = (
         ["archived"] * record.archived + ["expired"] * ended(ws, record) + ["can't be read today"] * bool(record.broken)
     )
     end = f"   ({', '.join(marks)})" if marks else ""
-    return f"{record.id}  {record.status:<{width}}  {one_line(record.title, 120)}{end}"
+    start = f"{record.kind:<{kind}}  " if kind else ""
+    return f"{start}{record.id:<{identifier}}  {record.status:<{status}}  {one_line(record.title, 120)}{end}"
 
 
 def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
@@ -47,7 +58,7 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
         if field.type in ("text", "lines") or isinstance(value, Mapping):
             late.append((field.section or field.name.replace("_", " "), value))
         else:
-            yield f"{field.name.replace('_', ' '):<13} {', '.join(value) if isinstance(value, tuple) else value}"
+            yield f"{field.name.replace('_', ' '):<13} {spoken(value)}"
     for heading, value in late:
         yield from ("", heading)
         items = [f"{k}: {v}" for k, v in value.items()] if isinstance(value, Mapping) else value

@@ -140,7 +140,7 @@ LAST: Final = (
     Field("tags", "words", "Short words to find it by."),
     Field("authority", "choice", "Who stands behind it.", choices=AUTHORITIES),
     Field("source", "line", "Where it comes from: a person, a session, a file."),
-    Field("expires", "date", "When it stops to hold.", aliases=("expires_at",)),
+    Field("expires", "date", "When it ends.", aliases=("expires_at",)),
     Field("supersedes", "ids", "The records it takes the place of.", relation="supersedes"),
     Field("superseded_by", "ids", "The records that took its place.", relation="superseded_by"),
 )

@@ -59,6 +59,14 @@ def by_sessions(ws: Workspace, kind: str, status: str, name: str, limit: int) ->
     return [(str(i), int(n)) for i, n in found], int(total[0]) if total else 0
 
 
+def counted(ws: Workspace, kind: str, status: str) -> int:
+    """How many records of this kind and status rest in the state."""
+    with ws.store.reading() as db:
+        sql = "SELECT COUNT(*) FROM record WHERE kind = ? AND status = ? AND rests = 'state'"
+        row = db.row(sql, (kind, status)) if db is not None else None
+    return int(row[0]) if row else 0
+
+
 def resting(ws: Workspace, ids: Sequence[str]) -> dict[str, Resting]:
     """Id → its row, for every id that was ever given here."""
     with ws.store.reading() as db:

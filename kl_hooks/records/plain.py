@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
+def spoken(value: object) -> str:
+    """A value of a field as people read it, in one line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
     """`kl.record/1`."""
     from kl_hooks.records.ask import ended

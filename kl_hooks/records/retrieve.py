@@ -12,6 +12,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.ask import Wanted, ended, search
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.plain import spoken
 from kl_hooks.records.seed.fields import SEEDED
 
 if TYPE_CHECKING:
@@ -107,13 +108,13 @@ def as_text(kind: Kind, record: Record) -> str:
         elif isinstance(value, tuple) and field.type == "lines":
             lines += [f"{name}:", *(f"- {item}" for item in value)]
         else:
-            lines.append(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
+            lines.append(f"{name}: {spoken(value)}")
     return "\n".join(lines)
 
 
 def summary_of(kind: Kind, record: Record) -> str:
-    """One line that stands for it."""
+    """One line that stands for it: its title, and the last thing it has to say (of a decision: what is done)."""
     said: Sequence[str] = [record.text(f.name) for f in kind.fields if f.type == "text" and f.required]
-    first = next((one.strip().splitlines()[0] for one in said if one.strip()), "")
+    first = next((one.strip().splitlines()[0] for one in reversed(said) if one.strip()), "")
     line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")
     return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"

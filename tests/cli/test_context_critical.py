@@ -23,7 +23,7 @@ def test_what_binds_is_told_under_its_heading(repo: Checkout) -> None:
     made(repo, "guide", "new", "Billing is apart", "--topic", "architecture", "--text", "Never call it.")
     made(repo, "guide", "new", "A shop", "--topic", "product", "--text", "It sells things.")
     text = repo.kl("context", "critical").stdout
-    assert "## Architecture Decisions (MUST FOLLOW)" in text and "Parse with ast" in text
+    assert "## Architecture Decisions (MUST FOLLOW)" in text and "Parse with ast: Use ast." in text
     assert "Not decided yet" not in text and "Billing" not in text and "A shop" in text
     assert "Billing" in repo.kl("context", "critical", "--command", "feature-build").stdout
     found = json.loads(repo.kl("context", "critical", "--format", "json", "--task", "parse quickly").stdout)

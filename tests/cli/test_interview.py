@@ -122,7 +122,8 @@ def test_an_interrupt_loses_nothing_that_was_answered(
     repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert typed(repo, monkeypatch, "Readers, filters, writers.", end=click.Abort) == 130
-    assert "1 answer kept" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "1 answer kept" in err and err.count("interrupted") == 1
     assert "architecture_summary" not in gaps(repo, "--focus", "architecture")
 
 
@@ -140,3 +141,16 @@ def test_where_kl_is_not_set_up_nobody_is_asked(tmp_path: Any, home: Any) -> Non
 
     done = checkout(tmp_path / "bare", kl=False).kl("interview")
     assert done.returncode == 3 and "kl init" in done.stderr
+
+
+def test_the_same_answer_is_proposed_as_a_decision_once(repo: Checkout) -> None:
+    said = "tech_decisions: PostgreSQL rather than SQLite, because orders need transactions.\n"
+    answer(repo, said)
+    answer(repo, said)
+    assert json.loads(repo.kl("decision", "list", "--format", "json").stdout)["total"] == 1
+
+
+def test_a_list_that_ends_early_says_so_and_names_what_focus_takes(repo: Checkout) -> None:
+    shown = repo.kl("interview").stdout
+    assert "… and 13 more: --max-questions 23" in shown and "(high, project_overview)" in shown
+    assert "more" not in repo.kl("interview", "--max-questions", "23").stdout.splitlines()[-2]

@@ -153,3 +153,31 @@ verbs:
     repo.write(".kl/kinds/bad.yaml", "version: 1\nname: decision\nprefix: lower\n")
     done = repo.kl("decision", "list")
     assert (done.returncode, ".kl/kinds/bad.yaml" in done.stderr) == (2, True)
+
+
+def test_delete_without_anybody_to_ask_is_wrong_use_and_names_the_option(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Two scanners", *RIGHT)
+    done = repo.kl("decision", "delete", "ADR-0001")
+    assert (done.returncode, "--yes" in done.stderr) == (2, True)
+    assert repo.kl("decision", "show", "ADR-0001").returncode == 0
+
+
+def test_ids_of_any_length_stand_in_columns(repo: Checkout) -> None:
+    repo.kl("feature", "new", "Sign in", "--id", "FEAT-A-1")
+    repo.kl("feature", "new", "Sign in from afar", "--id", "FEAT-AUTHENTICATION-12")
+    repo.kl("decision", "new", "Sign nothing", *RIGHT)
+    for args in (("feature", "list"), ("knowledge", "list"), ("knowledge", "search", "sign")):
+        rows = repo.kl(*args).stdout.splitlines()
+        assert len(rows) > 1 and len({row.index("Sign") for row in rows}) == 1, rows
+
+
+def test_a_flag_is_shown_in_words(repo: Checkout) -> None:
+    made = repo.kl("outcome", "capture", "Round totals", "--success").stdout.split()[0]
+    assert "yes" in repo.kl("outcome", "show", made).stdout and "True" not in repo.kl("context", "round totals").stdout
+
+
+def test_a_kind_whose_file_is_wrong_is_not_called_unknown(repo: Checkout) -> None:
+    repo.write(".kl/kinds/runbook.yaml", "name: runbook\nbogus: 1\n")
+    done = repo.kl("runbook", "list")
+    assert (done.returncode, ".kl/kinds/runbook.yaml:2:1" in done.stderr) == (2, True), done.stderr
+    assert repo.kl("--help").returncode == 0

@@ -43,6 +43,8 @@ def test_status_counts_by_kind_and_says_what_waits(known: Checkout) -> None:
     assert "waiting for a person: 1 memory candidate." in done.stdout
     plain = json.loads(known.kl("knowledge", "status", "--format", "json").stdout)
     assert plain["waiting"] == {"memory": 1}
+    known.kl("memory", "add", "Feed quickly.", "--agent")
+    assert "waiting for a person: 2 memories candidate." in known.kl("knowledge", "status").stdout
 
 
 @pytest.mark.requirement("B55")

@@ -62,7 +62,7 @@ KIND: Final = Kind(
               aliases=("related_decisions",)),
         Field("confidence", "number", "How sure it is, percent.", most=100, example="85"),
         Field("decided_at", "date", "When it was accepted."),
-        Field("deprecated_at", "date", "When it stopped to hold."),
+        Field("deprecated_at", "date", "Since when it no longer holds."),
         Field("deciders", "lines", "Who decided.", aliases=("decision_makers",)),
         Field("consulted", "lines", "Whose advice was asked for."),
         Field("informed", "lines", "Who was told."),

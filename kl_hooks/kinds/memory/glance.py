@@ -5,23 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.page import write_page
-from kl_hooks.kinds.memory.taking_in import take_in
-from kl_hooks.kinds.memory.tally import REINFORCED
-from kl_hooks.records.ask import Wanted, listing
-from kl_hooks.records.folds import by_sessions
+from kl_hooks.kinds.memory.standing import is_behind
+from kl_hooks.records.files import authored
+from kl_hooks.records.folds import counted
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
 def glance(ws: Workspace) -> dict[str, int]:
-    """`{"approved": 3, "candidates": 2}`; empty where kl was not set up."""
+    """`{"approved": 3, "candidates": 2}`; empty where kl was not set up. Evidence must have been taken in.
+
+    What is approved is counted by its files, unread: a glance must not cost more than it shows.
+    """
     if not ws.initialised:
         return {}
-    if ws.settings.memory_auto_extract:
+    if ws.settings.memory_auto_extract and is_behind(ws):
+        from kl_hooks.kinds.memory.page import write_page
+        from kl_hooks.kinds.memory.taking_in import take_in
+
         taken = take_in(ws)
         if taken.new or taken.reinforced:
             write_page(ws)
-    _, candidates = by_sessions(ws, KIND.name, "candidate", REINFORCED, 0)
-    return {"approved": listing(ws, Wanted((KIND.name,), ("approved",)), 1)[1], "candidates": candidates}
+    files = authored(ws.root, {KIND.name: KIND}, 0)
+    approved = sum("/archive/" not in path for path in files)
+    return {"approved": approved, "candidates": counted(ws, KIND.name, "candidate")}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.memory.events import reinforcements
@@ -17,6 +17,7 @@ from kl_hooks.kinds.memory.known import id_of, known, returning, revived, same, 
 from kl_hooks.kinds.memory.mine import TESTS, mine
 from kl_hooks.kinds.memory.orders import orders
 from kl_hooks.kinds.memory.seen import Found
+from kl_hooks.kinds.memory.standing import CURSOR, stand
 from kl_hooks.kinds.memory.tally import REINFORCED
 from kl_hooks.kinds.memory.thresholds import COMMANDS_LOOKED_AT, COMMITS_LOOKED_AT, MOST_NEW, RUNS_LOOKED_AT
 from kl_hooks.records.events import Event, note
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
-
-CURSOR: Final = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def take_in(ws: Workspace, *, again: bool = False) -> Taken:
     catch_up(ws)
     try:
         with ws.store.reading() as db:
-            now = _stand(db) if db is not None else ""
+            now = stand(db) if db is not None else ""
             if db is None or (now == cursor_of(db, CURSOR) and not again):
                 return Taken()
             found = mine(_entries(db), commit_log(db, COMMITS_LOOKED_AT))
@@ -78,12 +77,6 @@ def take_in_sessions(ws: Workspace, paths: Sequence[Path]) -> Taken:
     from kl_hooks.kinds.memory.mine_sessions import mine_sessions
 
     return keep(ws, mine_sessions([read_transcript(path) for path in paths]))
-
-
-def _stand(db: Database) -> str:
-    """What has been captured so far: other receipts or commits, another text."""
-    row = db.row("SELECT (SELECT COALESCE(MAX(seq), 0) FROM receipt), (SELECT COUNT(*) FROM commit_log)")
-    return f"{row[0]}/{row[1]}" if row else ""
 
 
 def _entries(db: Database) -> list[Any]:

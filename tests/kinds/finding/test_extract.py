@@ -9,7 +9,7 @@ import pytest
 from kl_hooks.kinds.finding.call import Call
 from kl_hooks.kinds.finding.extract import Found, extract
 
-ROOT = "/work/shop"
+ROOT = "/home/ada/shop"
 
 
 def found(

@@ -15,6 +15,7 @@ from kl_hooks.config.nodes import Node, Text
 from kl_hooks.config.yaml import load
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable
+from kl_hooks.kinds.decision.formats.front import front_matter
 from kl_hooks.kinds.decision.formats.parts import apart
 from kl_hooks.kinds.decision.formats.table import FORMATS, format_of
 from kl_hooks.kinds.decision.formats.words import field_of_heading
@@ -41,6 +42,7 @@ class Gathered:
 
     found: list[Found] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     """Files of a folder that are no decisions."""
 
@@ -69,6 +71,8 @@ def _read(made: Gathered, name: str, path: Path, form: str, named: bool) -> None
         if not named and not _is_decision(path.name, text):
             made.left.append(name)
             return
+        if not named:
+            text = _titled(made, name, text)
         shape = FORMATS[form] if form != "auto" else format_of(path.name, text)
         made.found += [Found(name, one) for one in shape.read(text)]
     except NotReadable as wrong:
@@ -78,6 +82,19 @@ def _read(made: Gathered, name: str, path: Path, form: str, named: bool) -> None
         made.problems.append(Problem(name, line, 1, "this line is not UTF-8.", "Save the file as UTF-8."))
     except UsageProblem as wrong:
         made.problems.append(Problem(name, 0, 0, wrong.reason, wrong.hint))
+
+
+def _titled(made: Gathered, path: str, text: str) -> str:
+    """The text of a file of a folder; one without a title gets that of its file: `20200102-use-x.md` is `Use x`."""
+    name = path.rpartition("/")[2]
+    if not name.lower().endswith(".md"):
+        return text
+    keys, body = front_matter(text)
+    if "title" in keys or apart(body.replace("\r\n", "\n")).title:
+        return text
+    words = re.sub(r"^(?i:adr)?[-_\d]+|\.md$", "", name).replace("-", " ").replace("_", " ").strip().capitalize()
+    made.remarks.append(f"{path}: has no title; it is called after its file.")
+    return f"{text[: len(text) - len(body)]}# {words or 'Decision'}\n\n{body}"
 
 
 def _is_decision(name: str, text: str) -> bool:

@@ -58,7 +58,7 @@ def take_in(
     fresh = [one for one in gathered.found if source_of(one) not in sources]
     known = tuple((sources[source_of(one)], one.path) for one in gathered.found if source_of(one) in sources)
     ids = [f"ADR-{number:04}" for number in give(fresh, used_numbers(ws, KIND))]
-    remarks: list[str] = []
+    remarks = list(gathered.remarks)
     raws = _raws(fresh, ids, {one.id for one in here} | set(ids), agent, remarks)
     problems = [problem for one, raw in zip(fresh, raws, strict=True) for problem in _wrong(one, raw)]
     if problems:

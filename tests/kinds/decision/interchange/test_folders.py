@@ -67,9 +67,11 @@ def test_a_folder_of_log4brains(repo: Checkout) -> None:
         "docs/adr/20200101-use-nothing.md", old.replace("accepted", "superseded by [x](20201102-use-log4brains.md)")
     )
     repo.write("docs/adr/template.md", published.LOG4BRAINS)
+    repo.write("docs/adr/20210101-nameless-one.md", published.LOG4BRAINS.partition("\n\n")[2])
     done = repo.kl("decision", "import", ".")
-    assert done.returncode == 0 and "made 2 decisions" in done.stdout, done.stderr
-    assert shown(repo, "ADR-0001")["superseded_by"] == ["ADR-0002"]
+    assert done.returncode == 0 and "made 3 decisions" in done.stdout, done.stderr
+    assert "ADR-0003  Nameless one" in done.stdout and "has no title; it is called after its file" in done.stderr
+    assert "ADR-0002" in shown(repo, "ADR-0001")["superseded_by"]
     assert (shown(repo, "ADR-0001")["date"], shown(repo, "ADR-0002")["date"]) == ("2020-01-01", "2020-11-02")
 
 
