@@ -37,11 +37,13 @@ def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> N
     if shape == "json":
         say_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
         return
+    from kl_hooks.store.redact import redact
+
     for step in done:
         record = f"{step.record.id}  " if step.record else ""
         why = f"   ({step.reason})" if step.reason and step.what != "skipped" else ""
         if step.what != "skipped":
-            say(f"{step.what:<8}  {record}{step.seed.values.get('title', step.seed.key)}{why}")
+            say(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
     counts = Counter(step.what for step in done)
     said = ", ".join(f"{counts[what]} {what}" for what in ("created", "updated", "skipped", "kept") if counts[what])
     would = "would be: " if dry_run else ""
@@ -59,10 +61,15 @@ def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -
     return (planned(ws, seeds, force=force) if dry else sow(ws, seeds, scope, force=force)), remarks
 
 
+def _title(step: Step) -> str:
+    return str(step.seed.values.get("title", ""))
+
+
 def _plain(step: Step) -> dict[str, str]:
-    title = str(step.seed.values.get("title", ""))
+    from kl_hooks.store.redact import redact
+
     return {
-        "what": step.what, "kind": step.seed.kind, "key": step.seed.key, "title": title,
+        "what": step.what, "kind": step.seed.kind, "key": redact(step.seed.key), "title": redact(_title(step)),
         "source_path": step.seed.path, "source_hash": step.seed.hash, "reason": step.reason,
         "id": step.record.id if step.record else "", "path": step.record.path if step.record else "",
     }  # fmt: skip

@@ -40,8 +40,10 @@ def note(ws: Workspace, events: Iterable[Event]) -> None:
 
 
 def append(db: Database, events: Sequence[Event], now: str) -> None:
-    """The same inside a transaction that the caller holds."""
-    rows = [(e.at or now, e.name, e.record, e.session, canonical(dict(e.body)).decode()) for e in events]
+    """The same inside a transaction that the caller holds. A session is what others called it: no secret is kept."""
+    from kl_hooks.store.redact import redact
+
+    rows = [(e.at or now, e.name, e.record, redact(e.session), canonical(dict(e.body)).decode()) for e in events]
     db.many("INSERT INTO record_event (at, name, record, session, body) VALUES (?, ?, ?, ?, ?)", rows)
 
 

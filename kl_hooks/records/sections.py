@@ -86,9 +86,5 @@ def shown(value: Value) -> str:
 
 
 def _trimmed(lines: Sequence[str]) -> str:
-    rest = list(lines)
-    while rest and not rest[0].strip():
-        rest.pop(0)
-    while rest and not rest[-1].strip():
-        rest.pop()
-    return "\n".join(rest)
+    said = [number for number, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""

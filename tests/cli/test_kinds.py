@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,19 @@ def test_what_a_person_accepted_is_not_an_agent_s_to_change_or_delete(repo: Chec
         assert done.returncode == 2 and "a person decided" in done.stderr, args
     assert {path: path.read_bytes() for path in files} == files
     assert repo.kl("decision", "edit", "ADR-0001", "--confidence", "70").returncode == 0
+
+
+def test_no_secret_stays_of_a_heading_or_a_session(repo: Checkout, tmp_path: Path) -> None:
+    secret = "ghp_" + "016C7MZq8Yw3dRkT5vXbN2uLpJhG9sAfEo41"
+    (repo.root / "AGENTS.md").write_text(f"# Agents\n\n## {secret}\n\nSome words that say more.\n")
+    for shape in ("text", "json"):
+        done = repo.kl("seed", "--format", shape)
+        assert done.returncode == 0 and secret.lower() not in (done.stdout + done.stderr).lower()
+    file = tmp_path / "memory.json"
+    file.write_text(json.dumps({"content": "Run make.", "source": secret}))
+    assert repo.kl("memory", "import", str(file)).returncode == 0
+    kept = [path for path in (*repo.root.rglob("kl.db*"), *(repo.root / ".kl").rglob("*.md")) if path.is_file()]
+    assert kept and not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
 def test_a_field_called_as_an_option_is_the_option(repo: Checkout) -> None:

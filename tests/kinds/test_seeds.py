@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,17 @@ def test_any_pyproject_gives_valid_seeds(told: dict[str, object]) -> None:
     name_of(told)
     for one in pyproject_seeds("p", told):
         assert checked(KINDS["guide"], one.values, lambda name: ("x", 0, 0))[1] == []
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<!-- kl:begin ", "<!-- kl:begin kl:end ", "[[", "- ", "\n", "`"])
+def test_a_hostile_document_takes_no_longer_than_its_length(piece: str) -> None:
+    text = "# A\n\n" + piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    document_seeds("shop", "AGENTS.md", text)
+    assert time.process_time() - began < 20
+
+
+def test_a_key_without_end_in_pyproject_is_not_waited_for() -> None:
+    began = time.process_time()
+    assert read_pyproject("a." * 500_000) == {}
+    assert time.process_time() - began < 5

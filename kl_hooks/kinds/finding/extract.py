@@ -123,7 +123,7 @@ def sort_of(part: str, path: str, command: str, *, failed: bool) -> str:
         return "architectural_decision"
     if path.rpartition("/")[2] == "CODEOWNERS":
         return "ownership"
-    if _DEPENDENCIES.search(path) or _INSTALL.search(command):
+    if _DEPENDENCIES.search(path) or _INSTALL.search(command[:4_000]):
         return "dependency"
     return "observation" if part == "looking" else "change"
 

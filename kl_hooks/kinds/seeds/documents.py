@@ -34,8 +34,8 @@ _BADGE: Final = re.compile(
 )
 _HEADING: Final = re.compile(r" {0,3}#{1,6} ")
 _RULE: Final = re.compile(r" {0,3}(={3,}|-{3,}|\*{3,})\s*")
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-_MANAGED: Final = re.compile(r"<!-- *kl:begin.*?kl:end *-->", re.DOTALL)
+_COMMENT: Final = (re.compile("<!--"), re.compile("-->"))
+_MANAGED: Final = (re.compile("<!-- {0,9}kl:begin"), re.compile("kl:end {0,9}-->"))
 """What kl itself wrote there says nothing new."""
 
 
@@ -43,9 +43,18 @@ def document_seeds(project: str, name: str, text: str, *, readme: bool | None = 
     """The seeds in the document of this name or path; `project` is its `project_id`. A README, and what is like one,
     gives its beginning and the sections whose heading is known; what is written for agents is taken whole, as rules
     where the heading says nothing else."""
-    lines = lines_of(_COMMENT.sub("", _MANAGED.sub("", text)))
+    lines = lines_of(_without(_COMMENT, _without(_MANAGED, text)))
     readme = name.lower().startswith("readme") if readme is None else readme
     return [*_beginning(project, name, lines, readme), *_sections(project, name, lines, readme)]
+
+
+def _without(ends: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> str:
+    """The text without what stands between a beginning and the next end; one look at each character."""
+    kept, at = [], 0
+    while (begin := ends[0].search(text, at)) and (end := ends[1].search(text, begin.end())):
+        kept.append(text[at : begin.start()])
+        at = end.end()
+    return "".join([*kept, text[at:]])
 
 
 def _beginning(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:

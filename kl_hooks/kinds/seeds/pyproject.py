@@ -18,10 +18,14 @@ _TOOLS: Final = (
     "black", "coverage", "flake8", "hatch", "importlinter", "isort", "mypy", "nox", "pdm", "poetry", "pylint",
     "pyright", "pytest", "ruff", "setuptools", "tox", "uv",
 )  # fmt: skip
+_LONGEST: Final = 20_000
+"""Characters of a line that people write."""
 
 
 def read_pyproject(text: str) -> Mapping[str, Any]:
     """What the file says; nothing where it can't be read (whoever builds the project says that better)."""
+    if any(len(line) > _LONGEST for line in text.splitlines()):  # a dotted key takes the square of its length
+        return {}
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -36,7 +36,7 @@ def field_of_heading(heading: str) -> str:
 
 def plain_heading(heading: str) -> str:
     """The words of a heading in small letters, without numbers before, signs around and comments after them."""
-    words = re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading)
+    words = re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000])
     return " ".join(words.lower().split())
 
 
