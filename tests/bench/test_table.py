@@ -53,7 +53,8 @@ def test_a_bench_prints_what_it_has_where_no_peer_is_installed(name: str) -> Non
             module.CTAGS, module.GRIFFE, module.GRIMP, module.AIDER,
         ]  # fmt: skip
     elif name == "drift_cost":
-        rows = module.rows({one: Cost(10, 10, 10) for one in (module.CLICK, module.CHECK, module.STAGED, module.OWN)})
+        ours = (module.CLICK, module.FLOOR, module.STAGED_FLOOR, module.CHECK, module.STAGED, module.OWN)
+        rows = module.rows({one: Cost(10, 10, 10) for one in ours})
         assert [row.side for row in rows if row.took == MISSING] == [module.WARM, module.COLD, module.TACH]
         assert {row.side: judged(row) for row in rows if row.goal}[module.OWN] == "missed"
     else:

@@ -78,8 +78,9 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
     assert all(line.strip() in (b"", b"if TYPE_CHECKING:", b"A,", b")", b"B", b"A", b"F") for line in new), new
     if moving:
         assert b"from __future__ import annotations" in after
-        with pytest.raises(Unfixable):
-            rewrite(after, chosen, [])
+        if not any(row in rows_of(after) for row in chosen):  # a twin of an import may stand in its place now
+            with pytest.raises(Unfixable):
+                rewrite(after, chosen, [])
 
 
 @pytest.mark.parametrize(
