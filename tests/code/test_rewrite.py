@@ -78,7 +78,8 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
     assert all(line.strip() in (b"", b"if TYPE_CHECKING:", b"A,", b")", b"B", b"A", b"F") for line in new), new
     if moving:
         assert b"from __future__ import annotations" in after
-        if not any(row in rows_of(after) for row in chosen):  # a twin of an import may stand in its place now
+        there = [row[:5] for row in rows_of(after)]
+        if not any(row[:5] in there for row in chosen):  # another import of the name may stand in its place now
             with pytest.raises(Unfixable):
                 rewrite(after, chosen, [])
 
