@@ -23,6 +23,7 @@ KIND: Final = Kind(
     live=("current",),
     section="How things are done here",
     share="relevant_patterns",
+    gist="text",
     spellings={"active": "current", "deprecated": "outdated"},
     fields=(
         Field(

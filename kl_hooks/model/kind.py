@@ -88,6 +88,8 @@ class Kind:
     verbs: tuple[Verb, ...] = ()
     section: str = ""
     """Heading of its items in a package."""
+    gist: str = ""
+    """The field that its one-line summary ends with; empty: the last of the texts that it must have."""
     share: str = "domain_knowledge"
     """One of `SHARES`."""
     filed: tuple[str, ...] = ()

@@ -113,8 +113,11 @@ def as_text(kind: Kind, record: Record) -> str:
 
 
 def summary_of(kind: Kind, record: Record) -> str:
-    """One line that stands for it: its title, and the last thing it has to say (of a decision: what is done)."""
-    said: Sequence[str] = [record.text(f.name) for f in kind.fields if f.type == "text" and f.required]
+    """One line that stands for it: its title, and the gist of it (of a decision what is done, of a failure what to do
+    instead).
+    """
+    names = [kind.gist] if kind.gist else [f.name for f in kind.fields if f.type == "text" and f.required]
+    said: Sequence[str] = [record.text(name) for name in names]
     first = next((one.strip().splitlines()[0] for one in reversed(said) if one.strip()), "")
     line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")
     return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"

@@ -21,9 +21,11 @@ def test_what_binds_is_told_under_its_heading(repo: Checkout) -> None:
     made(repo, "decision", "new", "Not decided yet", "--context", "x", "--decision", "y")
     made(repo, "decision", "accept", rule)
     made(repo, "guide", "new", "Billing is apart", "--topic", "architecture", "--text", "Never call it.")
+    repo.kl("failure", "record", "Mock the clock", "--prevention", "Give the clock in.")
     made(repo, "guide", "new", "A shop", "--topic", "product", "--text", "It sells things.")
     text = repo.kl("context", "critical").stdout
     assert "## Architecture Decisions (MUST FOLLOW)" in text and "Parse with ast: Use ast." in text
+    assert "Mock the clock: Give the clock in." in text and "A shop: It sells things." in text
     assert "Not decided yet" not in text and "Billing" not in text and "A shop" in text
     assert "Billing" in repo.kl("context", "critical", "--command", "feature-build").stdout
     found = json.loads(repo.kl("context", "critical", "--format", "json", "--task", "parse quickly").stdout)

@@ -61,7 +61,7 @@ def test_a_kind_is_whole(kind: Kind) -> None:
         assert field.type != "ids" or field.relation, field.name
     for verb in kind.verbs:
         assert {verb.to, *verb.of} <= set(kind.statuses) and set(verb.needs) <= set(names), verb.name
-    assert set(kind.identity) <= set(names)
+    assert set(kind.identity) <= set(names) and {kind.gist} <= {"", *names}
     assert bool(kind.identity) == (kind.numbering == "hash")
 
 

@@ -23,6 +23,7 @@ KIND: Final = Kind(
     live=("current",),
     section="Facts about this project",
     share="domain_knowledge",
+    gist="answer",
     spellings={"active": "current", "deprecated": "outdated"},
     fields=(
         Field(

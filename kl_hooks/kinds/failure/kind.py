@@ -16,6 +16,7 @@ KIND: Final = Kind(
     live=("open", "mitigated"),
     section="Known failures (DO NOT REPEAT)",
     share="warnings",
+    gist="prevention",
     numbering="hash",
     identity=("approach",),
     fields=(
