@@ -27,12 +27,16 @@ def claim() -> None:
     "--about", required=True, help="The Id it is about, such as file:src/a.py or test:tests/test_a.py::test_b."
 )
 @click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
-def add(text: str, about: str, expires: str | None) -> None:
+@format_option()
+def add(text: str, about: str, expires: str | None, shape: str) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it."""
     identifier(about)
     ws = workspace()
     until = moment(expires, ws.clock.now()) if expires else None
     made = add_claim(ws, text, about, until)
+    if shape == "json":
+        say_json(plain_claim(made))
+        return
     say(f"claim {made.id}  {made.tier.word}  {made.text}")
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import note, say, workspace
+from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.errors import UsageProblem
 
 
 @click.command(epilog="Example: kl decision supersede ADR-0002 ADR-0009")
 @click.argument("old")
 @click.argument("new")
-def supersede(old: str, new: str) -> None:
+@format_option()
+def supersede(old: str, new: str, shape: str) -> None:
     """Let NEW take the place of OLD: both say so, and OLD is superseded. Circles and unknown ids are refused."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.evidence.who import agent
@@ -28,6 +29,10 @@ def supersede(old: str, new: str) -> None:
     first, second = run(ws, old, new)
     catch_up(ws)
     told()
-    say(" ← ".join(f"{one.id} ({one.status})" for one in chain(ws, first)))
+    line = chain(ws, first)
+    if shape == "json":
+        say_json({"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]})
+    else:
+        say(" ← ".join(f"{one.id} ({one.status})" for one in line))
     if second.status == "proposed":
         note(f"{second.id} is only proposed. Accept it with: kl decision accept {second.id}")

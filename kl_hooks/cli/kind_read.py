@@ -9,7 +9,7 @@ import click
 
 from kl_hooks.cli.common import an, confirm, format_option, note, say, say_json, workspace
 from kl_hooks.cli.kind_verbs import FIRST
-from kl_hooks.cli.record_text import lines_of, plain_record, rows
+from kl_hooks.cli.record_text import lines_of, plain_record, rows, say_deleted
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
 
@@ -142,7 +142,8 @@ def delete_of(kind: Kind) -> click.Command:
     @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
     @click.argument("id")
     @click.option("--yes", is_flag=True, help="Do not ask.")
-    def delete_(id: str, yes: bool) -> None:
+    @format_option()
+    def delete_(id: str, yes: bool, shape: str) -> None:
         ws = workspace()
         record = find(ws, id, kind.name)
         if agent(ws.environ):
@@ -150,7 +151,7 @@ def delete_of(kind: Kind) -> click.Command:
         if not yes:
             confirm(f"delete {record.id} {record.title}?")
         delete(ws, record)
-        say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
+        say_deleted(record, shape)
 
     delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
     return delete_

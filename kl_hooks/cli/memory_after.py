@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kl_hooks.cli.common import note, say, workspace
+from kl_hooks.cli.common import note, say, say_json, workspace
+from kl_hooks.cli.record_text import plain_record
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 
@@ -14,8 +15,12 @@ def meant(identifier: str) -> Record:
     return find(workspace(), identifier, "memory")
 
 
-def told(record: Record, done: str = "") -> None:
-    """Says what a memory is now, in a line or two, and brings MEMORY.md up to it."""
+def told(record: Record, done: str = "", shape: str = "text") -> None:
+    """Says what a memory is now, in a line or two or as JSON, and brings MEMORY.md up to it."""
+    if shape == "json":
+        say_json(plain_record(workspace(), record) | {"done": done or record.status})
+        listed()
+        return
     say(f"{record.id}  {done or record.status}  {one_line(record.title, 120)}")
     if record.path:
         say(f"    {record.path}")

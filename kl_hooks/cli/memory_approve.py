@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import click
 
+from kl_hooks.cli.common import format_option
+
 
 @click.command(epilog="Example: kl memory approve MEM-3f9a1c2b")
 @click.argument("id")
-def approve(id: str) -> None:
+@format_option()
+def approve(id: str, shape: str) -> None:
     """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are told.
 
     For people, and for reviewers that your configuration names (git config kl.reviewers).
     """
     from kl_hooks.cli.memory_decide import decided
 
-    decided(id, "approve")
+    decided(id, "approve", shape=shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kl_hooks.cli.common import workspace
 
 
-def decided(identifier: str, do: str, reason: str = "") -> None:
+def decided(identifier: str, do: str, reason: str = "", shape: str = "text") -> None:
     """Carries it out and says what the memory is now. UsageProblem for an agent that is no reviewer."""
     from kl_hooks.cli.memory_after import meant, told
     from kl_hooks.kinds.memory.deciding import Decision
@@ -15,4 +15,4 @@ def decided(identifier: str, do: str, reason: str = "") -> None:
     ws = workspace()
     who = reviewer(ws, identifier)
     record = meant(identifier)
-    told(decide(ws, record, Decision(record.id, do, "", reason), who))
+    told(decide(ws, record, Decision(record.id, do, "", reason), who), shape=shape)

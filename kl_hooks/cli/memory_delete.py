@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import confirm, say, workspace
+from kl_hooks.cli.common import confirm, format_option, workspace
+from kl_hooks.cli.record_text import say_deleted
 
 
 @click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
 @click.argument("id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete(id: str, yes: bool) -> None:
+@format_option()
+def delete(id: str, yes: bool, shape: str) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.cli.memory_after import listed, meant
     from kl_hooks.evidence.who import agent
@@ -23,5 +25,5 @@ def delete(id: str, yes: bool) -> None:
     if not yes:
         confirm(f"delete {record.id} {record.title}?")
     take_away(ws, record)
-    say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
+    say_deleted(record, shape)
     listed()

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import workspace
+from kl_hooks.cli.common import format_option, workspace
 from kl_hooks.kinds.memory.kind import CATEGORIES, STANDINGS
 
 
@@ -21,10 +21,11 @@ from kl_hooks.kinds.memory.kind import CATEGORIES, STANDINGS
 @click.option("--about", multiple=True, metavar="ID|PATH", help="What it is about. May be repeated.")
 @click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never.")
 @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
-def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], **options: Any) -> None:
+@format_option()
+def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
     """Change what a memory says. Its id stays. What an agent changes of an approved one is a candidate again."""
     from kl_hooks.cli.memory_after import meant, told
     from kl_hooks.kinds.memory.telling import revise
 
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, ())}
-    told(revise(workspace(), meant(id), {**given, **dict.fromkeys(clear)}, ttl_days))
+    told(revise(workspace(), meant(id), {**given, **dict.fromkeys(clear)}, ttl_days), shape=shape)

@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import note, say, workspace
+from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 
 LARGEST = 64 * 1024 * 1024
 
 
 @click.command("import", epilog="Example: kl memory import .fuseraft/knowledge/repository/*.json")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-def import_(files: tuple[Path, ...]) -> None:
+@format_option()
+def import_(files: tuple[Path, ...], shape: str) -> None:
     """Take in memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each file.
 
     They come in as candidates, also what was approved elsewhere; what was rejected is rejected here. If anything is
@@ -32,7 +33,10 @@ def import_(files: tuple[Path, ...]) -> None:
     if problems := [problem for _, wrong in pairs for problem in wrong]:
         raise Problems(problems)
     taken = bring_in(ws, [one for found, _ in pairs for one in found], files[0].name)
-    say(f"{len(taken.new)} taken in, {len(taken.reinforced)} seen again")
+    if shape == "json":
+        say_json({"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)})
+    else:
+        say(f"{len(taken.new)} taken in, {len(taken.reinforced)} seen again")
     if taken.new:
         note("review them with: kl memory review")
     listed()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import workspace
+from kl_hooks.cli.common import format_option, workspace
 
 
 @click.command(epilog="Example: kl memory promote MEM-3f9a1c2b")
 @click.argument("id")
-def promote(id: str) -> None:
+@format_option()
+def promote(id: str, shape: str) -> None:
     """Raise the authority of a memory by one step: auto, agent, human. It ends when the new authority says so.
 
     For people only. It stays a candidate, or approved, as it was.
@@ -21,4 +22,4 @@ def promote(id: str) -> None:
     ws = workspace()
     who = reviewer(ws, id)
     made = raise_it(ws, meant(id), who)
-    told(made, f"{made.authority}, {made.status}")
+    told(made, f"{made.authority}, {made.status}", shape)

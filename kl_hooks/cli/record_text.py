@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
+from kl_hooks.cli.common import say, say_json
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
@@ -72,3 +73,11 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
 def _short(field: Field) -> bool:
     """True for a field that stands in one line beside its name."""
     return field.name not in _HEAD and field.type not in ("text", "lines", "map")
+
+
+def say_deleted(record: Record, shape: str) -> None:
+    """That a record was taken away, in a line or as `kl.record.deleted/1`."""
+    if shape == "json":
+        say_json({"schema": "kl.record.deleted/1", "id": record.id, "path": record.path})
+    else:
+        say(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))

@@ -16,5 +16,6 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        path = self.path.replace("\n", "\\n")  # a name with a line end must not begin a line of its own
+        place = f"{path}:{self.line}:{self.column}" if self.line else path
         return f"{place}: {self.message}" + (f" {self.hint}" if self.hint else "")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from kl_hooks.cli.main import COMMANDS
+from kl_hooks.cli.main import kl as main
+from tests.support import Checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,3 +173,31 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, "the current folder is gone" in done.stderr) == (3, True)
+
+
+TEXT_ONLY = {
+    "kl run", "kl commits record", "kl context why", "kl tool", "kl evidence export", "kl evidence import",
+    "kl memory export",
+}  # fmt: skip
+"""Commands without `--format json`: they pass through, say one line for people, or have a form of their own."""
+
+
+def leaves(command: click.Command, name: str, above: click.Context | None) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(command, info_name=name, parent=above)
+    if not isinstance(command, click.Group):
+        yield context.command_path, command
+        return
+    with context:
+        children = [(child, command.get_command(context, child)) for child in command.list_commands(context)]
+    for child, found in children:
+        assert found is not None, child
+        if not found.hidden:
+            yield from leaves(found, child, context)
+
+
+def test_all_speak_json(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repo.root)
+    silent = {
+        path for path, command in leaves(main, "kl", None) if not any("--format" in p.opts for p in command.params)
+    }
+    assert silent == TEXT_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import KlError
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.held import held_back
 from kl_hooks.kinds.memory.kind import KIND
@@ -36,7 +36,7 @@ def write_page(ws: Workspace) -> str:
         _ignored(ws)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(place, text.encode("utf-8", "replace"), within=ws.root)
-    except (EnvironmentProblem, OSError) as problem:
+    except (KlError, OSError) as problem:
         return f"{PAGE}: can't be written: {problem}"
     return ""
 
