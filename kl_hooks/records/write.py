@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 _DAY: Final = 86_400_000_000
+REVIVE: Final = "revive"
+"""How a record is changed whose row went away: it comes back."""
 
 
 def create(
@@ -90,7 +92,7 @@ def change(
     out = {kind.by_name[name].name: None for name, value in raw.items() if value is None}
     said = {**out, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
     with ws.store.writing(what=f"changing a {kind.name}") as db, Kept(ws) as kept, db.transaction():
-        record = _today_s(db, record)
+        record = _today_s(db, record, how)
         after = record.with_values(**said)
         checked_or_raise(kind, after.values, f"kl {kind.name} edit")
         made = put(ws, db, kind, record, after, how, kept)
@@ -98,7 +100,7 @@ def change(
     return made
 
 
-def _today_s(db: Database, record: Record) -> Record:
+def _today_s(db: Database, record: Record, how: str) -> Record:
     """The record as its row is now, under the lock: somebody may have changed it since it was read.
 
     A file says by itself what it is now (see `keeping.put`). UsageProblem for a row that went away meanwhile.
@@ -106,6 +108,8 @@ def _today_s(db: Database, record: Record) -> Record:
     row = None if record.path else db.row(f"SELECT {rows.STATE}, rests FROM record WHERE id = ?", (record.id,))
     if row is None or row[3] == "state":
         return rows.from_state(row[:3]) if row else record
+    if how == REVIVE:
+        return record
     raise UsageProblem("was changed by somebody else just now.", place=record.id, hint="Look at it, then try again.")
 
 

@@ -14,7 +14,7 @@ from kl_hooks.records.ask import by_ids
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.folds import happened, resting
 from kl_hooks.records.numbers import identity
-from kl_hooks.records.write import change
+from kl_hooks.records.write import REVIVE, change
 from kl_hooks.store.redact import redact
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def returning(ws: Workspace, gone: Mapping[str, Record]) -> list[str]:
 def revived(ws: Workspace, identifier: str, raw: Mapping[str, Any], by: str) -> Record:
     """A record of an id that was here once, made anew of these values."""
     values = {"status": KIND.statuses[0], "date": iso(ws.clock.now()), **raw}
-    return change(ws, Record(KIND.name, identifier, {}), values, how="revive", by=by)
+    return change(ws, Record(KIND.name, identifier, {}), values, how=REVIVE, by=by)
 
 
 def same(record: Record, pattern: str) -> bool:
