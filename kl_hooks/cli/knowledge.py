@@ -17,6 +17,8 @@ VERBS = {
     "show": "One record of any kind, by its id.",
     "search": "What bears these words, of every kind.",
     "add": "Take in what a document says: a feature's specification, an overview.",
+    "import": "Take in records of any kind from JSON or YAML.",
+    "export": "Write records of any kind as JSON or YAML.",
     "clear": "Take away what seeding made.",
     "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",

@@ -10,7 +10,7 @@ import pytest
 from tests.support import Checkout
 
 
-@pytest.mark.requirement("A40", "A41", "A42", "A43")
+@pytest.mark.requirement("C1", "A40", "A41", "A42", "A43")
 def test_a_failure_that_a_commit_ended_becomes_what_agents_are_told(repo: Checkout) -> None:
     repo.write("names.py", "def clean(text):\n    return text.strip()\n")
     repo.write("test_names.py", "from names import clean\n\ndef test_bom():\n    assert clean('\\ufeffa') == 'a'\n")

@@ -1,0 +1,34 @@
+"""`kl knowledge export`: records of any kind as JSON or YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kl_hooks.cli.common import note, workspace
+from kl_hooks.cli.exact import say_exactly
+
+
+@click.command(epilog="Example: kl knowledge export --kind objective --format yaml -o objectives.yaml")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--kind", "name", default="", help="All records of this kind, ended and archived ones too.")
+@click.option("--format", "form", type=click.Choice(["json", "yaml"]), default="json", show_default=True, help="Form.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> None:
+    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them back."""
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.records.ask import Wanted, every, find
+    from kl_hooks.records.exchange import write
+    from kl_hooks.store.atomic import write_atomic
+
+    ws = workspace()
+    if not ids and name not in ws.kinds:
+        raise UsageProblem("say which: ids, or --kind.", place="kl knowledge export", hint="See: kl knowledge list")
+    found = [find(ws, one, name) for one in ids] or every(ws, Wanted((name,), archived=True, expired=True))
+    text = write(found, form) if found else ("[]\n")
+    if output is None:
+        say_exactly(text, ws.environ)
+        return
+    write_atomic(output, text.encode("utf-8", "replace"))
+    note(f"{len(found)} records written to {output}")

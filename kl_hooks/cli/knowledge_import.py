@@ -1,0 +1,87 @@
+"""`kl knowledge import`: records of any kind from JSON or YAML, ours or another tool's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+
+
+@click.command("import", epilog="Example: kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--kind", "name", required=True, help="The kind of the records, such as objective.")
+@format_option()
+def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
+    """Take in records from JSON or YAML FILES, one or a list in each. Fields are known by every name that a kind has
+    for them.
+
+    An id is kept where it fits and is free; one that is there already is passed over. What no field bears goes into the
+    body. If anything is wrong in one of the files, nothing is taken in.
+    """
+    from kl_hooks.cli.kind_new import signed
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.records.ask import by_ids
+    from kl_hooks.records.exchange import read
+    from kl_hooks.records.write import create, refuse_unset
+
+    ws = workspace()
+    refuse_unset(ws)
+    kind = _kind(ws, name)
+    found, problems = [], []
+    for path in files:
+        some, wrong = read(kind, str(path), _bytes(path))
+        found += some
+        problems += wrong
+    if problems:
+        raise Problems(problems)
+    taken = {one.id for one in by_ids(ws, [identifier for identifier, *_ in found if identifier])}
+    made, passed = [], []
+    for identifier, raw, body in found:
+        if identifier in taken:
+            passed.append(identifier)
+            continue
+        by = signed(ws, raw)
+        if by:
+            raw |= _as_agent(kind, raw)
+        asked = identifier if identifier.startswith(f"{kind.prefix}-") and kind.numbering != "hash" else ""
+        made.append(create(ws, kind, raw, asked=asked, body=body, by=by))
+    if shape == "json":
+        say_json({"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": passed})
+        return
+    for one in made:
+        say(f"{one.id}  {one.status}  {one.title}" + (f"\n    {one.path}" if one.path else ""))
+    if passed:
+        note(f"there already, and passed over: {', '.join(passed[:20])}")
+
+
+def _kind(ws: Any, name: str) -> Any:
+    from kl_hooks.cli.kind_verbs import EXTRA
+    from kl_hooks.config.typed import nearest
+    from kl_hooks.errors import UsageProblem
+
+    if name not in ws.kinds:
+        raise UsageProblem(
+            f"there is no kind {name!r}.", place="--kind", hint=nearest(name, ws.kinds) or "See: kl --help"
+        )
+    if "import" in EXTRA.get(name, {}):
+        raise UsageProblem("has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…")
+    return ws.kinds[name]
+
+
+def _as_agent(kind: Any, raw: dict[str, Any]) -> dict[str, Any]:
+    """What only a person may decide is not decided by an agent's import."""
+    decided = {verb.to for verb in kind.verbs if verb.person}
+    return {"status": kind.statuses[0]} if str(raw.get("status", "")).lower() in decided else {}
+
+
+def _bytes(path: Path) -> bytes:
+    from kl_hooks.config.files import read_small
+    from kl_hooks.errors import UsageProblem
+
+    data = read_small(path, most=16 * 1024 * 1024)
+    if data is None:
+        raise UsageProblem("is not there.", place=str(path), hint="Give a file of JSON or YAML.")
+    return data

@@ -1,0 +1,102 @@
+"""Exchange: records of any kind as JSON or YAML, in the layouts of other tools too.
+
+Fields are known by every name that a kind has for them. Reading gives raw values for `records.check`; writing gives
+text that reading takes back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kl_hooks.config.nodes import Listing, Node, Text
+from kl_hooks.config.nodes import Mapping as Map
+from kl_hooks.config.yaml import load
+from kl_hooks.model.kind import Kind
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.record import Record
+from kl_hooks.records.check import checked
+from kl_hooks.records.scalars import entry
+
+FORMATS: Final = ("json", "yaml")
+_MOST: Final = 10_000
+
+
+def read(kind: Kind, path: str, data: bytes) -> tuple[list[tuple[str, dict[str, Any], str]], list[Problem]]:
+    """(id, raw values, Markdown for what no field bears) of each record in a file, and everything wrong in it.
+
+    A file holds one object or a list of them; it is JSON if its name says so, else YAML.
+    """
+    whole, problems = _json(path, data) if path.endswith(".json") else _yaml(path, data)
+    items = whole if isinstance(whole, list) else [whole]
+    found: list[tuple[str, dict[str, Any], str]] = []
+    if len(items) > _MOST:
+        return [], [Problem(path, 0, 0, f"holds {len(items)} records; at most {_MOST} are read.")]
+    for number, item in enumerate([] if problems else items, 1):
+        place = (path if len(items) == 1 else f"{path} ({number})", 0, 0)
+        if not isinstance(item, Mapping):
+            problems.append(Problem(*place, "expected keys and values.", "One object, or a list of them."))
+            continue
+        raw = {str(key): value for key, value in item.items()}
+        identifier = str(next((raw.pop(name) for name in ("id", "Id", "ID") if name in raw), "") or "")
+        strange: list[Problem] = []
+        problems += checked(kind, raw, lambda name, place=place: place, strange=strange)[1]  # type: ignore[misc]
+        known = {name for name in raw if not _is_strange(kind, name)}
+        rest = {name: value for name, value in raw.items() if name not in known and value not in (None, "", [], {})}
+        found.append((identifier, {name: raw[name] for name in raw if name in known}, _besides(rest)))
+    return ([] if problems else found), problems
+
+
+def write(records: Sequence[Record], form: str) -> str:
+    """The records as one file: an object, or a list of them where there are several."""
+    plain = [
+        {"id": one.id, **{n: list(v) if isinstance(v, tuple) else v for n, v in one.values.items()}} for one in records
+    ]
+    if form == "json":
+        return json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False) + "\n"
+    blocks = [[f"id: {one.id}", *(line for n, v in one.values.items() for line in entry(n, v))] for one in records]
+    if len(blocks) == 1:
+        return "\n".join(blocks[0]) + "\n"
+    return "".join(f"{'- ' if not n else '  '}{line}\n" for block in blocks for n, line in enumerate(block))
+
+
+def _is_strange(kind: Kind, name: str) -> bool:
+    strange: list[Problem] = []
+    checked(kind, {name: "x"}, lambda _: ("", 0, 0), whole=False, strange=strange)
+    return bool(strange)
+
+
+def _besides(rest: Mapping[str, Any]) -> str:
+    """What no field bears, as Markdown: nothing is lost."""
+    if not rest:
+        return ""
+    lines = [
+        f"- {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in rest.items()
+    ]
+    return "\n".join(["Imported besides:", "", *lines])
+
+
+def _json(path: str, data: bytes) -> tuple[Any, list[Problem]]:
+    try:
+        return json.loads(data), []
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 0)
+        return None, [Problem(path, line, getattr(error, "colno", 0), f"can't be read as JSON: {error}.")]
+
+
+def _yaml(path: str, data: bytes) -> tuple[Any, list[Problem]]:
+    node, problems = load(path, data)
+    if node is None:
+        return None, problems or [Problem(path, 0, 0, "is empty.")]
+    return _plain(node), problems
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, Text):
+        return node.value if node.value or not node.plain else None
+    if isinstance(node, Listing):
+        return [_plain(one) for one in node.items]
+    assert isinstance(node, Map)
+    return {key.value: _plain(value) for key, value in node.entries}
