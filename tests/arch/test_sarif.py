@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft4Validator, ValidationError
 
+from kl_hooks.arch.formats.findings import findings
 from kl_hooks.arch.formats.sarif import sarif
 from kl_hooks.arch.verdict import Verdict
 from tests.arch.verdicts import UNREAD, VERDICTS, broken, verdict
@@ -27,7 +28,10 @@ def log(*found: Verdict | None) -> dict[str, Any]:
 
 @given(VERDICTS)
 def test_anything_found_is_a_valid_log(found: Verdict) -> None:
-    log(found, None, found)
+    """The schema holds (see `log`), nothing found is lost, and what was not assessed adds nothing."""
+    one, both = log(found), log(found, None, found)
+    assert sum(len(run["results"]) for run in both["runs"]) == 2 * len(one["runs"][0]["results"])
+    assert len(one["runs"][0]["results"]) == len(findings(found))
 
 
 def test_the_schema_would_refuse_what_is_wrong() -> None:

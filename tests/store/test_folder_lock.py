@@ -32,7 +32,8 @@ def test_a_file_system_without_locks_is_written_without_one(tmp_path: Path, monk
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with folder_locked(tmp_path), folder_locked(tmp_path):
-        pass
+        (tmp_path / "written").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["written"]
 
 
 def test_no_folder_is_an_error(tmp_path: Path) -> None:

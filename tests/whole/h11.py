@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import tarfile
 from pathlib import Path
 
-PIN = "h11==0.16.0 --hash=sha256:4e35b956cf45792e4caa5885e69fba00bdbc6ffafbfa020300e549b208ee5ff1\n"
+from bench.downloads import sdist
+
+PIN = "h11==0.16.0 --hash=sha256:4e35b956cf45792e4caa5885e69fba00bdbc6ffafbfa020300e549b208ee5ff1"
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -25,15 +24,4 @@ def environment(home: Path) -> dict[str, str]:
 
 def fetch(folder: Path) -> Path:
     """Downloads the sdist, pinned by its hash, and unpacks it; the folder of its content."""
-    (folder / "pin.txt").write_text(PIN, encoding="utf-8")
-    subprocess.run(
-        [
-            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-            "--no-binary", "h11", "--require-hashes", "-r", "pin.txt", "-d", ".",
-        ],
-        cwd=folder,
-        check=True,
-    )  # fmt: skip
-    with tarfile.open(folder / "h11-0.16.0.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "h11-0.16.0"
+    return sdist(PIN, folder)

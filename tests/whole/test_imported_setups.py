@@ -7,12 +7,12 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from bench.downloads import sdist
 from kl_hooks.arch.foreign.imported import imported_text
 from kl_hooks.arch.foreign.run import import_set_up
 from kl_hooks.arch.run import check
@@ -51,15 +51,7 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="module", params=PROJECTS)
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sdist as a repository with one commit."""
-    place = tmp_path_factory.mktemp("sdist")
-    pin = PROJECTS[request.param][0]
-    name = pin.partition("=")[0]
-    (place / "pin.txt").write_text(pin + "\n", encoding="utf-8")
-    call = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name, "--require-hashes"]
-    subprocess.run([*call, "-r", "pin.txt", "-d", "."], cwd=place, check=True)
-    with tarfile.open(place / f"{request.param}.tar.gz") as archive:
-        archive.extractall(place, filter="data")
-    folder = place / str(request.param)
+    folder = sdist(PROJECTS[request.param][0], tmp_path_factory.mktemp("sdist"))
     for path in (folder, *folder.rglob("*")):
         os.chown(path, os.getuid(), os.getgid(), follow_symlinks=False)  # root keeps foreign owners, git refuses them
     make(folder)

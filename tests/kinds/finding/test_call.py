@@ -81,6 +81,8 @@ def test_any_values_leave_a_bounded_finding_or_none(name: str, given_: Any, answ
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_call_or_wrong_use(content: bytes) -> None:
     try:
-        from_hook(content)
-    except UsageProblem:
-        return
+        call = from_hook(content)
+    except UsageProblem as problem:
+        assert problem.place == "stdin" and problem.reason
+    else:
+        assert call.tool == json.loads(content)["tool_name"][:100]
