@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, Protocol
 
-from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Edge
+from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Edge, edges
 from kl_hooks.arch.paths import owner
+from kl_hooks.code.modules import plain_name
+from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link
 
@@ -36,17 +38,25 @@ class Ways:
     """Knows today's imports between layers, and so who gets the same thing legally."""
 
     def __init__(
-        self, manifest: Manifest, crossing: Callable[[], Iterable[Edge]], modules: Mapping[str, str]
+        self, manifest: Manifest, crossing: Callable[[], Iterable[Link]], modules: Mapping[str, str]
     ) -> None:  # fmt: skip
         """`crossing`: gives all imports between layers; called where a way out is looked for, and once."""
         self._manifest, self._modules, self._crossing = manifest, modules, crossing
         self._asked = 0
 
     @cached_property
-    def _legal(self) -> Mapping[str, list[Edge]]:
-        """Imported module → the allowed imports of it."""
+    def _into(self) -> Mapping[str, list[Link]]:
+        """Imported module → the imports of it."""
+        found: dict[str, list[Link]] = defaultdict(list)
+        for link in self._crossing():
+            found[plain_name(split(link.target)[1])].append(link)
+        return found
+
+    def _legal(self, imported: Iterable[str]) -> Mapping[str, list[Edge]]:
+        """Imported module → the allowed imports of it, for these modules."""
         found: dict[str, list[Edge]] = defaultdict(list)
-        for edge in self._crossing():
+        links = [link for module in imported for link in self._into.get(module, ())]
+        for edge in edges(self._manifest, links, self._modules):
             if edge.allowed:
                 found[edge.imported].append(edge)
         return found
@@ -71,8 +81,7 @@ class Ways:
             return ""
         from kl_hooks.arch.pass_in import pass_in
 
-        layer = self._files[edge.source.name]
-        return pass_in(edge, layer, sight.read)
+        return pass_in(edge, lambda: self._files[edge.source.name], sight.read)
 
     @cached_property
     def _files(self) -> Mapping[str, list[str]]:
@@ -87,11 +96,16 @@ class Ways:
 
     def _bridge(self, edge: Edge) -> str:
         """Through a module that may import it and that the source layer may import; one in use already comes first."""
+        others = [
+            other
+            for other in self._legal([edge.imported])[edge.imported]
+            if other.source.name in edge.source.may_depend_on
+        ]
+        uses = self._legal({other.importer for other in others})
         found = []
-        for other in self._legal[edge.imported]:
-            if other.source.name in edge.source.may_depend_on:
-                users = [use for use in self._legal[other.importer] if use.source.name == edge.source.name]
-                found.append((not users, other.importer, other, users))
+        for other in others:
+            users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
+            found.append((not users, other.importer, other, users))
         if not found:
             return ""
         _, _, other, users = min(found, key=lambda row: row[:2])

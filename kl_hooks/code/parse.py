@@ -7,6 +7,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -27,10 +28,7 @@ def parsed(content: bytes, facts: Callable[[ast.Module], Facts]) -> Facts:
     if len(content) > LARGEST:
         return unread(f"0:0: larger than {LARGEST:,} bytes, so it was not read")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
-            tree = ast.parse(content)
-        return facts(tree)
+        return facts(tree_of(content))
     except SyntaxError as problem:
         return unread(f"{problem.lineno or 0}:{max(problem.offset or 0, 0)}: {problem.msg}")
     except RecursionError:
@@ -39,6 +37,17 @@ def parsed(content: bytes, facts: Callable[[ast.Module], Facts]) -> Facts:
         return unread("0:0: nested too deeply, or too large, for Python's parser")
     except ValueError as problem:  # NUL bytes on some Pythons, numbers with thousands of digits
         return unread(f"0:0: {problem}")
+
+
+@lru_cache(maxsize=1)
+def tree_of(content: bytes) -> ast.Module:
+    """The tree of a file, for reading only; that of the last one is kept, because who judges a file asks again.
+
+    Raises what `ast.parse` does: SyntaxError, ValueError, RecursionError, MemoryError.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
+        return ast.parse(content)
 
 
 def unread(error: str) -> Facts:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 _LOOKS: Final = frozenset({"globals", "eval", "exec"})
 _BARE_LOOKS: Final = frozenset({"dir", "vars", "locals"})
+_SILENT: Final = frozenset({ast.Load, ast.Store, ast.Del, ast.Attribute, ast.Expr, ast.Return, ast.keyword, ast.Tuple})
+"""The commonest nodes that neither bind a name nor mention one themselves."""
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -18,7 +20,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 class Names:
     """The names of one file. Scopes are not told apart: a name that is used anywhere counts as used."""
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], text: str) -> None:
+        """`nodes`: those of its tree, or of the part of it that is asked about. `text`: of the lines with comments."""
         self.bound: Counter[str] = Counter()
         """Name → how many statements bind or delete it, in any scope; arguments too."""
         self.used: dict[str, list[int]] = defaultdict(list)
@@ -29,14 +32,15 @@ class Names:
         """Word → line of a string outside annotations that has it; of docstrings only those with doctests."""
         self.looks: int = 0
         """The line where the file looks at its own names (`globals()`), 0 for none."""
-        nodes = list(ast.walk(tree))
+        nodes = [node for node in nodes if node.__class__ not in _SILENT]
         notes = [note for node in nodes for note in notes_of(node)]
         inside = {id(part) for note in notes for part in ast.walk(note)}
         docs = {id(node.body[0].value) for node in nodes if _has_docstring(node)}  # type: ignore[attr-defined]
         for note in notes:
             self._note(note, note.lineno)
         for node in nodes:
-            self.bound.update(binds(node))
+            for name in binds(node):
+                self.bound[name] += 1
             if id(node) not in inside:
                 self._use(node, id(node) in docs)
         for number, line in enumerate(_NEWLINE.split(text), 1):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kl_hooks.code.rewriting.evaluators import evaluator, reader_of, special
 from kl_hooks.code.rewriting.names import Names
+from kl_hooks.code.rewriting.near import lines_with, near
 
 UNUSED: Final = "unused"
 NOTED: Final = "annotations"
@@ -38,12 +39,20 @@ class Source:
     tree: ast.Module
     trusted: Collection[str] = ()
     """Names imported from modules of the repository that keep away from libraries which evaluate annotations."""
-    names: Names = field(init=False)
     readers: str | None = None
     """Who may read the annotations of this file at run time, once that was asked; empty: nobody."""
+    _names: Names | None = field(init=False, default=None)
 
-    def __post_init__(self) -> None:
-        self.names = Names(self.tree, self.content.decode("utf-8", "replace"))
+    @property
+    def names(self) -> Names:
+        """All names of the file, looked at on first need."""
+        if self._names is None:
+            self._names = Names(list(ast.walk(self.tree)), self.content.decode("utf-8", "replace"))
+        return self._names
+
+    def bindings(self, name: str) -> Names:
+        """What the code itself does with a name, strings and comments apart: from the statements where it stands."""
+        return Names(near([self.tree], lines_with(self.content, [name])), "")
 
     @property
     def lazy_annotations(self) -> bool:
@@ -71,7 +80,7 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
         return Need(KEPT, "it does not stand by itself at the top level of the file")
     alias = next(alias for alias in found.names if alias.name == (name or module))
     bound = alias.asname or alias.name.partition(".")[0]
-    reason = _marked(source, found, alias) or _bound_twice(source, bound) or _spoken_of(source, bound)
+    reason = _marked(source, found, alias) or _in_code(source, bound) or _spoken_of(source, bound)
     if reason:
         return Need(KEPT, reason, bound)
     return Need(NOTED if bound in source.names.noted else UNUSED, "", bound)
@@ -113,15 +122,15 @@ def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias)
     return f"a comment asks to leave it ({found[1].decode('ascii', 'replace')})" if found else ""
 
 
-def _bound_twice(source: Source, bound: str) -> str:
-    count = source.names.bound[bound]
-    return f"something else in the file is called {bound} too" if count > 1 else ""
+def _in_code(source: Source, bound: str) -> str:
+    names = source.bindings(bound)
+    if names.bound[bound] > 1:
+        return f"something else in the file is called {bound} too"
+    return f"it is used at run time (line {min(names.used[bound])})" if names.used.get(bound) else ""
 
 
 def _spoken_of(source: Source, bound: str) -> str:
     names = source.names
-    if names.used.get(bound):
-        return f"it is used at run time (line {min(names.used[bound])})"
     if bound in names.strings:
         return f"a string names it (line {names.strings[bound]})"
     return f"the file looks at its own names (line {names.looks})" if names.looks else ""
