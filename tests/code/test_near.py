@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import kl_hooks
-from kl_hooks.code.rewriting.names import Names
-from kl_hooks.code.rewriting.near import lines_with, near
+from kl_hooks.code.rewriting.near import lines_with, near, places
 from kl_hooks.code.rewriting.need import Source
 
 SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
@@ -29,6 +28,10 @@ def test_lines_on_which_a_name_may_stand(content: bytes, lines: list[int]) -> No
     assert list(lines_with(content, ["a"])) == lines
 
 
+def test_places_of_whole_words() -> None:
+    assert list(places(b"a ba ab a_ a.a", ["a", "ab"])) == [0, 11, 13, 5]
+
+
 def test_statements_on_other_lines_are_left_out() -> None:
     tree = ast.parse("def f():\n    x = 1\n    a = 2\n@a\ndef g(): ...\nif b:\n    c\nelse:\n    d\n")
     seen = {node.id for node in near([tree], [3, 4, 9]) if isinstance(node, ast.Name)}
@@ -44,7 +47,7 @@ def test_all_lines_give_the_whole_tree_in_its_order() -> None:
 def test_what_code_does_with_a_name_is_all_seen(path: Path) -> None:
     content = path.read_bytes()
     source = Source(path.name, content, ast.parse(content))
-    whole = Names(list(ast.walk(source.tree)), "")
-    for name in [*whole.bound, *whole.used]:
-        part = source.bindings(name)
-        assert (part.bound[name], part.used[name]) == (whole.bound[name], whole.used[name]), name
+    names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
+    for name in sorted(names):
+        part, whole = source.mentions_in_code(name), source.mentions(name)
+        assert (part.bound, part.used) == (whole.bound, whole.used), name

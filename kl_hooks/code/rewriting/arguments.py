@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.code.rewriting.names import binds
-from kl_hooks.code.rewriting.near import any_of, lines_with, near
+from kl_hooks.code.rewriting.near import lines_with, near, places
 
 _LONGEST: Final = 5_000
 """Bytes between `def` and the last parameter that is looked for."""
@@ -35,7 +35,7 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     bound = {name for node in imports for name in binds(node)}
     real = [alias.name.rpartition(".")[2] for node in imports for alias in node.names]
     lines = lines_with(content, bound)
-    places: dict[Place, None] = {}
+    found: dict[Place, None] = {}
     inside: set[int] = set()
     for node in tree.body:
         outer = [n for n in getattr(node, "body", ()) if _is_function(n)] if isinstance(node, ast.ClassDef) else [node]
@@ -43,21 +43,21 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for part in near(function.body, lines):
                     if isinstance(part, ast.Name) and part.id in bound:
-                        places[Place(function.name, function.lineno)] = None
+                        found[Place(function.name, function.lineno)] = None
                         inside.add(id(part))
     every = near([tree], lines)
     notes = {id(p) for n in every if isinstance(n, ast.arg) and n.annotation for p in ast.walk(n.annotation)}
     fine = inside | notes
     if any(isinstance(part, ast.Name) and part.id in bound and id(part) not in fine for part in every):
         return real, []
-    return real, list(places)
+    return real, list(found)
 
 
 def may_take(content: bytes, names: Collection[str]) -> bool:
     """False where the text alone says that `takers` would find nothing, as it does of most files."""
-    for found in any_of({*names, *_wanted(names)}).finditer(content):
-        start = content.rfind(b"def ", max(found.start() - _LONGEST, 0), found.start())
-        if start >= 0 and _is_open(content, start, found.start()):
+    for place in places(content, {*names, *_wanted(names)}):
+        start = content.rfind(b"def ", max(place - _LONGEST, 0), place)
+        if start >= 0 and _is_open(content, start, place):
             return True
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kl_hooks.code.decoded import encoding_of, lines_of
 
@@ -23,6 +23,17 @@ def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:
     if content.isascii():
         return [number for number, line in enumerate(lines, 1) if word.search(line)]
     return [number for number, line in enumerate(lines, 1) if not line.isascii() or word.search(line)]
+
+
+def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
+    """Where these identifiers stand in a text: bytes before each. A text without them costs next to nothing."""
+    for word in sorted(words):
+        sought, whole = word.encode(), any_of([word])
+        place = content.find(sought)
+        while place >= 0:
+            if whole.match(content, place):
+                yield place
+            place = content.find(sought, place + 1)
 
 
 def any_of(words: Iterable[str]) -> re.Pattern[bytes]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.code.rewriting.evaluators import evaluator, reader_of, special
-from kl_hooks.code.rewriting.names import Names
+from kl_hooks.code.rewriting.names import Mentions
 from kl_hooks.code.rewriting.near import lines_with, near
 
 UNUSED: Final = "unused"
@@ -41,18 +41,14 @@ class Source:
     """Names imported from modules of the repository that keep away from libraries which evaluate annotations."""
     readers: str | None = None
     """Who may read the annotations of this file at run time, once that was asked; empty: nobody."""
-    _names: Names | None = field(init=False, default=None)
 
-    @property
-    def names(self) -> Names:
-        """All names of the file, looked at on first need."""
-        if self._names is None:
-            self._names = Names(list(ast.walk(self.tree)), self.content.decode("utf-8", "replace"))
-        return self._names
+    def mentions(self, name: str) -> Mentions:
+        """What the file says about a name, in strings and comments too."""
+        return Mentions(name, ast.walk(self.tree), self.content.decode("utf-8", "replace"))
 
-    def bindings(self, name: str) -> Names:
-        """What the code itself does with a name, strings and comments apart: from the statements where it stands."""
-        return Names(near([self.tree], lines_with(self.content, [name])), "")
+    def mentions_in_code(self, name: str) -> Mentions:
+        """What its code itself says, sooner: from the statements where the name stands."""
+        return Mentions(name, near([self.tree], lines_with(self.content, [name])))
 
     @property
     def lazy_annotations(self) -> bool:
@@ -80,10 +76,12 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
         return Need(KEPT, "it does not stand by itself at the top level of the file")
     alias = next(alias for alias in found.names if alias.name == (name or module))
     bound = alias.asname or alias.name.partition(".")[0]
-    reason = _marked(source, found, alias) or _in_code(source, bound) or _spoken_of(source, bound)
+    reason = _marked(source, found, alias) or _bound_twice_or_used(source.mentions_in_code(bound), bound)
     if reason:
         return Need(KEPT, reason, bound)
-    return Need(NOTED if bound in source.names.noted else UNUSED, "", bound)
+    said = source.mentions(bound)
+    reason = _spoken_of(said)
+    return Need(KEPT if reason else NOTED if said.noted else UNUSED, reason, bound)
 
 
 _MANNERS: Final = {
@@ -122,18 +120,16 @@ def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias)
     return f"a comment asks to leave it ({found[1].decode('ascii', 'replace')})" if found else ""
 
 
-def _in_code(source: Source, bound: str) -> str:
-    names = source.bindings(bound)
-    if names.bound[bound] > 1:
+def _bound_twice_or_used(code: Mentions, bound: str) -> str:
+    if code.bound > 1:
         return f"something else in the file is called {bound} too"
-    return f"it is used at run time (line {min(names.used[bound])})" if names.used.get(bound) else ""
+    return f"it is used at run time (line {code.used})" if code.used else ""
 
 
-def _spoken_of(source: Source, bound: str) -> str:
-    names = source.names
-    if bound in names.strings:
-        return f"a string names it (line {names.strings[bound]})"
-    return f"the file looks at its own names (line {names.looks})" if names.looks else ""
+def _spoken_of(said: Mentions) -> str:
+    if said.string:
+        return f"a string names it (line {said.string})"
+    return f"the file looks at its own names (line {said.looks})" if said.looks else ""
 
 
 def _evaluated(source: Source, bound: str, original: str) -> str:
