@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code import listed, remembered
 from kl_hooks.code.facts import Watch, scan_missing, under, unwatched
@@ -36,8 +35,7 @@ FEW: Final = 100
 """Changed files for which the modules that they ask about are looked up one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """What catching up did."""
 
     files: int
@@ -46,7 +44,7 @@ class Scan:
     """Contents that had never been read before."""
     removed: int
     """Files that the graph knew and that are gone."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: Sequence[Problem] = ()
     """Files whose content could not be understood, by path."""
 
 

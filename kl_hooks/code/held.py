@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code import listed
 from kl_hooks.code.facts import keys
@@ -22,8 +21,7 @@ LOST: Final = "?"
 """Before the blob id of a file whose content could not be had: it is asked for again the next time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """Both sides, of the files in some part of the repository; everywhere else they are the same."""
 
     part: listed.Part

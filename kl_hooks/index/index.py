@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from kl_hooks.index import plain
 from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
 from kl_hooks.index.words import parts_only, query_words, split, split_all
 from kl_hooks.model.ids import split as split_id
@@ -28,8 +26,7 @@ class Rows(Protocol):
     def many(self, sql: str, rows: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """Something that can be found by words. Its text is already redacted."""
 
     id: str
@@ -42,8 +39,7 @@ class Document:
     """More words, not shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A document that was found."""
 
     id: str
@@ -67,6 +63,8 @@ def remove(db: Rows, owner: str) -> None:
 
 def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
     """The owners that have documents of these kinds."""
+    from kl_hooks.index import plain
+
     only, params = plain.only_kinds(kinds)
     return {row[0] for row in db.rows(f"SELECT DISTINCT d.owner FROM documents d WHERE 1 = 1{only}", params)}
 
@@ -114,6 +112,8 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid query:
     signs are ignored; a query without a word finds nothing.
     """
+    from kl_hooks.index import plain
+
     wanted = query_words(words)
     if not wanted or limit < 1:
         return []

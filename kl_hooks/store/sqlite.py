@@ -66,9 +66,9 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
         if self._copy is not None:
-            from shutil import rmtree
+            import shutil
 
-            rmtree(self._copy, ignore_errors=True)
+            shutil.rmtree(self._copy, ignore_errors=True)
 
     def _refuse_moved(self) -> None:
         """A database that was moved or deleted while open takes every write into nothing: that is not a commit."""
