@@ -217,3 +217,12 @@ def test_a_broken_kind_stands_in_no_other_ones_way(repo: Checkout) -> None:
     repo.write(".kl/kinds/twin.yaml", "name: twin\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n")
     done = repo.kl("twin", "list")
     assert (done.returncode, "risk.yaml" in done.stderr) == (0, True)
+
+
+def test_a_list_shows_what_the_status_does_not_say(repo: Checkout) -> None:
+    assert repo.kl("outcome", "capture", "Parser", "--failure").returncode == 0
+    turn = ("--feature", "FEAT-A-12", "--decision", "implemented", "--review", "rejected", "--feedback", "No tests.")
+    assert repo.kl("turn", "add", *turn).returncode == 0
+    assert repo.kl("outcome", "list").stdout.endswith("Parser   (outcome type: task_failed)\n")
+    shown = repo.kl("turn", "list").stdout
+    assert shown.endswith("   (player decision: implemented, coach decision: rejected)\n"), shown
