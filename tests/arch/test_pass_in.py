@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kl_hooks.arch import pass_in
 from kl_hooks.arch.run import check
 from kl_hooks.arch.source import STAGED, WORKTREE
-from kl_hooks.code import parse
+from kl_hooks.code.parse import last_tree
 from tests.arch.shop import ORDER, opened, shop
 from tests.git.repos import sh, write
 
@@ -52,12 +53,10 @@ def test_only_the_file_itself_and_files_with_examples_are_parsed(
     others = {f"{CORE}{n}.py": f"import page\n\n\ndef f(x):  # a page\n    page(page={n})\n" for n in range(20)}
     write(folder, {**others, f"{CORE}a.py": TAKING.format(name="a")})
     check(opened(folder))
+    last_tree.cache_clear()
     seen: list[bytes] = []
-    tree_of = parse.tree_of.__wrapped__
-    monkeypatch.setattr(
-        parse, "tree_of", parse.lru_cache(maxsize=1)(lambda content: seen.append(content) or tree_of(content))
-    )
-    monkeypatch.setattr("kl_hooks.code.rewriting.parsed.tree_of", parse.tree_of)
+    compiled = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda content, *args: seen.append(content) or compiled(content, *args))
     write(folder, {ORDER: USING})
     assert way_out(folder).endswith("1 other core function already takes one (a.py:1)")
     assert seen == [USING.encode(), TAKING.format(name="a").encode()]
