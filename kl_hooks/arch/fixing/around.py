@@ -94,6 +94,9 @@ class Around:
             if circle & reached:
                 some = " and ".join(sorted(circle)[:2])
                 return f"{some} import each other, and this import may decide which comes first"
+        for file in sorted(reached & self._whole.keys()):
+            package = self._whole[file]
+            return f"{file} takes everything of {package}, which is more or less by what was imported before"
         for file in sorted(reached - _closure(path, graph)):
             line, what = self._disturbance(file)
             if what:
@@ -155,6 +158,17 @@ class Around:
             file = self._file.get(split(link.target)[1])
             if file and link.method in _AT_ONCE:
                 found[link.path].add(file)
+        return found
+
+    @cached_property
+    def _whole(self) -> dict[str, str]:
+        """File → a package (its `__init__.py`) of which it takes everything when it is imported."""
+        found = {}
+        for path in self._survey.modules:
+            for row in self._survey.facts.get(path, {}).get("imports", ()):
+                edge = self.edge(path, row) if row[1] == "*" and row[4] in _AT_ONCE else None
+                if edge and edge[1].endswith("/__init__.py"):
+                    found[path] = edge[1]
         return found
 
     @cached_property
