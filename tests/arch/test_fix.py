@@ -225,6 +225,14 @@ def seen(folder: Path) -> list[Any]:
     "pkg.high.d": (["from pkg.high import A as N, K as M", "from pkg.low import *"], []),
     "pkg.high": (["class N: ...\nM = 1"], []),
 })  # fmt: skip
+@example({  # an import of `pkg.high.c` takes no `c` of `pkg.low.b`, though there is one
+    "pkg.low.a": (["from pkg.low.b import A as N, K as M", "import pkg.high.c"], []),
+    "pkg.low.b": (["from pkg.high.d import A as N, K as M", "from pkg.high import c"], []),
+    "pkg.low": (["from pkg.high.d import A as N, K as M", "from pkg.high import c"], []),
+    "pkg.high.c": (["from pkg.high import A as N, K as M"], ["__all__ = ['A']"]),
+    "pkg.high.d": (["from pkg.high import A as N, K as M", "import pkg.high.c"], ["def g(a=K): ..."]),
+    "pkg.high": (["class N: ...\nM = 1", "from pkg.high import c"], ["__all__ = ['A']"]),
+})  # fmt: skip
 def test_a_program_runs_as_before(modules: dict[str, tuple[list[str], list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as base:
         folder = Path(base) / "repo"

@@ -23,6 +23,8 @@ from kl_hooks.model.manifest import Violation
 _AT_ONCE: Final = ("import", "star import")
 """Manners of imports that run when the module is imported."""
 _PEEK = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+_NO_IMPORT: Final = rb"^(?!\s*(?:from|import)\s[^;\n]*$).*?"
+"""The start of a line that is not an import and nothing else: what those take is known from their rows."""
 
 Row = Sequence[Any]
 """An import as the source says it: see `code.imports_found`."""
@@ -44,8 +46,8 @@ class Around:
         """Who else takes `name` from the file `path`, as a clause; empty where nobody does."""
         last = re.escape(plain_name(self._survey.modules[path]).rpartition(".")[2].encode())
         word = name.encode()
-        spelled = re.compile(rb"\b" + last + rb"[.:]" + word + rb"\b")
-        dotted = re.compile(rb"\.\s*" + word + rb"\b")
+        spelled = re.compile(_NO_IMPORT + rb"\b" + last + rb"[.:]" + word + rb"\b", re.M)
+        dotted = re.compile(_NO_IMPORT + rb"\.\s*" + word + rb"\b", re.M)
         for other, content in self._contents.items():
             if other == path or (word not in content and b"*" not in content):
                 continue
