@@ -22,6 +22,10 @@ SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
         ("from a import user\nx = user\ndef f():\n    user()\n", ["user"], []),
         ("from a import User\ndef f(u: User):\n    User()\n", ["User"], [Place("f", 2)]),
         ("from a import user\n", ["user"], []),
+        ("import a.b\ndef f():\n    a.b.c()\ndef g():\n    a.version()\n", ["b"], [Place("f", 2)]),
+        ("import a.b\nV = a.version\ndef f():\n    a\n", ["b"], []),
+        ("import a, a.b\ndef f():\n    a\ndef g(): ...\n", ["a", "b"], [Place("f", 2)]),
+        ("import a.b as c\ndef f():\n    c\n", ["b"], [Place("f", 2)]),
     ],
 )
 def test_users(text: str, names: list[str], places: list[Place]) -> None:

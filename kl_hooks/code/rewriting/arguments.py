@@ -32,9 +32,10 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     imports = [n for n in near([tree], [line]) if isinstance(n, ast.Import | ast.ImportFrom) and n.lineno == line]
     if not imports:
         return [], []
-    bound = {name for node in imports for name in binds(node)}
     real = [alias.name.rpartition(".")[2] for node in imports for alias in node.names]
-    lines = lines_with(content, bound)
+    lines = lines_with(content, {name for node in imports for name in binds(node)})
+    every = near([tree], lines)
+    uses = _uses(imports, every)
     found: dict[Place, None] = {}
     inside: set[int] = set()
     for node in tree.body:
@@ -42,15 +43,31 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
         for function in outer:
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for part in near(function.body, lines):
-                    if isinstance(part, ast.Name) and part.id in bound:
+                    if id(part) in uses:
                         found[Place(function.name, function.lineno)] = None
                         inside.add(id(part))
-    every = near([tree], lines)
     notes = {id(p) for n in every if isinstance(n, ast.arg) and n.annotation for p in ast.walk(n.annotation)}
-    fine = inside | notes
-    if any(isinstance(part, ast.Name) and part.id in bound and id(part) not in fine for part in every):
-        return real, []
-    return real, list(found)
+    return real, [] if uses - inside - notes else list(found)
+
+
+def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AST]) -> set[int]:
+    """The ids of the Name nodes that mean what is imported: of `import a.b` those in `a.b`, not every `a`."""
+    named = [(alias, isinstance(node, ast.Import)) for node in imports for alias in node.names]
+    modules = {alias.name for alias, whole in named if whole and not alias.asname and "." in alias.name}
+    plain = {alias.asname or alias.name for alias, _ in named if alias.asname or alias.name not in modules}
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in plain:
+            found.add(id(node))
+        elif isinstance(node, ast.Attribute) and modules and ast.unparse(node) in modules:
+            found.add(id(_root(node)))
+    return found
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
 
 
 def may_take(content: bytes, names: Collection[str]) -> bool:
