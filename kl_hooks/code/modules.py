@@ -18,8 +18,8 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-MARKERS: Final = ("pyproject.toml", "setup.cfg")
-"""Files that mark a project and are no source themselves; `setup.py` does too."""
+from kl_hooks.code.marks import is_marker
+
 _INIT: Final = "__init__.py"
 
 
@@ -97,11 +97,6 @@ def imported_names(facts: Mapping[str, Mapping[str, Any]]) -> set[str]:
         while (module := module.rpartition(".")[0]) and module not in found:
             found.add(module)
     return found
-
-
-def is_marker(path: str) -> bool:
-    """True for a file of `MARKERS`."""
-    return path.rpartition("/")[2] in MARKERS
 
 
 def plain_name(module: str) -> str:
