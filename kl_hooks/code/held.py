@@ -73,7 +73,7 @@ def held(db: Database, entries: Sequence[Entry], scanners: Sequence[Scanner], pa
         condition, params = listed.inside(within, "path")
         rows = db.rows(f"SELECT path, blob, scanner, module FROM files WHERE {condition}", params)
         before |= {path: (blob, scanner, module) for path, blob, scanner, module in rows}
-        known_marks |= known_markers(db, *listed.inside(within, "name"))
+        known_marks |= known_markers(db, condition, params)
     return _beside(part, scanners, before, known_marks)
 
 

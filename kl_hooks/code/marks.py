@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Protocol
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")
 """Their names; `setup.py` marks a project too, and is source."""
-NOTED: Final = 2
-"""What stands in the table `naming` instead of an answer: the name is the path of such a file."""
 
 
 class Rows(Protocol):
     """What this needs of a database; the store's Database is one."""
 
     def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+    def execute(self, sql: str, params: Any = ()) -> Any: ...
+    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 def is_marker(path: str) -> bool:
@@ -23,6 +23,11 @@ def is_marker(path: str) -> bool:
 
 
 def known_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
-    """The files that marked projects when names were last decided; of those that fit a condition over `name`."""
-    sql = f"SELECT name FROM naming WHERE {condition} AND asked_for = ?"
-    return {row[0] for row in db.rows(sql, (*params, NOTED))}
+    """The files that marked projects when names were last decided; of those that fit a condition over `path`."""
+    return {row[0] for row in db.rows(f"SELECT path FROM marks WHERE {condition}", tuple(params))}
+
+
+def note(db: Rows, markers: Collection[str]) -> None:
+    """From now on these mark projects. Inside one transaction."""
+    db.execute("DELETE FROM marks")
+    db.many("INSERT INTO marks (path) VALUES (?)", [(path,) for path in sorted(markers)])

@@ -45,7 +45,7 @@ def still_holds(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
     if not changed:
         return True
-    answers = dict(db.rows("SELECT name, asked_for FROM naming WHERE asked_for < 2"))
+    answers = dict(db.rows("SELECT name, asked_for FROM naming"))
     return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
 
 
@@ -60,9 +60,9 @@ def decide(
     facts = known | remembered.load(db, set(wanted.values()) - known.keys(), symbols=False)
     asked = Asked(imported_names({path: facts[key] for path, key in wanted.items() if key in facts}))
     modules = module_names([*wanted, *markers], asked)
-    rows = [*asked.answers.items(), *((path, marks.NOTED) for path in markers)]
     db.execute("DELETE FROM naming")
-    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(rows))
+    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(asked.answers.items()))
+    marks.note(db, markers)
     return modules
 
 

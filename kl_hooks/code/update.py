@@ -11,6 +11,7 @@ from kl_hooks.code.held import LOST, Held, errors_of, held
 from kl_hooks.code.imports import Known
 from kl_hooks.code.linking import relink
 from kl_hooks.code.naming import decide, imports_of, still_holds
+from kl_hooks.code.newcomers import newcomers
 from kl_hooks.code.parse import Read, lost, no_garbage_collection
 from kl_hooks.code.stored_names import Stored
 from kl_hooks.code.wanted import Watch
@@ -59,13 +60,14 @@ def _write(
 ) -> int:
     """Writes what differs; returns how many files are gone. `facts`: what is known of them. Inside one transaction."""
     facts |= remembered.load(db, set(known.stale.values()) - facts.keys(), uses=True)
-    modules = None
-    if not _names_hold(db, known, facts):
+    came = _came(db, known, facts)
+    modules = {path: file[2] for path, file in known.before.items()} | (came or {})
+    if came is None:
         known = held(db, entries, scanners, listed.whole(entries))
         modules = decide(db, known.wanted, known.marks, facts)
     absent = {path for path, key in known.stale.items() if key not in facts}
     now = {
-        path: (LOST * (path in absent) + blob, scanner, modules.get(path, path) if modules else known.before[path][2])
+        path: (LOST * (path in absent) + blob, scanner, modules.get(path, path))
         for path, (blob, scanner) in known.wanted.items()
     }
     changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
@@ -82,15 +84,20 @@ def _write(
     return len(gone)
 
 
-def _names_hold(db: Database, known: Held, facts: remembered.Known) -> bool:
-    """True where all modules are called as before: the paths are the same, and nothing is imported that would tell
-    otherwise.
+def _came(db: Database, known: Held, facts: remembered.Known) -> dict[str, str] | None:
+    """Path → module of the files that came; None where others may be called otherwise: paths decide that, and what is
+    imported.
     """
-    if not known.same_paths():
-        return False
-    old = remembered.load(db, {known.before[path][:2] for path in known.stale}, symbols=False)
-    new = [facts.get(key) or lost() for key in known.stale.values()]
-    return still_holds(db, imports_of(old.values()), imports_of(new))
+    if known.marks != known.known_marks or not known.part.stamps:
+        return None
+    stale = known.stale
+    went = {path: file[2] for path, file in known.before.items() if path not in known.wanted}
+    before = remembered.load(db, {known.before[p][:2] for p in (*stale, *went) if p in known.before}, symbols=False)
+    old, new = imports_of(before.values()), imports_of([facts.get(key) or lost() for key in stale.values()])
+    if not still_holds(db, old, new):
+        return None
+    came = stale.keys() - known.before.keys()
+    return newcomers(db, came, went, stale, new) if came or went else {}
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> dict[str, Outline]:

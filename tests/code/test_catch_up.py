@@ -250,6 +250,19 @@ def test_after_one_change_the_rows_of_few_files_are_read(
     monkeypatch.setattr(SqliteDatabase, "rows", counted)
     assert catch_up(ws).parsed == 1
     assert sum(number for _, number in rows) < 400, rows
+    for change in ({"p/new.py": "from p.m9 import f9\ndef another(): f9()\n"}, {"p/new.py": None}):
+        rows.clear()
+        for path, text in change.items():
+            (tmp_path / "repo" / path).write_text(text) if text else (tmp_path / "repo" / path).unlink()
+        catch_up(ws)
+        assert sum(number for _, number in rows) < 400, "a file that came or went is no more than one that changed"
     fresh = workspace(tmp_path / "repo", "fresh")
     catch_up(fresh)
     assert graph_of(ws) == graph_of(fresh)
+
+
+def test_a_module_called_like_a_file_that_marks_a_project(tmp_path: Path) -> None:
+    files = {"pyproject.toml": "", "pyproject/toml.py": "X = 1\n", "main.py": "import pyproject.toml\n"}
+    ws = repository(tmp_path / "repo", files)
+    assert catch_up(ws).files == 2
+    assert [row[3] for row in graph_of(ws)["files"]] == ["main", "pyproject.toml"]
