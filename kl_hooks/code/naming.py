@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
-from kl_hooks.code import remembered
+from kl_hooks.code import marks, remembered
 from kl_hooks.code.modules import imported_names, module_names
-
-_MARKER: Final = 2
-"""Instead of an answer: the name is the path of a file that marks a project."""
 
 
 class Rows(Protocol):
@@ -48,14 +45,8 @@ def still_holds(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
     if not changed:
         return True
-    answers = dict(db.rows("SELECT name, asked_for FROM naming WHERE asked_for < 2"))
+    answers = dict(db.rows("SELECT name, asked_for FROM naming"))
     return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
-
-
-def known_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
-    """The files that marked projects when names were last decided; of those that fit a condition over `name`."""
-    sql = f"SELECT name FROM naming WHERE {condition} AND asked_for = ?"
-    return {row[0] for row in db.rows(sql, (*params, _MARKER))}
 
 
 def decide(
@@ -69,9 +60,9 @@ def decide(
     facts = known | remembered.load(db, set(wanted.values()) - known.keys(), symbols=False)
     asked = Asked(imported_names({path: facts[key] for path, key in wanted.items() if key in facts}))
     modules = module_names([*wanted, *markers], asked)
-    rows = [*asked.answers.items(), *((path, _MARKER) for path in markers)]
     db.execute("DELETE FROM naming")
-    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(rows))
+    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(asked.answers.items()))
+    marks.note(db, markers)
     return modules
 
 
