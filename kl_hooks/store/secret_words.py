@@ -6,6 +6,7 @@ One pass over the words of a text; within a word every step is linear.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from kl_hooks.store.secret_names import turns
@@ -15,6 +16,8 @@ _PART: Final = re.compile(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
 _PIECE: Final = re.compile(r"[A-Za-z0-9]{4,}")
 _HEX: Final = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
 _INTEGRITY: Final = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
+_SHORT: Final = 100
+"""Characters of a word that is worth remembering."""
 _HEX_DIGITS: Final = "0123456789abcdef"
 
 
@@ -25,6 +28,10 @@ def hide_words(text: str) -> str:
 
 def _word(match: re.Match[str]) -> str:
     word = match[0]
+    return _seen(word) if len(word) <= _SHORT else _shown(word)
+
+
+def _shown(word: str) -> str:
     if not word.strip(_HEX_DIGITS):  # an id of git or ours: most long words are one, and none is taken for a secret
         return word
     from kl_hooks.store.secret_tokens import KNOWN
@@ -33,6 +40,10 @@ def _word(match: re.Match[str]) -> str:
     if "eyJ" in word:
         word = _hide_jwt(word)
     return _PART.sub(_part, word) if turns(word) > 9 else word
+
+
+_seen: Final = lru_cache(maxsize=8192)(_shown)
+"""Source and logs say the same long words over and over; what becomes of one depends on nothing around it."""
 
 
 def _hide_jwt(word: str) -> str:
