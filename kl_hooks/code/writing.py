@@ -51,6 +51,6 @@ def _symbols(path: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
 
 def _documents(path: str, facts: Facts) -> list[index.Document]:
     return [
-        index.Document(identifier, split(identifier)[0], path, line, signature, f"{doc} {words}")
+        index.Document(identifier, split(identifier)[0], path, line, signature, doc, words)
         for (identifier, line, _, signature, doc, _), words in zip(facts["symbols"], facts["words"], strict=True)
     ]

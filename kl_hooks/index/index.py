@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol
 
 from kl_hooks.index import plain
 from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
-from kl_hooks.index.words import parts_only, query_words, split, split_all
+from kl_hooks.index.words import joined, parts_only, query_words, split_all, split_words
 from kl_hooks.model.ids import split as split_id
 
 _RAREST: Final = 16
@@ -28,8 +29,7 @@ class Rows(Protocol):
     def many(self, sql: str, rows: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """Something that can be found by words. Its text is already redacted."""
 
     id: str
@@ -40,6 +40,8 @@ class Document:
     """Shown with the hit: a symbol's signature."""
     body: str = ""
     """More words, not shown."""
+    words: str = ""
+    """Identifiers with spaces between them, not shown either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +137,19 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
 
 
 def _row(document: Document) -> tuple[Any, ...]:
-    whole = split_id(document.id)[1]
+    identifier, kind, path, line, title, body, words = document
+    whole = split_id(identifier)[1]
     name = whole.rpartition(".")[2]
-    place = parts_only(f"{whole} {document.path.removesuffix('.py')}")
-    texts = (name, " ".join(split(name)), document.title, place, split_all(f"{document.title} {document.body}"))
-    return (document.id, document.kind, document.path, document.line, *texts)
+    place = f"{parts_only(whole)} {_place(path)}".strip(" ")
+    said = split_all(f"{title} {body}")
+    if words:
+        said = f"{said} {split_words(words)}"
+    return (identifier, kind, path, line, name, joined(name), title, place, said)
+
+
+@lru_cache(maxsize=8)  # the documents of a file come one after the other
+def _place(path: str) -> str:
+    return parts_only(path.removesuffix(".py"))
 
 
 def _telling(db: Rows, words: Sequence[str]) -> list[str]:
