@@ -13,6 +13,7 @@ from kl_hooks.code.signature import header
 from kl_hooks.model.canonical import replace_surrogates
 
 _INTERFACES: Final = frozenset({"Protocol", "ABC"})
+_AROUND: Final = (ast.Subscript, ast.Call)
 _ACCESSORS: Final = frozenset({"setter", "getter", "deleter"})
 Row = list[Any]
 """[id, line, end_line, signature, doc, content_hash], plain JSON."""
@@ -40,7 +41,7 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
             said = dict.fromkeys(text for f in same for text in f.text)
         line, end_line = _place(chosen, lines)
         row = [name, line, end_line, _signature(chosen, lines, module), doc, combined([f.own for f in same])]
-        rows.append((row, " ".join(sorted(filter(str.isidentifier, said)))))  # no mark of a text is an identifier
+        rows.append((row, " ".join(filter(str.isidentifier, said))))  # no mark of a text is an identifier
     rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
 
@@ -92,7 +93,7 @@ def _sort(frame: Frame, outer: Frame) -> str:
 
 
 def _last_name(node: ast.expr) -> str:
-    while isinstance(node, ast.Subscript | ast.Call):
+    while isinstance(node, _AROUND):
         node = node.value if isinstance(node, ast.Subscript) else node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
