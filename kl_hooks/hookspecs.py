@@ -6,8 +6,7 @@ A hookimpl stands in a room's `plugin.py` (built in) or in an installed package 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
@@ -25,8 +24,7 @@ hookspec = pluggy.HookspecMarker("kl")
 hookimpl = pluggy.HookimplMarker("kl")
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(NamedTuple):
     """A room's tables in one of our databases, as numbered steps."""
 
     room: str
@@ -36,8 +34,7 @@ class Schema:
     """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileOfEvidence:
+class FileOfEvidence(NamedTuple):
     """A file that somebody wants to import."""
 
     name: str
@@ -50,8 +47,7 @@ class FileOfEvidence:
     """The tree it is said to have run on (`--tree`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A reader of evidence from a file: `kl evidence import NAME FILE`."""
 
     name: str
@@ -59,8 +55,7 @@ class Source:
     """What the file holds; a part that can't be read is a Problem, a file that is none at all a UsageProblem."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scanner:
+class Scanner(NamedTuple):
     """A reader of source files."""
 
     language: str
@@ -73,8 +68,7 @@ class Scanner:
     """(content, path) → facts of which only `error` and `imports` count; None: there is no shorter way to these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retriever:
+class Retriever(NamedTuple):
     """Something that can find candidates for a task."""
 
     name: str
@@ -84,8 +78,7 @@ class Retriever:
     """(workspace, task, most rows) → candidates, best first. May raise: the package then says `failed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Staleness:
+class Staleness(NamedTuple):
     """What tells whether records of a kind still hold for the content as it is now."""
 
     kind: str
@@ -93,8 +86,7 @@ class Staleness:
     """(workspace, records) → id of a record that is stale → why, in one line. Nothing is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """A rule of upkeep: what it would change, and how."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -29,7 +28,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     ws = workspace()
     found = run(ws, [_from_root(ws.root, one) for one in files], staged=staged)
     if shape == "json":
-        told = {name: [asdict(one) for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
+        told = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
         say_json({"schema": SCHEMA, "files": found.files, "links": found.links, "staged": staged, **told})
     else:
         for problem in [*found.unread, *found.findings]:

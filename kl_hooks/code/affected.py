@@ -14,6 +14,8 @@ from typing import Final
 from kl_hooks.code.resolve import Outline
 from kl_hooks.code.uses import WORD
 
+EVERY: Final = "*"
+"""Instead of a name: any name may mean something else."""
 _EMPTY: Final[Outline] = {}
 _MANY: Final = 20
 """Names from which on it takes longer to search for each than to take the text apart."""
@@ -22,7 +24,7 @@ _MANY: Final = 20
 def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set[str]:
     """The names whose meaning may differ between two states of some files; module → outline, before and after.
 
-    `*` among them: the names that a changed star import brings can't be told, so any may differ.
+    `EVERY` among them: the names that a changed star import brings can't be told, so any may differ.
     """
     found: set[str] = set()
     for module in old.keys() | new.keys():
@@ -38,17 +40,18 @@ def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set
 
 
 def resolve_again(
-    names: set[str], mentions: Mapping[str, str], outline: Callable[[str], Outline | None]
+    names: set[str], mentions: Callable[[set[str]], Mapping[str, str]], outline: Callable[[str], Outline | None]
 ) -> tuple[set[str], set[str]]:
     """The paths that say one of `names`, or a name that depends on one; and all these names.
 
-    `mentions`: path → every identifier it says, between spaces. `outline`: path → its outline.
+    `mentions`: names → path → every identifier it says, between spaces, of all paths that say one of them (others may
+    be among these; `EVERY`: all paths). `outline`: path → its outline.
     """
-    if "*" in names:
-        return set(mentions), names
+    if EVERY in names:
+        return set(mentions(names)), names
     known, new, hit = set(names), set(names), set[str]()
     while new:
-        now = {path for path, words in mentions.items() if _says(words, new)}
+        now = {path for path, words in mentions(new).items() if _says(words, new)}
         hit |= now
         found: set[str] = set()
         for path in now:
@@ -81,4 +84,4 @@ def _public(outline: Outline) -> set[str]:
 
 
 def _starred(outline: Outline) -> set[str]:
-    return {"*"} if outline.get("stars") else set()
+    return {EVERY} if outline.get("stars") else set()

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.code import remembered
-from kl_hooks.code.facts import (
-    Watch,
-    keys,
-    scan_missing,
-    under,
-    unwatched,
-)
+from kl_hooks.code import listed, remembered
+from kl_hooks.code.facts import Watch, scan_missing, under, unwatched
+from kl_hooks.code.held import LOST, Held, held, nothing
+from kl_hooks.code.imports import Known
 from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.linking import relink
-from kl_hooks.code.modules import MARKERS, is_marker
-from kl_hooks.code.naming import decide, imports_of, known_markers, still_holds
+from kl_hooks.code.modules import MARKERS
+from kl_hooks.code.naming import decide, imports_of, still_holds
 from kl_hooks.code.parse import Read, lost, no_garbage_collection
-from kl_hooks.code.remembered import Key
 from kl_hooks.code.resolve import Outline
+from kl_hooks.code.stored_names import Stored
 from kl_hooks.code.writing import File, write_files
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
@@ -33,14 +29,13 @@ if TYPE_CHECKING:
     from kl_hooks.store.store import Store
     from kl_hooks.workspace.open import Workspace
 
-LOST: Final = "?"
-"""Before the blob id of a file whose content could not be had: it is asked for again the next time."""
 SPARE: Final = 1000
 """Contents that are remembered though no file has them, beside three for every file: other branches come back."""
+FEW: Final = 100
+"""Changed files for which the modules that they ask about are looked up one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """What catching up did."""
 
     files: int
@@ -49,7 +44,7 @@ class Scan:
     """Contents that had never been read before."""
     removed: int
     """Files that the graph knew and that are gone."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: Sequence[Problem] = ()
     """Files whose content could not be understood, by path."""
 
 
@@ -74,86 +69,78 @@ def catch_up(ws: Workspace, watch: Watch = unwatched) -> Scan:
 def bring(
     store: Store, entries: Sequence[Entry], read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched
 ) -> Scan:
-    """The same for any store and any content of the repository; `entries` hold the files that mark projects too."""
+    """The same for any store and any content of the repository; `entries`, by path, hold the marks of projects too."""
     entries, odd = _readable_names(entries)
-    wanted, marks = keys(entries, scanners), {entry.path for entry in entries if is_marker(entry.path)}
-    before, errors, facts, known_marks = _known(store, wanted)
-    if {path: file[:2] for path, file in before.items()} == wanted and marks == known_marks:
-        return Scan(len(wanted), 0, 0, sorted([*odd, *_problems(errors)]))
-    stale = {path: key for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key}
-    fresh = scan_missing(entries, stale, facts, read, scanners, watch)
-    if before.keys() == wanted.keys() and marks == known_marks and _as_lost_as_before(stale, before, facts | fresh):
-        return Scan(len(wanted), 0, 0, sorted([*odd, *_problems(errors)]))
+    known, errors, facts = _known(store, entries, scanners)
+    if known.same():
+        return Scan(known.files, 0, 0, sorted([*odd, *_problems(errors)]))
+    fresh = scan_missing(known.now, known.stale, facts, read, scanners, watch)
+    facts |= fresh
+    if known.part.stamps and not facts.keys() & set(known.stale.values()) and known.as_lost_as_before():
+        return Scan(known.files, 0, 0, sorted([*odd, *_problems(errors)]))
     with store.writing("graph") as db, db.transaction(), no_garbage_collection():
-        removed = _write(db, wanted, facts, fresh, marks)
+        remembered.save(db, fresh)
+        if not listed.holds(db, known.part):  # somebody else has written meanwhile
+            known = held(db, entries, scanners)
+        removed = _write(db, known, entries, scanners, facts)
         errors = _errors(db)
-    return Scan(len(wanted), len(fresh), removed, sorted([*odd, *_problems(errors)]))
+    return Scan(known.files, len(fresh), removed, sorted([*odd, *_problems(errors)]))
 
 
 def _known(
-    store: Store, wanted: Mapping[str, Key]
-) -> tuple[dict[str, File], dict[str, str], remembered.Known, set[str]]:
-    """What the graph knows: its files, their errors, the facts of what is new among the wanted, marks of projects."""
+    store: Store, entries: Sequence[Entry], scanners: Sequence[Scanner]
+) -> tuple[Held, dict[str, str], remembered.Known]:
+    """What the graph knows: the files that may have changed, errors of all files, the facts of what is new."""
     with store.reading("graph") as db:
         if db is None:
-            return {}, {}, {}, set()
-        before = _files(db)
-        stale = {key for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key}
-        return before, _errors(db), remembered.load(db, stale, uses=True), known_markers(db)
+            return nothing(entries, scanners), {}, {}
+        known = held(db, entries, scanners)
+        return known, _errors(db), remembered.load(db, known.stale.values(), uses=True)
 
 
 def _write(
-    db: Database, wanted: Mapping[str, Key], known: remembered.Known, fresh: remembered.Known, marks: set[str]
+    db: Database, known: Held, entries: Sequence[Entry], scanners: Sequence[Scanner], facts: remembered.Known
 ) -> int:
-    """Writes what differs from `wanted`; returns how many files are gone. Inside one transaction."""
-    remembered.save(db, fresh)
-    before = _files(db)
-    stale = [path for path, key in wanted.items() if before.get(path, ("", ""))[:2] != key]
-    gone = sorted(before.keys() - wanted.keys())
-    facts = known | fresh
-    facts |= remembered.load(db, {wanted[path] for path in stale} - facts.keys(), uses=True)
-    modules = _modules(db, wanted, before, stale, facts, marks)
-    absent = {path for path in stale if wanted[path] not in facts}
-    now = {path: (LOST * (path in absent) + b, s, modules.get(path, path)) for path, (b, s) in wanted.items()}
-    changed = sorted(path for path, file in now.items() if before.get(path) != file)
-    facts |= remembered.load(db, {wanted[path] for path in changed} - facts.keys(), uses=True)
-    named = {path: under(facts.get(wanted[path]) or lost(), now[path][2], path) for path in changed}
-    old = {path: before[path] for path in (*gone, *changed) if path in before}
-    was = _outlines(db, old)
+    """Writes what differs; returns how many files are gone. `facts`: what is known of them. Inside one transaction."""
+    facts |= remembered.load(db, set(known.stale.values()) - facts.keys(), uses=True)
+    modules = None
+    if not _names_hold(db, known, facts):
+        known = held(db, entries, scanners, listed.whole(entries))
+        modules = decide(db, known.wanted, known.marks, facts)
+    absent = {path for path, key in known.stale.items() if key not in facts}
+    now = {
+        path: (LOST * (path in absent) + blob, scanner, modules.get(path, path) if modules else known.before[path][2])
+        for path, (blob, scanner) in known.wanted.items()
+    }
+    changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
+    gone = sorted(known.before.keys() - now.keys())
+    facts |= remembered.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True)
+    named = {path: under(facts.get(known.wanted[path]) or lost(), now[path][2], path) for path in changed}
+    was = _outlines(db, {path: known.before[path] for path in (*gone, *changed) if path in known.before})
     write_files(db, gone, {path: (now[path], named[path]) for path in changed})
-    relink(db, gone, named, was, {path: file[2] for path, file in now.items()})
-    remembered.forget(db, spare=len(now) * 3 + SPARE)
+    few = not known.all and len(changed) <= FEW
+    targets = Stored(db) if few else Known(dict(db.rows("SELECT path, module FROM files")))
+    relink(db, gone, named, was, targets, len(changed) == known.files)
+    listed.note(db, known.part, scanners, now, absent)
+    remembered.forget(db, spare=known.files * 3 + SPARE)
     return len(gone)
 
 
-def _as_lost_as_before(stale: Mapping[str, Key], before: Mapping[str, File], facts: remembered.Known) -> bool:
-    """True if nothing is new but contents that could not be had the last time either."""
-    return all(key not in facts and before[path][:2] == (LOST + key[0], key[1]) for path, key in stale.items())
-
-
-def _modules(
-    db: Database, wanted: Mapping[str, Key], before: Mapping[str, File], stale: Sequence[str],
-    facts: remembered.Known, marks: set[str],
-) -> dict[str, str]:  # fmt: skip
-    """Path → module. Names stay as they are where the paths do and nothing is imported that would tell otherwise."""
-    if before.keys() == wanted.keys() and marks == known_markers(db):
-        old = remembered.load(db, {before[path][:2] for path in stale}, symbols=False)
-        new = [facts.get(wanted[path]) or lost() for path in stale]
-        if still_holds(db, imports_of(old.values()), imports_of(new)):
-            return {path: file[2] for path, file in before.items()}
-    return decide(db, wanted, marks, facts)
+def _names_hold(db: Database, known: Held, facts: remembered.Known) -> bool:
+    """True where all modules are called as before: the paths are the same, and nothing is imported that would tell
+    otherwise.
+    """
+    if not known.same_paths():
+        return False
+    old = remembered.load(db, {known.before[path][:2] for path in known.stale}, symbols=False)
+    new = [facts.get(key) or lost() for key in known.stale.values()]
+    return still_holds(db, imports_of(old.values()), imports_of(new))
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> dict[str, Outline]:
     """Module → outline, of these files as they were."""
     found = remembered.outlines(db, {file[:2] for file in files.values()})
     return {file[2]: found[file[:2]] for file in files.values() if file[:2] in found}
-
-
-def _files(db: Database) -> dict[str, File]:
-    return {path: (blob, scanner, module) for path, blob, scanner, module in db.rows(
-        "SELECT path, blob, scanner, module FROM files"
-    )}  # fmt: skip
 
 
 def _errors(db: Database) -> dict[str, str]:
@@ -170,8 +157,10 @@ def problem(path: str, error: str) -> Problem:
     return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
 
 
-def _readable_names(entries: Sequence[Entry]) -> tuple[list[Entry], list[Problem]]:
+def _readable_names(entries: Sequence[Entry]) -> tuple[Sequence[Entry], list[Problem]]:
     """Without the files whose names are not UTF-8: no Id and no row could hold them. They are reported."""
+    if all(map(str.isascii, map(itemgetter(0), entries))):
+        return entries, []
     good: list[Entry] = []
     odd: list[Problem] = []
     for entry in entries:

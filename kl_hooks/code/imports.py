@@ -26,12 +26,20 @@ class Known:
     """The modules of the repository, asked by the names that imports use."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
-        self.of_path = modules
-        self.path_of = {module: path for path, module in modules.items()}
+        self._modules = modules
+        self._paths = {module: path for path, module in modules.items()}
         self._parents: set[str] | None = None
         self._by_name: dict[str, list[tuple[str, str]]] = {}
         for path, module in modules.items():
             self._by_name.setdefault(plain_name(module), []).append((path, module))
+
+    def module_of(self, path: str) -> str:
+        """The module that a file is. KeyError for none of the files."""
+        return self._modules[path]
+
+    def path_of(self, module: str) -> str:
+        """The file of a module; empty for none of the modules."""
+        return self._paths.get(module, "")
 
     def inside(self, name: str) -> bool:
         """True if modules stand under this name, whether it is a module itself or not (PEP 420)."""
@@ -47,17 +55,21 @@ class Known:
 
         Of a package and a module beside it, which are equally near, the package: so does Python.
         """
-        found = self._by_name.get(name)
+        found = self._called(name)
         if not found:
             return None
         if len(found) == 1:
             return found[0][1]
         return min(found, key=lambda one: (-_shared(one[0], importer), one[1] != name, one[0]))[1]
 
+    def _called(self, name: str) -> Sequence[tuple[str, str]]:
+        """(path, module) of all that an import of this name may mean."""
+        return self._by_name.get(name, ())
+
 
 def file_links(path: str, rows: Iterable[Sequence[Any]], known: Known) -> list[Link]:
     """The import Links of one file, of its import rows; each (target, line, manner) once, in the order of lines."""
-    module = known.of_path[path]
+    module = known.module_of(path)
     links: dict[tuple[str, int, str], Link] = {}
     for wanted, name, level, line, how, _ in rows:
         base = absolute(wanted, level, module, path.endswith("/__init__.py") or path == "__init__.py")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kl_hooks.code import remembered
-from kl_hooks.code.affected import changed_names, resolve_again
+from kl_hooks.code import remembered, said
+from kl_hooks.code.affected import EVERY, changed_names, resolve_again
 from kl_hooks.code.facts import under
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
@@ -23,23 +23,23 @@ _AT_ONCE = 400
 
 
 def relink(
-    db: Database, gone: Iterable[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
-    modules: Mapping[str, str],
+    db: Database, gone: Iterable[str], changed: Mapping[str, Facts], was: Mapping[str, Outline], targets: Known,
+    alone: bool,
 ) -> int:  # fmt: skip
     """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
 
     `changed`: path → facts under its module; `was`: module → outline as it was of what changed or is gone;
-    `modules`: path → module of all files. The tables `files` and `symbols` are as they are to be. In one transaction.
+    `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and `said`
+    are as they are to be. In one transaction.
     """
-    outlines = _Outlines(db, {modules[path]: facts["outline"] for path, facts in changed.items()})
-    targets = Known(modules)
+    outlines = _Outlines(db, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
-    others = _others(db, changed, was, outlines, modules)
+    others = [] if alone else _others(db, changed, was, outlines, targets)
     batch: dict[str, list[links.Row]] = {path: [] for path in gone}
     names = Interned(db)
-    for path, facts in chain(changed.items(), _facts(db, others, modules)):
-        batch[path] = list(links_of(path, modules[path], facts, resolver, targets, defined))
+    for path, facts in chain(changed.items(), _facts(db, others, targets)):
+        batch[path] = list(links_of(path, targets.module_of(path), facts, resolver, targets, defined))
         if len(batch) >= _AT_ONCE:
             links.replace_rows(db, batch, names)
             batch = {}
@@ -61,19 +61,21 @@ def links_of(
 
 
 def _others(
-    db: Database, changed: Mapping[str, Facts], was: Mapping[str, Outline], outlines: _Outlines,
-    modules: Mapping[str, str],
-) -> list[str]:  # fmt: skip
+    db: Database, changed: Mapping[str, Facts], was: Mapping[str, Outline], outlines: _Outlines, targets: Known
+) -> list[str]:
     """The unchanged files that say a name whose meaning may have changed."""
-    names = changed_names(was, {modules[path]: facts["outline"] for path, facts in changed.items()})
-    if not names or len(changed) == len(modules):
+    names = changed_names(was, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
+    if not names:
         return []
-    mentions: dict[str, str] = dict(db.rows("SELECT path, names FROM said"))
-    found, _ = resolve_again(names, mentions, lambda path: outlines.of(modules[path]))
+    found, _ = resolve_again(names, lambda some: _mentions(db, some), lambda p: outlines.of(targets.module_of(p)))
     return sorted(found - changed.keys())
 
 
-def _facts(db: Database, paths: list[str], modules: Mapping[str, str]) -> Iterator[tuple[str, Facts]]:
+def _mentions(db: Database, names: Collection[str]) -> dict[str, str]:
+    return said.everything(db) if EVERY in names else said.saying(db, names)
+
+
+def _facts(db: Database, paths: list[str], targets: Known) -> Iterator[tuple[str, Facts]]:
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
         keys = {
@@ -85,7 +87,7 @@ def _facts(db: Database, paths: list[str], modules: Mapping[str, str]) -> Iterat
         facts = remembered.load(db, keys.values(), uses=True)
         for path in some:
             if keys[path] in facts:
-                yield path, under(facts[keys[path]], modules[path], path)
+                yield path, under(facts[keys[path]], targets.module_of(path), path)
 
 
 class _Outlines:

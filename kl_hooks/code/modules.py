@@ -16,16 +16,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")
 """Files that mark a project and are no source themselves; `setup.py` does too."""
 _INIT: Final = "__init__.py"
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(NamedTuple):
     """How a file got its name."""
 
     module: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from kl_hooks.code import remembered
@@ -52,9 +52,10 @@ def still_holds(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
 
 
-def known_markers(db: Rows) -> set[str]:
-    """The files that marked projects when names were last decided."""
-    return {row[0] for row in db.rows("SELECT name FROM naming WHERE asked_for = ?", (_MARKER,))}
+def known_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
+    """The files that marked projects when names were last decided; of those that fit a condition over `name`."""
+    sql = f"SELECT name FROM naming WHERE {condition} AND asked_for = ?"
+    return {row[0] for row in db.rows(sql, (*params, _MARKER))}
 
 
 def decide(

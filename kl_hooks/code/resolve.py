@@ -149,7 +149,7 @@ class Resolver:
     def _imported(self, root: str, module: str, deep: int) -> Value | None:
         wanted, _, name = root[1:].partition(":")
         dots = len(wanted) - len(wanted.lstrip("."))
-        path = self._known.path_of.get(module, "")
+        path = self._known.path_of(module)
         inside = path.endswith("/__init__.py") or path == "__init__.py"
         base = absolute(wanted[dots:], dots, module, inside)
         if base is None:
@@ -183,7 +183,7 @@ class Resolver:
             expression = outline["names"].get(name)
             if expression is not None:
                 return self._imported(expression, module, deep + 1)
-        below = self._known.find(f"{plain_name(module)}.{name}", self._known.path_of.get(module, ""))
+        below = self._known.find(f"{plain_name(module)}.{name}", self._known.path_of(module))
         if below is not None:
             return Value("module", below)
         return self._starred(module, outline, name, deep, seen)

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -82,7 +81,7 @@ def _beside(ws: Workspace, path: Path) -> Store:
     """A store whose graph is this file of the cache; it has no other database."""
     from kl_hooks.store.store import Store
 
-    state = replace(ws.state, directory=path.parent, graph=path, origin="cache")
+    state = ws.state._replace(directory=path.parent, graph=path, origin="cache")
     return Store(state, ws.store.schemas, ws.environ)
 
 

@@ -10,12 +10,11 @@ from kl_hooks.code.decoded import shown
 
 _HEADER = 20_000
 _PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
-_PIECE = re.compile(
-    rb"""(?P<comment>\#[^\r\n]*)
+_PIECE = rb"""(?xs)
+    (?P<comment>\#[^\r\n]*)
     |(?P<text>\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')
-    |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<colon>:)|(?P<gap>\\?[\s]+)|(?P<rest>[^\s#"'()\[\]{}:\\]+|.)""",
-    re.VERBOSE | re.DOTALL,
-)
+    |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<colon>:)|(?P<gap>\\?[\s]+)|(?P<rest>[^\s#"'()\[\]{}:\\]+|.)"""
+"""Compiled where the first header needs it."""
 
 
 def header(lines: Sequence[bytes], node: Any) -> str:
@@ -33,7 +32,7 @@ def header(lines: Sequence[bytes], node: Any) -> str:
 
 def _until_colon(text: bytes) -> bytes:
     depth, parts = 0, []
-    for piece in _PIECE.finditer(text):
+    for piece in re.finditer(_PIECE, text):
         kind = piece.lastgroup
         if kind == "comment":
             continue

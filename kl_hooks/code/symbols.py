@@ -10,7 +10,6 @@ from kl_hooks.code.decoded import LONGEST, statement
 from kl_hooks.code.digests import combined
 from kl_hooks.code.frames import Frame, docstring_of
 from kl_hooks.code.signature import header
-from kl_hooks.model.canonical import replace_surrogates
 
 _INTERFACES: Final = frozenset({"Protocol", "ABC"})
 _AROUND: Final = (ast.Subscript, ast.Call)
@@ -130,5 +129,7 @@ def _doc(frame: Frame) -> str:
         return ""
     clean = text.lstrip().partition("\n")[0].rstrip()
     if not clean.isascii() or "\0" in clean:
+        from kl_hooks.model.canonical import replace_surrogates
+
         clean = str(replace_surrogates(clean)).replace("\0", "")
     return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"

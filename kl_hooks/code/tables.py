@@ -92,3 +92,27 @@ CREATE TABLE said (
 INSERT INTO said (path, names)
     SELECT f.path, x.names FROM files f JOIN facts x ON x.blob = f.blob AND x.scanner = f.scanner;
 """
+
+LISTED: Final = """
+CREATE TABLE listed (
+    -- The files of the work tree again, many to a row: one comparison tells that all of them are as they were.
+    first TEXT PRIMARY KEY,      -- the least path that may be in this row; empty in the first one
+    files INTEGER NOT NULL,      -- source files among the entries
+    stamp TEXT NOT NULL,         -- another one whenever the row is written
+    entries TEXT NOT NULL        -- see code/listed.py
+);
+CREATE INDEX files_error ON files (path) WHERE error <> '';
+DROP TABLE said;
+CREATE TABLE said (
+    -- Every identifier that a file says, apart from the rest of its facts.
+    number INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    names TEXT NOT NULL          -- as in facts
+);
+CREATE TABLE said_by (
+    -- Which files say a name: the numbers of those that say any name of a class of names, see code/said.py.
+    bucket INTEGER PRIMARY KEY,
+    files TEXT NOT NULL
+);
+UPDATE files SET blob = '';
+"""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kl_hooks.code import said
 from kl_hooks.index import index
 from kl_hooks.model.ids import split
 
@@ -16,16 +17,14 @@ File = tuple[str, str, str]
 """(blob, scanner, module)"""
 
 
-def write_files(db: Database, gone: Iterable[str], changed: Mapping[str, tuple[File, Facts]]) -> None:
+def write_files(db: Database, gone: Collection[str], changed: Mapping[str, tuple[File, Facts]]) -> None:
     """Takes out the files that are gone, and replaces all rows of those that changed. Inside one transaction."""
     old = [(path,) for path in (*gone, *changed)]
     db.many("DELETE FROM files WHERE path = ?", old)
     db.many("DELETE FROM symbols WHERE path = ?", old)
-    db.many("DELETE FROM said WHERE path = ?", old)
     rows = [(path, *file, facts["error"]) for path, (file, facts) in changed.items()]
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
-    said = [(path, facts["names"]) for path, (_, facts) in changed.items() if facts["names"]]
-    db.many("INSERT INTO said (path, names) VALUES (?, ?)", said)
+    said.replace(db, gone, {path: facts["names"] for path, (_, facts) in changed.items()})
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     symbols = (row for path, (_, facts) in changed.items() for row in _symbols(path, facts))
     db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", list(symbols))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.config.compiled import compiled
 from kl_hooks.config.files import read_small
@@ -39,8 +38,7 @@ _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
 """Setting → how loose a value of it is: a repository may only set what is no looser than the user's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """The settings that hold for this workspace."""
 
     plugins: tuple[str, ...] = ()

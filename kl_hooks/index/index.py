@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
-from kl_hooks.index import plain
 from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
 from kl_hooks.index.words import joined, parts_only, query_words, split_all, split_words
 from kl_hooks.model.ids import split as split_id
@@ -44,8 +42,7 @@ class Document(NamedTuple):
     """Identifiers with spaces between them, not shown either."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A document that was found."""
 
     id: str
@@ -69,6 +66,8 @@ def remove(db: Rows, owner: str) -> None:
 
 def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
     """The owners that have documents of these kinds."""
+    from kl_hooks.index import plain
+
     only, params = plain.only_kinds(kinds)
     return {row[0] for row in db.rows(f"SELECT DISTINCT d.owner FROM documents d WHERE 1 = 1{only}", params)}
 
@@ -116,6 +115,8 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid query:
     signs are ignored; a query without a word finds nothing.
     """
+    from kl_hooks.index import plain
+
     wanted = query_words(words)
     if not wanted or limit < 1:
         return []

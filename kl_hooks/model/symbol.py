@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A named thing in the source."""
 
     id: str
@@ -26,8 +25,7 @@ class Symbol:
     """As written, one line each: `@property`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """`source` stands in `relation` to `target`, found at a place by a method."""
 
     source: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_UNSAFE: Final = re.compile(
+_UNSAFE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -22,7 +22,9 @@ def safe_text(text: str) -> str:
     Newline and tab stay. What it returns moves no cursor, sets no title and hides nothing; it is stable
     (`safe_text(safe_text(x)) == safe_text(x)`).
     """
-    return _UNSAFE.sub(_escape, text)
+    if text.isascii() and text.isprintable():
+        return text
+    return re.sub(_UNSAFE, _escape, text)
 
 
 def brief(text: str, limit: int = 1000) -> str:

@@ -16,9 +16,7 @@ from kl_hooks.store.sqlite import newer
 from kl_hooks.store.sqlite_look import damaged
 
 KEPT_BACKUPS: Final = 2
-_TABLE: Final = re.compile(
-    r"(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)", re.IGNORECASE | re.ASCII
-)
+_TABLE: Final = r"(?ia)(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)"
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
     -- Which numbered step of which room's tables has been taken.
     room TEXT NOT NULL, step INTEGER NOT NULL, PRIMARY KEY (room, step))"""
@@ -91,7 +89,7 @@ def refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> No
     """
     if not taken(db).keys() <= {schema.room for schema in schemas}:
         return
-    named = {name.lower() for schema in schemas for sql in schema.steps for name in _TABLE.findall(sql)}
+    named = {name.lower() for schema in schemas for sql in schema.steps for name in re.findall(_TABLE, sql)}
     tables = [name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     odd = [n for n in tables if n.lower() not in named and n != "schema_step" and not n.startswith("sqlite_")]
     if odd:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,6 +66,8 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
         if self._copy is not None:
+            import shutil
+
             shutil.rmtree(self._copy, ignore_errors=True)
 
     def _refuse_moved(self) -> None:
@@ -156,6 +156,9 @@ def _frozen(path: Path) -> bool:
 
 def _copied(path: Path) -> Path:
     """A copy of an unfinished database that can't be finished where it is: recovered there, read, thrown away."""
+    import shutil
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="kl-read-"))
     for name in (path, *beside(path)[:2]):
         if is_there(name):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.store.atomic import sync_folder
@@ -24,8 +23,7 @@ It is private to this clone. Deleting it loses the evidence recorded here; nothi
 """
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """Paths in the state directory. Knowing them creates nothing."""
 
     directory: Path

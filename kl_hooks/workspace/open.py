@@ -107,8 +107,11 @@ def _add_redaction(plugins: pluggy.PluginManager) -> None:
 
 
 def _flat(answers: list[Any]) -> list[Any]:
-    """What the plugins answered, whether each gave one or several."""
-    return [one for many in answers for one in (many if isinstance(many, Sequence) else [many])]
+    """What the plugins answered, whether each gave one or several (one Schema is a sequence too)."""
+    from kl_hooks.hookspecs import Schema
+
+    several = (many if isinstance(many, Sequence) and not isinstance(many, Schema) else [many] for many in answers)
+    return [one for some in several for one in some]
 
 
 def _refuse_tracked(repo: Repository, directory: Path) -> None:

@@ -58,6 +58,7 @@ def test_a_bench_prints_what_it_has_where_no_peer_is_installed(name: str) -> Non
         assert [row.side for row in rows if row.took == MISSING] == [module.WARM, module.COLD, module.TACH]
         assert {row.side: judged(row) for row in rows if row.goal}[module.OWN] == "missed"
     else:
-        seen = {one: Cost(10, 10, 10) for one in (module.CLICK, module.SYMBOLS, module.AGAIN)}
-        rows = module.rows(seen, {"git": 5.0})
-        assert rows[-1].cells()[:3] == ("  inside: git", "5 ms CPU", "0.50")
+        seen = {one: Cost(10, 10, 10) for one in (module.CLICK, "FILE of 3 kB", "FILE of 105 kB", module.AGAIN)}
+        rows = module.rows(seen, {"FILE of 105 kB": {"git": 5.0}})
+        assert [row.side for row in rows if row.goal] == ["FILE of 3 kB", "FILE of 105 kB"]
+        assert rows[-2].cells()[:3] == ("  inside: git", "5 ms CPU", "0.50")

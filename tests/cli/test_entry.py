@@ -68,3 +68,62 @@ def test_ctrl_c_while_modules_are_imported(monkeypatch: pytest.MonkeyPatch, caps
         entry.main()
     assert end.value.code == 130
     assert capsys.readouterr().err == "kl: interrupted.\n"
+
+
+ENDING = """
+import atexit, os, sys, threading, time
+from kl_hooks import __main__ as entry
+
+def main():
+    {body}
+    sys.exit(3)
+
+entry.main = main
+try:
+    entry.console()
+except SystemExit:
+    print("left to Python")
+    raise
+"""
+
+
+def ended(body: str, *options: str, stdout: int = subprocess.PIPE) -> tuple[int, str]:
+    """The exit code and the output of a process whose command does `body`."""
+    argv = [sys.executable, *options, "-c", ENDING.format(body=body)]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | {"PYTHONPATH": str(HERE)}
+    done = subprocess.run(argv, env=env, stdout=stdout, stderr=subprocess.DEVNULL, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def test_the_process_ends_at_once_and_loses_nothing() -> None:
+    assert ended("print('x' * 1_000_000)") == (3, "x" * 1_000_000 + "\n")
+    assert ended("atexit.register(print, 'last words')") == (3, "last words\n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "threading.Thread(target=lambda: (time.sleep(0.3), print('done'))).start()", "sys.settrace(lambda *_: None)",
+        "sys.setprofile(lambda *_: None)", "sys.exit('a message')", "sys.exit()",
+    ],
+)  # fmt: skip
+def test_who_has_more_to_do_with_the_process_is_not_cut_short(body: str) -> None:
+    code, said = ended(body)
+    assert "left to Python" in said
+    assert ("done" in said) == ("Thread" in body)
+    assert code == {"sys.exit('a message')": 1, "sys.exit()": 0}.get(body, 3)
+
+
+def test_a_profiler_gets_its_numbers() -> None:
+    code, said = ended("pass", "-X", "dev")
+    assert (code, said) == (3, "left to Python\n")
+    profiled = [sys.executable, "-m", "cProfile", "-m", "kl_hooks", "--version"]
+    done = subprocess.run(profiled, env={**os.environ, "PYTHONPATH": str(HERE)}, capture_output=True, text=True)
+    assert "function calls" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
+def test_an_output_that_can_not_be_written_is_said_as_python_says_it() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        code, _ = ended("print('x'); globals().update(print=len)", stdout=full.fileno())
+    assert code == 120

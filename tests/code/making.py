@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,4 +69,4 @@ def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
             "documents": "owner, id, kind, path, line, name, parts, title, place, body",
         }
         found = {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
-        return found | {"links": [astuple(link) for link in links.every(db)]}
+        return found | {"links": [tuple(link) for link in links.every(db)]}

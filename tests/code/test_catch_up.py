@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.code import listed, said
 from kl_hooks.code.catch_up import catch_up
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.graph import links
@@ -134,8 +135,22 @@ CONTENTS = [
     "from p import m, made\ndef g():\n    x = made()\n    x.f()\n    y = m.B().f()\n"
     "    y.f()\n    with made() as z: z.g()\n",
     "from p.m import B\nclass C(B):\n    def __enter__(self) -> B: pass\n    def g(self): return self.f().g()\n",
+    "class C:\n    x = 1\n    @property\n    def f(self) -> 'D': return self.g()\n",
+    "class C:\n    x: 'D' = 1\n    @staticmethod\n    def f(self): 'Says something.'\n",
+    "from typing import overload\n@overload\ndef f() -> C: ...\n@overload\ndef f(x): ...\ndef f(x=1): return x\n",
+    "def f(): 'Says something.'\n__all__ = ['f']\n", "from .m import f as f\nfrom .q import *\n__all__ = ('C',)\n",
+    "from p.m import made as f\nf().x\nf().g()\n", "import src.a as a\na.f()\nfrom tests import helpers\nhelpers.C.f\n",
 ]  # fmt: skip
 PATHS = ["a.py", "p/__init__.py", "p/m.py", "p/q.py", "ns/p/__init__.py", "ns/p/m.py", "src/a.py", "tests/helpers.py"]
+
+
+def small(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:
+    """As if a handful of files were thousands: few to a row, many names to a class, or one way of looking for all."""
+    monkeypatch.setattr(listed, "_AT_ONCE", chance.choice([1, 2, 256]))
+    monkeypatch.setattr(listed, "_LARGE", chance.choice([1, 3]))
+    monkeypatch.setattr(said, "_CLASSES", chance.choice([1, 3, 16_381]))
+    monkeypatch.setattr(said, "_SHARE", chance.choice([0, 0, 8]))
+    monkeypatch.setattr("kl_hooks.code.catch_up.FEW", chance.choice([0, 1, 100]))
 
 
 def step(root: Path, chance: random.Random) -> str:
@@ -166,10 +181,13 @@ def step(root: Path, chance: random.Random) -> str:
     return what
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(14))
 @pytest.mark.requirement("A28", "C16")
-def test_however_it_came_about_the_graph_equals_one_built_from_nothing(tmp_path: Path, seed: int) -> None:
+def test_however_it_came_about_the_graph_equals_one_built_from_nothing(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(seed)
+    small(monkeypatch, chance)
     root = tmp_path / "repo"
     grown = repository(root, {path: chance.choice(CONTENTS) for path in PATHS[:5]})
     story = []

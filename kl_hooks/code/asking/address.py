@@ -102,8 +102,10 @@ def _paths(graph: Graph, name: str) -> list[str]:
     name = name.removeprefix("./")
     if not name.endswith(".py") and "/" not in name:
         return []
+    if graph.db.rows("SELECT 1 FROM files WHERE path = ?", (name,)):
+        return [name]
     rows = [row[0] for row in graph.db.rows("SELECT path FROM files ORDER BY path")]
-    return [name] if name in rows else [path for path in rows if path.endswith(f"/{name}")]
+    return [path for path in rows if path.endswith(f"/{name}")]
 
 
 def _called(graph: Graph, prefix: str, name: str) -> list[Symbol]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kl_hooks.code.catch_up import Scan, catch_up
 from kl_hooks.code.facts import Watch, unwatched
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(NamedTuple):
     """What every question is put to."""
 
     db: Database

@@ -1,0 +1,143 @@
+"""Which files say a name, without looking into all of them: names fall into classes, each with its files.
+
+A class holds many names, so that not every file of it says the one asked for: who asks looks into these few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+_CLASSES: Final = 16_381
+"""A prime: names that begin or end alike fall into different classes."""
+_MANY: Final = 50
+"""Names from which on it takes less to read what all files say."""
+_SHARE: Final = 8
+"""One file in so many, from which on it takes less to look into all."""
+_AT_ONCE: Final = 400
+
+
+class Rows(Protocol):
+    """What this needs of a database; the store's Database is one."""
+
+    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+    def execute(self, sql: str, params: Any = ()) -> Any: ...
+    def many(self, sql: str, rows: Any) -> Any: ...
+
+
+def saying(db: Rows, names: Collection[str]) -> dict[str, str]:
+    """Path → every identifier that the file says, between spaces; of all that say one of `names`, and of others."""
+    if len(names) <= _MANY:
+        wanted = {number for files in _files(db, {_class(name) for name in names}).values() for number in files}
+        if len(wanted) * _SHARE <= _count(db):
+            return {
+                path: words
+                for some in _parts(sorted(wanted))
+                for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({_marks(some)})", some)
+            }
+    return everything(db)
+
+
+def everything(db: Rows) -> dict[str, str]:
+    """The same of all files that say anything."""
+    return dict(db.rows("SELECT path, names FROM said"))
+
+
+def replace(db: Rows, gone: Iterable[str], changed: Mapping[str, str]) -> None:
+    """Path → what the file says from now on; nothing for those that are gone. Inside one transaction."""
+    now = {path: names for path, names in changed.items() if names}
+    old = sorted({*gone, *changed})
+    if len(old) * _SHARE > _count(db):
+        db.many("DELETE FROM said WHERE path = ?", [(path,) for path in old])
+        _insert(db, now)
+        _class_all(db)
+        return
+    before = {
+        path: (number, words)
+        for some in _parts(old)
+        for path, number, words in db.rows(f"SELECT path, number, names FROM said WHERE path IN ({_marks(some)})", some)
+    }
+    stay = now.keys() & before.keys()
+    db.many("UPDATE said SET names = ? WHERE number = ?", [(now[path], before[path][0]) for path in sorted(stay)])
+    db.many("DELETE FROM said WHERE number = ?", [(before[path][0],) for path in sorted(before.keys() - stay)])
+    numbers = {path: number for path, (number, _) in before.items()}
+    numbers |= _insert(db, {path: now[path] for path in now.keys() - stay})
+    _move(db, [
+        (numbers[path], _classes(before.get(path, (0, ""))[1]), _classes(now.get(path, "")))
+        for path in sorted(numbers)
+    ])  # fmt: skip
+
+
+def _count(db: Rows) -> int:
+    return int(db.rows("SELECT COUNT(*) FROM said")[0][0])
+
+
+def _insert(db: Rows, said: Mapping[str, str]) -> dict[str, int]:
+    """Gives new files their numbers."""
+    if not said:
+        return {}
+    first = int(db.rows("SELECT COALESCE(MAX(number), 0) + 1 FROM said")[0][0])
+    numbers = {path: number for number, path in enumerate(sorted(said), first)}
+    rows = [(number, path, said[path]) for path, number in numbers.items()]
+    db.many("INSERT INTO said (number, path, names) VALUES (?, ?, ?)", rows)
+    return numbers
+
+
+def _move(db: Rows, files: Iterable[tuple[int, set[int], set[int]]]) -> None:
+    """(file, its classes, and those from now on): takes it out of some and puts it into others."""
+    out: dict[int, set[int]] = {}
+    put: dict[int, set[int]] = {}
+    for number, before, now in files:
+        for which, classes in ((out, before - now), (put, now - before)):
+            for one in classes:
+                which.setdefault(one, set()).add(number)
+    known = _files(db, out.keys() | put.keys())
+    rows = [
+        (one, _spelled((known.get(one, set()) - out.get(one, set())) | put.get(one, set())))
+        for one in sorted(out.keys() | put.keys())
+    ]
+    db.many("DELETE FROM said_by WHERE bucket = ?", [row[:1] for row in rows])
+    db.many("INSERT INTO said_by (bucket, files) VALUES (?, ?)", rows)
+
+
+def _class_all(db: Rows) -> None:
+    """Makes all classes anew."""
+    found: dict[int, list[int]] = {}
+    known: dict[str, int] = {}
+    for number, names in db.rows("SELECT number, names FROM said"):
+        words = names.split()
+        known.update((word, _class(word)) for word in words if word not in known)
+        for one in set(map(known.__getitem__, words)):
+            found.setdefault(one, []).append(number)
+    db.execute("DELETE FROM said_by")
+    rows = [(one, _spelled(found[one])) for one in sorted(found)]
+    db.many("INSERT INTO said_by (bucket, files) VALUES (?, ?)", rows)
+
+
+def _files(db: Rows, classes: Collection[int]) -> dict[int, set[int]]:
+    """Class → its files."""
+    return {
+        one: set(map(int, files.split()))
+        for some in _parts(sorted(classes))
+        for one, files in db.rows(f"SELECT bucket, files FROM said_by WHERE bucket IN ({_marks(some)})", some)
+    }
+
+
+def _classes(names: str) -> set[int]:
+    return set(map(_class, names.split()))
+
+
+def _class(name: str) -> int:
+    return int.from_bytes(name.encode(), "big") % _CLASSES
+
+
+def _spelled(files: Iterable[int]) -> str:
+    return " ".join(map(str, sorted(files)))
+
+
+def _parts(items: list[Any]) -> Iterable[list[Any]]:
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
+
+
+def _marks(items: list[Any]) -> str:
+    return ", ".join("?" * len(items))

@@ -1,0 +1,71 @@
+"""Which files say a name: all that do are found, whatever was written before."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.code import said
+from kl_hooks.code.tables import CODE, LISTED, SAID, USES
+
+
+class Rows:
+    """A database in memory, with the tables of this room."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.asked: list[str] = []
+        db.executescript(CODE + USES + SAID + LISTED)
+
+    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
+        self.asked.append(sql)
+        return self.db.execute(sql, params).fetchall()
+
+    def execute(self, sql: str, params: Any = ()) -> None:
+        self.db.execute(sql, params)
+
+    def many(self, sql: str, rows: Any) -> None:
+        self.db.executemany(sql, rows)
+
+
+WORDS = st.lists(st.text("abé_", min_size=1, max_size=3), max_size=6).map(" ".join)
+PATHS = st.sampled_from([f"{name}.py" for name in "stuvwxyz"])
+CHANGES = st.lists(st.tuples(st.sets(PATHS), st.dictionaries(PATHS, WORDS)), max_size=6)
+
+
+@pytest.mark.parametrize("share", [0, 2, 100])
+@pytest.mark.parametrize("classes", [1, 5, 16_381])
+@given(changes=CHANGES, asked=st.sets(st.text("abé_", min_size=1, max_size=3)))
+def test_all_files_that_say_a_name_are_found(
+    share: int, classes: int, changes: list[tuple[set[str], dict[str, str]]], asked: set[str]
+) -> None:
+    now: dict[str, str] = {}
+    with pytest.MonkeyPatch.context() as patched, closing(sqlite3.connect(":memory:")) as connection:
+        patched.setattr(said, "_SHARE", share)
+        patched.setattr(said, "_CLASSES", classes)
+        db = Rows(connection)
+        for gone, written in changes:
+            said.replace(db, gone - written.keys(), written)
+            now = {path: words for path, words in {**now, **written}.items() if path not in gone - written.keys()}
+        now = {path: words for path, words in now.items() if words}
+        assert said.everything(db) == now
+        found = said.saying(db, asked)
+        assert found.items() <= now.items()
+        assert {path for path, words in now.items() if asked & set(words.split())} <= found.keys()
+
+
+def test_one_name_is_looked_for_in_few_files() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        db = Rows(connection)
+        said.replace(db, (), {f"m{number}.py": f"self name{number}" for number in range(500)})
+        assert len(said.saying(db, {"name77"})) < 10
+        db.asked.clear()
+        said.replace(db, (), {"m77.py": "self other"})
+        assert "m77.py" in said.saying(db, {"other"})
+        assert "SELECT path, names FROM said" not in db.asked
+        assert len(said.saying(db, {"self"})) == 500
