@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from kl_hooks.code import listed, remembered
-from kl_hooks.code.facts import Watch, scan_missing, under, unwatched
+from kl_hooks.code import folded, listed, remembered
+from kl_hooks.code.facts import Watch, scan_missing, unwatched
 from kl_hooks.code.held import LOST, Held, held, nothing
 from kl_hooks.code.imports import Known
 from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.linking import relink
 from kl_hooks.code.modules import MARKERS
+from kl_hooks.code.named import Named
 from kl_hooks.code.naming import decide, imports_of, still_holds
-from kl_hooks.code.parse import Read, lost, no_garbage_collection
+from kl_hooks.code.parse import Facts, Read, lost, no_garbage_collection
+from kl_hooks.code.remembered import Key
 from kl_hooks.code.resolve import Outline
 from kl_hooks.code.stored_names import Stored
 from kl_hooks.code.writing import File, write_files
@@ -75,11 +78,11 @@ def bring(
     if known.same():
         return Scan(known.files, 0, 0, sorted([*odd, *_problems(errors)]))
     fresh = scan_missing(known.now, known.stale, facts, read, scanners, watch)
-    facts |= fresh
+    facts = ChainMap(facts, cast("dict[Key, Facts]", fresh))  # only the first of them is ever written to
     if known.part.stamps and not facts.keys() & set(known.stale.values()) and known.as_lost_as_before():
         return Scan(known.files, 0, 0, sorted([*odd, *_problems(errors)]))
     with store.writing("graph") as db, db.transaction(), no_garbage_collection():
-        remembered.save(db, fresh)
+        folded.save(db, fresh)
         if not listed.holds(db, known.part):  # somebody else has written meanwhile
             known = held(db, entries, scanners)
         removed = _write(db, known, entries, scanners, facts)
@@ -89,7 +92,7 @@ def bring(
 
 def _known(
     store: Store, entries: Sequence[Entry], scanners: Sequence[Scanner]
-) -> tuple[Held, dict[str, str], remembered.Known]:
+) -> tuple[Held, dict[str, str], MutableMapping[Key, Facts]]:
     """What the graph knows: the files that may have changed, errors of all files, the facts of what is new."""
     with store.reading("graph") as db:
         if db is None:
@@ -99,10 +102,14 @@ def _known(
 
 
 def _write(
-    db: Database, known: Held, entries: Sequence[Entry], scanners: Sequence[Scanner], facts: remembered.Known
+    db: Database,
+    known: Held,
+    entries: Sequence[Entry],
+    scanners: Sequence[Scanner],
+    facts: MutableMapping[Key, Facts],
 ) -> int:
     """Writes what differs; returns how many files are gone. `facts`: what is known of them. Inside one transaction."""
-    facts |= remembered.load(db, set(known.stale.values()) - facts.keys(), uses=True)
+    facts.update(remembered.load(db, set(known.stale.values()) - facts.keys(), uses=True))
     modules = None
     if not _names_hold(db, known, facts):
         known = held(db, entries, scanners, listed.whole(entries))
@@ -114,11 +121,14 @@ def _write(
     }
     changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
     gone = sorted(known.before.keys() - now.keys())
-    facts |= remembered.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True)
-    named = {path: under(facts.get(known.wanted[path]) or lost(), now[path][2], path) for path in changed}
-    was = _outlines(db, {path: known.before[path] for path in (*gone, *changed) if path in known.before})
-    write_files(db, gone, {path: (now[path], named[path]) for path in changed})
+    facts.update(remembered.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True))
+    files = {path: now[path] for path in changed}
     few = not known.all and len(changed) <= FEW
+    named: Mapping[str, Facts] = Named(facts, {path: (known.wanted[path], file[2]) for path, file in files.items()})
+    if few:
+        named = dict(named)
+    was = _outlines(db, {path: known.before[path] for path in (*gone, *changed) if path in known.before})
+    write_files(db, gone, files, named)
     targets = Stored(db) if few else Known(dict(db.rows("SELECT path, module FROM files")))
     relink(db, gone, named, was, targets, len(changed) == known.files)
     listed.note(db, known.part, scanners, now, absent)
@@ -126,7 +136,7 @@ def _write(
     return len(gone)
 
 
-def _names_hold(db: Database, known: Held, facts: remembered.Known) -> bool:
+def _names_hold(db: Database, known: Held, facts: Mapping[Key, Facts]) -> bool:
     """True where all modules are called as before: the paths are the same, and nothing is imported that would tell
     otherwise.
     """

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from kl_hooks.code import remembered, said
 from kl_hooks.code.affected import EVERY, changed_names, resolve_again
-from kl_hooks.code.facts import under
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
+from kl_hooks.code.named import under
 from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned

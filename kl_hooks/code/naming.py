@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from kl_hooks.code import remembered
-from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.modules import module_names, names_in
+from kl_hooks.code.parse import Facts
 
 _MARKER: Final = 2
 """Instead of an answer: the name is the path of a file that marks a project."""
@@ -59,15 +60,18 @@ def known_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
 
 
 def decide(
-    db: Rows, wanted: Mapping[str, remembered.Key], markers: Collection[str] = (), known: remembered.Known | None = None
+    db: Rows,
+    wanted: Mapping[str, remembered.Key],
+    markers: Collection[str] = (),
+    known: Mapping[remembered.Key, Facts] | None = None,
 ) -> dict[str, str]:
     """Path → module of all files, from what all of them import; what decided it is kept. Inside one transaction.
 
     `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
     """
     known = known or {}
-    facts = known | remembered.load(db, set(wanted.values()) - known.keys(), symbols=False)
-    asked = Asked(imported_names({path: facts[key] for path, key in wanted.items() if key in facts}))
+    loaded = remembered.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
+    asked = Asked(imports_of(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key))))
     modules = module_names([*wanted, *markers], asked)
     rows = [*asked.answers.items(), *((path, _MARKER) for path in markers)]
     db.execute("DELETE FROM naming")
@@ -77,4 +81,4 @@ def decide(
 
 def imports_of(facts: Iterable[Mapping[str, Any]]) -> set[str]:
     """The absolute names that these files import."""
-    return imported_names(dict(enumerate(facts)))  # type: ignore[arg-type]
+    return names_in(one["imports"] for one in facts)

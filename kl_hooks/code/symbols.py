@@ -40,7 +40,7 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
             said = dict.fromkeys(text for f in same for text in f.text)
         line, end_line = _place(chosen, lines)
         row = [name, line, end_line, _signature(chosen, lines, module), doc, combined([f.own for f in same])]
-        rows.append((row, " ".join(filter(str.isidentifier, said))))  # no mark of a text is an identifier
+        rows.append((row, " ".join(sorted(filter(str.isidentifier, said)))))  # no mark of a text is an identifier
     rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
 

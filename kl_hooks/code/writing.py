@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code import said
 from kl_hooks.index import index
@@ -15,21 +15,35 @@ if TYPE_CHECKING:
 
 File = tuple[str, str, str]
 """(blob, scanner, module)"""
+_AT_ONCE: Final = 200
+"""Files whose rows are made before they are written: those of all would not fit into a small memory."""
 
 
-def write_files(db: Database, gone: Collection[str], changed: Mapping[str, tuple[File, Facts]]) -> None:
-    """Takes out the files that are gone, and replaces all rows of those that changed. Inside one transaction."""
-    old = [(path,) for path in (*gone, *changed)]
+def write_files(db: Database, gone: Collection[str], files: Mapping[str, File], facts: Mapping[str, Facts]) -> None:
+    """Takes out the files that are gone, and replaces all rows of those that changed. Inside one transaction.
+
+    `files` and `facts`: of those that changed; their facts are asked for once, some after some.
+    """
+    old = [(path,) for path in (*gone, *files)]
     db.many("DELETE FROM files WHERE path = ?", old)
     db.many("DELETE FROM symbols WHERE path = ?", old)
-    rows = [(path, *file, facts["error"]) for path, (file, facts) in changed.items()]
+    index.replace_many(db, dict.fromkeys(gone, ()))
+    names: dict[str, str] = {}
+    paths = list(files)
+    for start in range(0, len(paths), _AT_ONCE):
+        some = {path: facts[path] for path in paths[start : start + _AT_ONCE]}
+        names.update((path, one["names"]) for path, one in some.items())
+        _insert(db, files, some)
+    said.replace(db, gone, names)
+
+
+def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
+    rows = [(path, *files[path], facts["error"]) for path, facts in some.items()]
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
-    said.replace(db, gone, {path: facts["names"] for path, (_, facts) in changed.items()})
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
-    symbols = (row for path, (_, facts) in changed.items() for row in _symbols(path, facts))
-    db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", list(symbols))
-    documents: dict[str, Sequence[index.Document]] = {p: _documents(p, facts) for p, (_, facts) in changed.items()}
-    index.replace_many(db, {**dict.fromkeys(gone, ()), **documents})
+    symbols = (row for path, facts in some.items() for row in _symbols(path, facts))
+    db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
+    index.replace_many(db, {path: _documents(path, facts) for path, facts in some.items()})
 
 
 def last_name(identifier: str) -> str:

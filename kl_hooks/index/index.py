@@ -139,18 +139,17 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
 
 def _row(document: Document) -> tuple[Any, ...]:
     identifier, kind, path, line, title, body, words = document
-    whole = split_id(identifier)[1]
-    name = whole.rpartition(".")[2]
-    place = f"{parts_only(whole)} {_place(path)}".strip(" ")
+    around, _, name = split_id(identifier)[1].rpartition(".")
+    place = " ".join(filter(None, (_parts(around), parts_only(name), _parts(path.removesuffix(".py")))))
     said = split_all(f"{title} {body}")
     if words:
         said = f"{said} {split_words(words)}"
     return (identifier, kind, path, line, name, joined(name), title, place, said)
 
 
-@lru_cache(maxsize=8)  # the documents of a file come one after the other
-def _place(path: str) -> str:
-    return parts_only(path.removesuffix(".py"))
+@lru_cache(maxsize=64)  # the documents of a file, and what is in a class, come one after the other
+def _parts(text: str) -> str:
+    return parts_only(text)
 
 
 def _telling(db: Rows, words: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ One pass over the words of a text; within a word every step is linear.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
 from kl_hooks.store.secret_names import turns
@@ -18,17 +17,25 @@ _HEX: Final = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
 _INTEGRITY: Final = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
 _SHORT: Final = 100
 """Characters of a word that is worth remembering."""
+_KEPT: Final = 20_000
+_harmless: Final[set[str]] = set()
+"""Words that are no secret, as seen before: source says the same long words over and over, and what becomes of a word
+depends on nothing around it.
+"""
+_MAY_TURN: Final = re.compile(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
+"""Stands in every word with more than nine turns: without a digit each takes a capital letter, or two for one more."""
 _HEX_DIGITS: Final = "0123456789abcdef"
 
 
 def hide_words(text: str) -> str:
     """`text` with each word or part of a word that is a secret by itself as `[redacted:<rule>]`."""
-    return _WORD.sub(_word, text)
-
-
-def _word(match: re.Match[str]) -> str:
-    word = match[0]
-    return _seen(word) if len(word) <= _SHORT else _shown(word)
+    new = set(_WORD.findall(text)) - _harmless
+    if not new:
+        return text
+    if len(_harmless) > _KEPT:
+        _harmless.clear()
+    _harmless.update(word for word in new if len(word) <= _SHORT and _shown(word) == word)
+    return text if new <= _harmless else _WORD.sub(lambda match: _shown(match[0]), text)
 
 
 def _shown(word: str) -> str:
@@ -39,11 +46,7 @@ def _shown(word: str) -> str:
     word = KNOWN.sub(lambda m: f"[redacted:{m.lastgroup}]", word)
     if "eyJ" in word:
         word = _hide_jwt(word)
-    return _PART.sub(_part, word) if turns(word) > 9 else word
-
-
-_seen: Final = lru_cache(maxsize=8192)(_shown)
-"""Source and logs say the same long words over and over; what becomes of one depends on nothing around it."""
+    return _PART.sub(_part, word) if _MAY_TURN.search(word) and turns(word) > 9 else word
 
 
 def _hide_jwt(word: str) -> str:
