@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.code.modules import MARKERS, is_marker
+from kl_hooks.code.marks import MARKERS, is_marker
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.place import Place

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code import remembered
 from kl_hooks.code.folded import Folded, fold, keep, whole
-from kl_hooks.code.imports_read import hide_literals, scanner_of
+from kl_hooks.code.imports_read import hide_literals
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.named import UNNAMED, under
 from kl_hooks.code.parse import Facts, Read, lost, no_garbage_collection, unread
+from kl_hooks.code.wanted import Watch, keys, unwatched
 from kl_hooks.errors import KlError
 from kl_hooks.model.text import one_line
 
@@ -19,15 +20,8 @@ if TYPE_CHECKING:
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.store import Store
 
-Watch = Callable[[Iterator[Any], int], Iterator[Any]]
-"""Given what is about to come and how many, hands it on: who waits can be told how far it is."""
 MANY: Final = 200
 """Contents from which on a second process pays."""
-
-
-def unwatched(made: Iterator[Any], number: int) -> Iterator[Any]:
-    """Hands on what comes, and tells nobody."""
-    return made
 
 
 def facts_of(
@@ -69,16 +63,6 @@ def named(facts: Mapping[str, Facts]) -> dict[str, Facts]:
     """The facts of contents as those of files: every Id under its module's name."""
     modules = modules_of(facts)
     return {path: under(one, modules.get(path, path), path) for path, one in facts.items()}
-
-
-def keys(entries: Iterable[Entry], scanners: Sequence[Scanner]) -> dict[str, remembered.Key]:
-    """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a suffix wins."""
-    found: dict[str, remembered.Key] = {}
-    for entry in entries:
-        scanner = scanner_of(entry.path, scanners)
-        if scanner is not None:
-            found[entry.path] = (entry.blob, scanner.version)
-    return found
 
 
 def scan_missing(

@@ -7,9 +7,9 @@ somebody asks for is unfolded: those of a whole repository would not fit into a 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kl_hooks.code import remembered
@@ -31,16 +31,41 @@ def fold(facts: Facts) -> bytes:
     return _BETWEEN.join(text.encode("utf-8", "surrogatepass") for text in (*others, error))
 
 
+class Pile(Iterable[bytes]):
+    """Pieces of bytes, one after the other in a file without a name, which is gone when nobody holds it any more."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._file = _file()
+        self._ends = [0]
+        for piece in pieces:
+            self._ends.append(self._ends[-1] + self._file.write(piece))
+        self._file.flush()
+
+    def at(self, place: int) -> bytes:
+        """One of the pieces. Processes that share the file may ask at once."""
+        start, end = self._ends[place : place + 2]
+        if isinstance(self._file, BytesIO):
+            return bytes(self._file.getbuffer()[start:end])
+        return os.pread(self._file.fileno(), end - start, start)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self.at, range(len(self._ends) - 1))
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
 class Folded(Mapping[Key, Facts]):
-    """Content → its facts, which lie in a file without a name until the process ends."""
+    """Content → its facts, which lie in a pile until they are asked for."""
 
     def __init__(self, made: Iterable[tuple[Key, bytes]]) -> None:
-        self._file = _file()
-        self._places: dict[Key, tuple[int, int]] = {}
-        end = 0
-        for key, folded in made:
-            self._places[key] = (end, len(folded))
-            end += self._file.write(folded)
+        self._places: dict[Key, int] = {}
+        self._pile = Pile(self._put(made))
+
+    def _put(self, made: Iterable[tuple[Key, bytes]]) -> Iterator[bytes]:
+        for place, (key, folded) in enumerate(made):
+            self._places[key] = place
+            yield folded
 
     def columns(self, key: Key) -> Columns:
         """The same facts as the database keeps them. KeyError for none of the contents."""
@@ -48,9 +73,7 @@ class Folded(Mapping[Key, Facts]):
         return Columns(error, *others)
 
     def _columns(self, key: Key) -> list[bytes]:
-        start, size = self._places[key]
-        self._file.seek(start)
-        return self._file.read(size).split(_BETWEEN, 5)
+        return self._pile.at(self._places[key]).split(_BETWEEN, 5)
 
     def __getitem__(self, key: Key) -> Facts:
         return _Unfolding(self._columns(key))
@@ -64,12 +87,11 @@ class Folded(Mapping[Key, Facts]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def __del__(self) -> None:
-        self._file.close()
-
 
 def _file() -> IO[bytes]:
     """A file that is gone when it is closed; memory where there is no place for one."""
+    from tempfile import TemporaryFile
+
     try:
         return TemporaryFile()
     except OSError:

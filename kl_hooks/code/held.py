@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code import listed
-from kl_hooks.code.facts import keys
-from kl_hooks.code.modules import is_marker
-from kl_hooks.code.naming import known_markers
-from kl_hooks.code.remembered import Key
-from kl_hooks.code.writing import File
+from kl_hooks.code.marks import is_marker, known_markers
+from kl_hooks.code.wanted import keys
 
 if TYPE_CHECKING:
+    from kl_hooks.code.remembered import Key
+    from kl_hooks.code.writing import File
     from kl_hooks.git.files import Entry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
@@ -68,12 +67,13 @@ def held(db: Database, entries: Sequence[Entry], scanners: Sequence[Scanner], pa
     """What is held of a part; without one, of where `entries` (of all files, by path) differ."""
     if part is None:
         part = listed.differing(db, entries, scanners)
-    before, known_marks = dict[str, File](), set[str]()
+    before: dict[str, File] = {}
+    known_marks: set[str] = set()
     for within in part.ranges:
         condition, params = listed.inside(within, "path")
         rows = db.rows(f"SELECT path, blob, scanner, module FROM files WHERE {condition}", params)
         before |= {path: (blob, scanner, module) for path, blob, scanner, module in rows}
-        known_marks |= known_markers(db, *listed.inside(within, "name"))
+        known_marks |= known_markers(db, condition, params)
     return _beside(part, scanners, before, known_marks)
 
 
@@ -86,3 +86,8 @@ def _beside(part: listed.Part, scanners: Sequence[Scanner], before: dict[str, Fi
     now = [entry for some in part.entries for entry in some]
     marks = {entry.path for entry in now if is_marker(entry.path)}
     return Held(part, now, keys(now, scanners), marks, before, known_marks)
+
+
+def errors_of(db: Database) -> dict[str, str]:
+    """Path → why it has no symbols, of all files that could not be read."""
+    return dict(db.rows("SELECT path, error FROM files WHERE error <> ''"))

@@ -55,14 +55,14 @@ class Known:
 
         Of a package and a module beside it, which are equally near, the package: so does Python.
         """
-        found = self._called(name)
+        found = self.called(name)
         if not found:
             return None
         if len(found) == 1:
             return found[0][1]
         return min(found, key=lambda one: (-_shared(one[0], importer), one[1] != name, one[0]))[1]
 
-    def _called(self, name: str) -> Sequence[tuple[str, str]]:
+    def called(self, name: str) -> Sequence[tuple[str, str]]:
         """(path, module) of all that an import of this name may mean."""
         return self._by_name.get(name, ())
 

@@ -15,11 +15,11 @@ The rules, in their order:
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-MARKERS: Final = ("pyproject.toml", "setup.cfg")
-"""Files that mark a project and are no source themselves; `setup.py` does too."""
+from kl_hooks.code.marks import is_marker
+
 _INIT: Final = "__init__.py"
 
 
@@ -53,6 +53,17 @@ def module_names(paths: Sequence[str], imported: Collection[str] = ()) -> dict[s
     they decide where the folders alone do not. The answer does not depend on the order of either.
     """
     return _qualified({path: _dotted(path, start) for path, (start, _) in _starts(paths, imported).items()})
+
+
+def module_name(path: str, packages: Container[str], projects: Container[str], imported: Container[str]) -> str:
+    """How `module_names` would name one `.py` file if no other got that name.
+
+    `packages`: the folders that hold an `__init__.py`; `projects`: those that hold a mark of a project, or `setup.py`.
+    """
+    folder = _folder(path)
+    if folder in packages:
+        return _dotted(path, _package_start(folder, packages, projects, imported)[0])
+    return _dotted(path, _file_start(path, projects, imported)[0])
 
 
 def explain(paths: Sequence[str], imported: Collection[str], path: str) -> Mapped | None:
@@ -104,11 +115,6 @@ def names_in(imports: Iterable[Iterable[Sequence[Any]]]) -> set[str]:
     return found
 
 
-def is_marker(path: str) -> bool:
-    """True for a file of `MARKERS`."""
-    return path.rpartition("/")[2] in MARKERS
-
-
 def plain_name(module: str) -> str:
     """The name as an import would say it: without what qualifies it by path."""
     return module.partition("@")[0]
@@ -129,7 +135,7 @@ def _dotted(path: str, start: int) -> str:
     return ".".join(parts)
 
 
-def _project(folder: str, projects: Collection[str]) -> int:
+def _project(folder: str, projects: Container[str]) -> int:
     """How many leading parts of `folder` are its project's."""
     parts = _parts(folder)
     return next((n for n in range(len(parts), 0, -1) if "/".join(parts[:n]) in projects), 0)
@@ -141,7 +147,7 @@ def _source(parts: Sequence[str], most: int) -> int | None:
 
 
 def _package_start(
-    folder: str, packages: Collection[str], projects: Collection[str], imported: Collection[str]
+    folder: str, packages: Container[str], projects: Container[str], imported: Container[str]
 ) -> tuple[int, str]:
     """Where the names of a package's modules start: counted in leading folders that are left out."""
     parts = _parts(folder)
@@ -160,7 +166,7 @@ def _package_start(
     return (longest, "python's own") if own and longest < shortest else (shortest, "package")
 
 
-def _file_start(path: str, projects: Collection[str], imported: Collection[str]) -> tuple[int, str]:
+def _file_start(path: str, projects: Container[str], imported: Container[str]) -> tuple[int, str]:
     folders = _parts(_folder(path))
     source = _source(folders, len(folders))
     if source is not None:

@@ -28,7 +28,7 @@ def _renamed(facts: Facts, module: str, path: str) -> Facts:
         identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
         symbols.append([identifier, line, end_line, shown, doc, content_hash])
     tests = []
-    if symbols and is_test_file(path):
+    if symbols and is_test_file(path) and facts["outline"]:
         tests = test_rows(path, symbols, facts["outline"].get("bases", {}))
     return {"symbols": symbols, "tests": tests}
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
-from kl_hooks.code import remembered
+from kl_hooks.code import marks, remembered
 from kl_hooks.code.modules import module_names, names_in
 from kl_hooks.code.parse import Facts
-
-_MARKER: Final = 2
-"""Instead of an answer: the name is the path of a file that marks a project."""
 
 
 class Rows(Protocol):
@@ -49,14 +46,24 @@ def still_holds(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
     if not changed:
         return True
-    answers = dict(db.rows("SELECT name, asked_for FROM naming WHERE asked_for < 2"))
+    answers = dict(db.rows("SELECT name, asked_for FROM naming"))
     return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
 
 
-def known_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
-    """The files that marked projects when names were last decided; of those that fit a condition over `name`."""
-    sql = f"SELECT name FROM naming WHERE {condition} AND asked_for = ?"
-    return {row[0] for row in db.rows(sql, (*params, _MARKER))}
+class Decision(NamedTuple):
+    """What all modules are called, and what that was decided by."""
+
+    modules: dict[str, str]
+    """Path → module."""
+    answers: dict[str, bool]
+    """Name that somebody might import → whether somebody does."""
+
+
+def decided(paths: Iterable[str], markers: Collection[str], imports: Collection[str]) -> Decision:
+    """The names of the modules of these files. `imports`: what all of them import."""
+    asked = Asked(imports)
+    modules = module_names([*paths, *markers], asked)
+    return Decision(modules, asked.answers)
 
 
 def decide(
@@ -71,12 +78,16 @@ def decide(
     """
     known = known or {}
     loaded = remembered.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
-    asked = Asked(imports_of(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key))))
-    modules = module_names([*wanted, *markers], asked)
-    rows = [*asked.answers.items(), *((path, _MARKER) for path in markers)]
+    imports = imports_of(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key)))
+    return note(db, decided(wanted, markers, imports), markers)
+
+
+def note(db: Rows, decision: Decision, markers: Collection[str]) -> dict[str, str]:
+    """Keeps what decided the names; gives them."""
     db.execute("DELETE FROM naming")
-    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(rows))
-    return modules
+    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(decision.answers.items()))
+    marks.note(db, markers)
+    return decision.modules
 
 
 def imports_of(facts: Iterable[Mapping[str, Any]]) -> set[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.code.catch_up import Scan, bring
 from kl_hooks.code.facts import facts_of
 from kl_hooks.code.imports_read import scanners_of
-from kl_hooks.code.modules import MARKERS
+from kl_hooks.code.marks import MARKERS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:

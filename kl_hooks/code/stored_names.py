@@ -44,7 +44,7 @@ class Stored(Known):
             self._above[name] = bool(self._db.rows(sql, (f"{name}.", f"{name}/")))  # `/` comes right after `.`
         return self._above[name]
 
-    def _called(self, name: str) -> Sequence[tuple[str, str]]:
+    def called(self, name: str) -> Sequence[tuple[str, str]]:
         if "@" in name:
             return ()
         if name not in self._found:

@@ -114,5 +114,10 @@ CREATE TABLE said_by (
     bucket INTEGER PRIMARY KEY,
     files TEXT NOT NULL
 );
+CREATE TABLE marks (
+    -- The files that marked a project when the names of modules were last decided.
+    path TEXT PRIMARY KEY
+) WITHOUT ROWID;
+DELETE FROM naming;
 UPDATE files SET blob = '';
 """

@@ -10,6 +10,8 @@ from kl_hooks.graph.names import Interned, Rows, numbers, texts
 from kl_hooks.graph.packing import Numbers, columns_of, pack, unpack
 from kl_hooks.model.symbol import Link
 
+Columns = Sequence[Sequence[Any]]
+"""The same of many links, by columns."""
 _NUMBERS: Final = (3, 5)
 """The places in a row that are numbers by themselves."""
 Row = tuple[str, str, str, int, str, int]
@@ -40,25 +42,35 @@ def replace_rows(db: Rows, batch: Mapping[str, Sequence[Row]], names: Interned |
 
     `names`: the numbers of texts, from one batch to the next.
     """
-    columns = {path: list(zip(*rows, strict=True)) for path, rows in batch.items() if rows}
+    return replace_columns(db, {path: columns_of_rows(rows) for path, rows in batch.items()}, names)
+
+
+def columns_of_rows(rows: Iterable[Row]) -> Columns:
+    """Rows as `replace_columns` takes them."""
+    return list(zip(*rows, strict=True))
+
+
+def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | None = None) -> int:
+    """The same for columns; none for no link."""
     said = set(batch)
-    for sources, relations, targets, _, methods, _ in columns.values():
+    for sources, relations, targets, _, methods, _ in filter(None, batch.values()):
         said.update(sources, relations, targets, methods)
     known = (names or Interned(db)).of(said)
     owners = [(known[path],) for path in batch]
     db.many("DELETE FROM link_ends WHERE owner = ?", owners)
     db.many("DELETE FROM link_owners WHERE owner = ?", owners)
     blocks, ends = [], []
-    for path, texts_and_numbers in columns.items():
-        owner, numbered = known[path], _numbered(texts_and_numbers, known)
-        blocks.append((owner, len(numbered[0]), pack(numbered)))
-        ends += [(name, owner) for name in {*numbered[0], *numbered[2]}]
+    for path, columns in batch.items():
+        if columns:
+            owner, numbered = known[path], _numbered(columns, known)
+            blocks.append((owner, len(numbered[0]), pack(numbered)))
+            ends += [(name, owner) for name in {*numbered[0], *numbered[2]}]
     db.many("INSERT INTO link_owners (owner, count, packed) VALUES (?, ?, ?)", blocks)
     db.many("INSERT INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
-    return sum(map(len, batch.values()))
+    return sum(count for _, count, _ in blocks)
 
 
-def _numbered(columns: Sequence[Sequence[Any]], known: Mapping[str, int]) -> list[Sequence[int]]:
+def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]:
     """Columns of rows, their texts by number."""
     return [
         column if place in _NUMBERS else list(map(known.__getitem__, column)) for place, column in enumerate(columns)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.store.lock import store_lock
 from kl_hooks.store.sqlite_look import beside, is_there, unfinished
 from kl_hooks.store.state import State, prepare
 
@@ -37,6 +36,8 @@ class Store:
         Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or EnvironmentProblem
         where the disk or the rights are the trouble. In all of them nothing was written.
         """
+        from kl_hooks.store.lock import store_lock
+
         with ExitStack() as stack:
             with _told(self.state.directory):
                 prepare(self.state)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from kl_hooks.code.asking.search import ALL_KINDS
 from tests.code.making import repository
 from tests.git.repos import write
 
+ROOT = Path(__file__).resolve().parents[2]
 Kl = Callable[..., tuple[int, str, str]]
 
 
@@ -285,3 +288,40 @@ def test_a_name_with_a_line_end_ends_no_line(kl: Kl) -> None:
         code, out, err = kl("graph", *question)
         assert code in (0, 2) and (out or err)
         assert not [line for line in (out + err).splitlines() if line.startswith("::")], question
+
+
+IMPORTED = (
+    "import os, sys; from kl_hooks.cli.main import run; code = run(sys.argv[1:]); sys.stdout.flush(); "
+    "os.write(2, ' '.join(sys.modules).encode()); os._exit(code)"
+)
+NEVER = {"shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "kl_hooks.code.pool"}
+"""What no question to the graph needs, whether a file was changed or not."""
+WRITING = {
+    f"kl_hooks.{name}"
+    for name in (
+        "code.update", "code.facts", "code.scan", "code.walk", "code.symbols", "code.linking", "code.resolve",
+        "code.writing", "code.naming", "code.modules", "code.imports", "index.index", "graph.links", "store.lock",
+    )
+}  # fmt: skip
+"""What only a changed file needs."""
+
+
+def imported(root: Path, *argv: str) -> set[str]:
+    """The modules that a command imported."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_"))} | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *argv], cwd=root, env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_a_question_imports_what_it_needs(kl: Kl, tmp_path: Path) -> None:
+    root = tmp_path / "repo"
+    assert kl("graph", "symbols", "src/shop/core.py")[0] == 0
+    unchanged = imported(root, "graph", "symbols", "src/shop/core.py")
+    assert unchanged & (NEVER | WRITING) == set()
+    write(root, {"src/shop/core.py": "def fresh(): pass\n"})
+    changed = imported(root, "graph", "symbols", "src/shop/core.py")
+    assert changed & NEVER == set()
+    assert WRITING - changed == set(), "what is never imported proves nothing above"

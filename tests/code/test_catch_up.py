@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from kl_hooks.code.catch_up import catch_up
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.graph import links
 from kl_hooks.index.index import search
+from kl_hooks.store.sqlite import SqliteDatabase
 from kl_hooks.workspace.open import Workspace
 from tests.code.making import FILES, graph_of, repository, workspace
 from tests.git.repos import commit, sh, write
@@ -150,7 +152,7 @@ def small(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:
     monkeypatch.setattr(listed, "_LARGE", chance.choice([1, 3]))
     monkeypatch.setattr(said, "_CLASSES", chance.choice([1, 3, 16_381]))
     monkeypatch.setattr(said, "_SHARE", chance.choice([0, 0, 8]))
-    monkeypatch.setattr("kl_hooks.code.catch_up.FEW", chance.choice([0, 1, 100]))
+    monkeypatch.setattr("kl_hooks.code.update.FEW", chance.choice([0, 1, 100]))
 
 
 def step(root: Path, chance: random.Random) -> str:
@@ -226,3 +228,41 @@ def test_a_file_that_marks_a_project_counts_as_soon_as_it_is_there(tmp_path: Pat
     (tmp_path / "repo/libs/one/pyproject.toml").unlink()
     catch_up(ws)
     assert [row[3] for row in graph_of(ws)["files"]] == ["libs.one.script"]
+
+
+@pytest.mark.parametrize("others", [600, 900])
+def test_after_one_change_the_rows_of_few_files_are_read(
+    tmp_path: Path, others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one change costs does not grow with the number of files: a row holds 256 of them."""
+    many = {f"p/m{number}.py": f"def f{number}(): pass\n" for number in range(others)}
+    ws = repository(tmp_path / "repo", {"p/__init__.py": "", **many})
+    catch_up(ws)
+    assert not catch_up(ws).parsed
+    write(tmp_path / "repo", {"p/m7.py": "from p.m8 import f8\ndef another(): f8()\n"})
+    rows: list[tuple[str, int]] = []
+
+    def counted(self: SqliteDatabase, sql: str, params: Any = (), true: Any = SqliteDatabase.rows) -> Any:
+        found = true(self, sql, params)
+        rows.append((sql, len(found)))
+        return found
+
+    monkeypatch.setattr(SqliteDatabase, "rows", counted)
+    assert catch_up(ws).parsed == 1
+    assert sum(number for _, number in rows) < 400, rows
+    for change in ({"p/new.py": "from p.m9 import f9\ndef another(): f9()\n"}, {"p/new.py": None}):
+        rows.clear()
+        for path, text in change.items():
+            (tmp_path / "repo" / path).write_text(text) if text else (tmp_path / "repo" / path).unlink()
+        catch_up(ws)
+        assert sum(number for _, number in rows) < 400, "a file that came or went is no more than one that changed"
+    fresh = workspace(tmp_path / "repo", "fresh")
+    catch_up(fresh)
+    assert graph_of(ws) == graph_of(fresh)
+
+
+def test_a_module_called_like_a_file_that_marks_a_project(tmp_path: Path) -> None:
+    files = {"pyproject.toml": "", "pyproject/toml.py": "X = 1\n", "main.py": "import pyproject.toml\n"}
+    ws = repository(tmp_path / "repo", files)
+    assert catch_up(ws).files == 2
+    assert [row[3] for row in graph_of(ws)["files"]] == ["main", "pyproject.toml"]

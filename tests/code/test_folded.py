@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def test_without_a_place_for_a_file_they_are_kept_in_memory(monkeypatch: pytest.
     def refuses() -> Any:
         raise OSError("No usable temporary directory found")
 
-    monkeypatch.setattr(folded, "TemporaryFile", refuses)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuses)
     assert whole(Folded([(("b", "s"), fold(facts(SOURCES[1])))])) == {("b", "s"): facts(SOURCES[1])}
 
 

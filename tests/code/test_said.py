@@ -67,5 +67,6 @@ def test_one_name_is_looked_for_in_few_files() -> None:
         db.asked.clear()
         said.replace(db, (), {"m77.py": "self other"})
         assert "m77.py" in said.saying(db, {"other"})
+        assert "m77.py" not in said.saying(db, {"name77"})
         assert "SELECT path, names FROM said" not in db.asked
         assert len(said.saying(db, {"self"})) == 500

@@ -222,7 +222,7 @@ import os, sys
 sys.path.insert(0, {str(REPO)!r})
 from contextlib import closing
 from pathlib import Path
-import kl_hooks.store.sqlite
+import shutil, tempfile, kl_hooks.store.sqlite  # while its files can be read
 from kl_hooks.errors import KlError
 from kl_hooks.store.sqlite import open_sqlite
 path = Path({str(path)!r})

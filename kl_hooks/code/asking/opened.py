@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from kl_hooks.code.catch_up import Scan, catch_up
-from kl_hooks.code.facts import Watch, unwatched
+from kl_hooks.code.wanted import Watch, unwatched
 
 if TYPE_CHECKING:
     from kl_hooks.model.problem import Problem
