@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from kl_hooks.code import remembered, said
 from kl_hooks.code.affected import EVERY, changed_names, resolve_again
-from kl_hooks.code.facts import under
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
+from kl_hooks.code.named import under
 from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.graph import links
+from kl_hooks.graph.names import Interned
 
 if TYPE_CHECKING:
     from kl_hooks.code.parse import Facts
@@ -36,12 +37,13 @@ def relink(
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
     others = [] if alone else _others(db, changed, was, outlines, targets)
     batch: dict[str, list[links.Row]] = {path: [] for path in gone}
+    names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):
         batch[path] = list(links_of(path, targets.module_of(path), facts, resolver, targets, defined))
         if len(batch) >= _AT_ONCE:
-            links.replace_rows(db, batch)
+            links.replace_rows(db, batch, names)
             batch = {}
-    links.replace_rows(db, batch)
+    links.replace_rows(db, batch, names)
     return len(others)
 
 
