@@ -33,7 +33,11 @@ def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set
             found.add(module.partition("@")[0].rpartition(".")[2])
         for part in ("defs", "names", "types", "bases"):
             was, now = before.get(part) or {}, after.get(part) or {}
-            found |= {key.rpartition(".")[2] for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
+            for key in was.keys() | now.keys():
+                if was.get(key) != now.get(key):
+                    owner, _, name = key.rpartition(".")
+                    # who makes an instance says the name of the class alone
+                    found |= {name, owner.rpartition(".")[2]} if name == "__init__" and owner else {name}
         if before.get("stars") != after.get("stars") or before.get("all") != after.get("all"):
             found |= _public(before) | _public(after) | _starred(before) | _starred(after)
     return found

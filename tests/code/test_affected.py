@@ -37,6 +37,7 @@ def outline(text: str) -> dict[str, Any]:
         ("class A:\n    def g(self): self.x = A()", "class A:\n    def g(self): self.x = 3", {"x"}),
         ("def f(): pass\n__all__ = ['f']", "def f(): pass\n__all__ = ['g']", {"f", "__all__"}),
         ("from a import *", "from b import *", {"*"}),
+        ("class A: pass", "class A:\n    def __init__(self): pass", {"A", "__init__"}),
     ],
 )
 def test_the_names_that_changed(before: str, after: str, wanted: set[str]) -> None:

@@ -141,6 +141,7 @@ CONTENTS = [
     "class C:\n    x: 'D' = 1\n    @staticmethod\n    def f(self): 'Says something.'\n",
     "from typing import overload\n@overload\ndef f() -> C: ...\n@overload\ndef f(x): ...\ndef f(x=1): return x\n",
     "def f(): 'Says something.'\n__all__ = ['f']\n", "from .m import f as f\nfrom .q import *\n__all__ = ('C',)\n",
+    "class C:\n    def __init__(self): pass\n    def f(self): C()\n", "class C: pass\n", "from p.m import C\nC()\n",
     "from p.m import made as f\nf().x\nf().g()\n", "import src.a as a\na.f()\nfrom tests import helpers\nhelpers.C.f\n",
 ]  # fmt: skip
 PATHS = ["a.py", "p/__init__.py", "p/m.py", "p/q.py", "ns/p/__init__.py", "ns/p/m.py", "src/a.py", "tests/helpers.py"]
@@ -259,6 +260,20 @@ def test_after_one_change_the_rows_of_few_files_are_read(
     fresh = workspace(tmp_path / "repo", "fresh")
     catch_up(fresh)
     assert graph_of(ws) == graph_of(fresh)
+
+
+@pytest.mark.parametrize("base", ["", "class D(C): pass\n"])
+def test_who_calls_a_class_learns_of_its_new_constructor(tmp_path: Path, base: str) -> None:
+    """It says the name of the class, and never `__init__`."""
+    files = {"m.py": "class C: pass\n", "d.py": f"from m import C\n{base}", "b.py": "import d\nd.C()\nd.D()\n"}
+    ws = repository(tmp_path / "repo", files)
+    for text in ("class C:\n    def __init__(self): pass\n", "class C: pass\n"):
+        catch_up(ws)
+        write(tmp_path / "repo", {"m.py": text})
+        catch_up(ws)
+        fresh = workspace(tmp_path / "repo", f"fresh{len(text)}")
+        catch_up(fresh)
+        assert graph_of(ws) == graph_of(fresh)
 
 
 def test_a_module_called_like_a_file_that_marks_a_project(tmp_path: Path) -> None:
