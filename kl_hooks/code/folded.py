@@ -38,8 +38,22 @@ class Pile(Iterable[bytes]):
         self._file = _file()
         self._ends = [0]
         for piece in pieces:
-            self._ends.append(self._ends[-1] + self._file.write(piece))
-        self._file.flush()
+            if not self._put(piece):
+                self._go_to_memory()
+                self._put(piece)
+            self._ends.append(self._ends[-1] + len(piece))
+
+    def _put(self, piece: bytes) -> bool:
+        try:
+            return self._file.write(piece) == len(piece)
+        except OSError:  # the disk is full
+            return False
+
+    def _go_to_memory(self) -> None:
+        held = BytesIO(b"".join(self))
+        held.seek(0, os.SEEK_END)
+        self._file.close()
+        self._file = held
 
     def at(self, place: int) -> bytes:
         """One of the pieces. Processes that share the file may ask at once."""
@@ -89,11 +103,11 @@ class Folded(Mapping[Key, Facts]):
 
 
 def _file() -> IO[bytes]:
-    """A file that is gone when it is closed; memory where there is no place for one."""
+    """A file that is gone when it is closed, without a buffer: processes share it. Memory where there is no place."""
     from tempfile import TemporaryFile
 
     try:
-        return TemporaryFile()
+        return TemporaryFile(buffering=0)
     except OSError:
         return BytesIO()
 

@@ -9,14 +9,13 @@ import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.code import said
+from kl_hooks.code import pool, said
 from kl_hooks.code.folded import Pile
 from kl_hooks.code.imports import Known
 from kl_hooks.code.linking import links_of
 from kl_hooks.code.named import Named
 from kl_hooks.code.naming import Decision, decided, imports_of
 from kl_hooks.code.parse import no_garbage_collection
-from kl_hooks.code.pool import processes, scan_in_processes
 from kl_hooks.code.resolve import Resolver
 from kl_hooks.code.writing import File, documents_of, insert_files, insert_symbols, last_name, symbols_of, take_out
 from kl_hooks.graph import links
@@ -101,8 +100,8 @@ class _Maker:
 
     def shares(self, paths: Sequence[str]) -> Iterator[bytes]:
         """The rows of all of these, some files after some."""
-        if processes():
-            return scan_in_processes(paths, lambda some: [self._share(some)], lambda path: self._share([path]))
+        if pool.processes():
+            return pool.scan_in_processes(paths, lambda some: [self._share(some)], lambda path: self._share([path]))
         return (self._share(paths[start : start + _AT_ONCE]) for start in range(0, len(paths), _AT_ONCE))
 
     def _share(self, paths: Iterable[str]) -> bytes:

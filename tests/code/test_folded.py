@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
+from io import FileIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.code import folded, remembered
-from kl_hooks.code.folded import Folded, fold, whole
+from kl_hooks.code.folded import Folded, Pile, fold, whole
 from kl_hooks.code.named import Named, under
 from kl_hooks.code.parse import Facts, lost
 from kl_hooks.code.remembered import PARTS, columns_of
@@ -43,11 +46,28 @@ def test_many_contents_are_kept_apart() -> None:
 
 
 def test_without_a_place_for_a_file_they_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses() -> Any:
+    def refuses(buffering: int) -> Any:
         raise OSError("No usable temporary directory found")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuses)
     assert whole(Folded([(("b", "s"), fold(facts(SOURCES[1])))])) == {("b", "s"): facts(SOURCES[1])}
+
+
+class Full(FileIO):
+    """A file on a disk that has room for one piece and a half."""
+
+    def write(self, piece: Any) -> int:
+        if self.tell():
+            super().write(piece[: len(piece) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(piece)
+
+
+def test_what_a_full_disk_does_not_take_is_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering: Full(tmp_path / "file", "w+"))
+    pieces = [b"one", b"two two", b"", b"three"]
+    pile = Pile(iter(pieces))
+    assert list(pile) == pieces and pile.at(1) == b"two two"
 
 
 class Written:
