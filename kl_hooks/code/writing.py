@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.code import said
+from kl_hooks.code.reach import renames
 from kl_hooks.index import index
 from kl_hooks.model.ids import split
 
@@ -24,6 +25,9 @@ def write_files(db: Database, gone: Collection[str], changed: Mapping[str, tuple
     db.many("DELETE FROM symbols WHERE path = ?", old)
     rows = [(path, *file, facts["error"]) for path, (file, facts) in changed.items()]
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
+    db.many("DELETE FROM renamed WHERE path = ?", old)
+    renamed = (row for path, (_, facts) in changed.items() for row in renames(path, facts["outline"]))
+    db.many("INSERT INTO renamed (word, key, path) VALUES (?, ?, ?)", sorted(renamed))
     said.replace(db, gone, {path: facts["names"] for path, (_, facts) in changed.items()})
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     symbols = (row for path, (_, facts) in changed.items() for row in _symbols(path, facts))
