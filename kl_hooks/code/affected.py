@@ -29,7 +29,7 @@ def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set
     found: set[str] = set()
     for module in old.keys() | new.keys():
         before, after = old.get(module, _EMPTY), new.get(module, _EMPTY)
-        if not (module in old and module in new):
+        if came_or_went(before, after):
             found.add(module.partition("@")[0].rpartition(".")[2])
         for part in ("defs", "names", "types", "bases"):
             was, now = before.get(part) or {}, after.get(part) or {}
@@ -41,6 +41,19 @@ def changed_names(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set
         if before.get("stars") != after.get("stars") or before.get("all") != after.get("all"):
             found |= _public(before) | _public(after) | _starred(before) | _starred(after)
     return found
+
+
+def borne(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set[str]:
+    """The names that symbols of these modules bear, in either state; those of the modules among them."""
+    found = {module.partition("@")[0].rpartition(".")[2] for module in (*old, *new)}
+    return found | {key.rpartition(".")[2] for one in (*old.values(), *new.values()) for key in one.get("defs") or ()}
+
+
+def came_or_went(before: Outline, after: Outline) -> bool:
+    """True where a module may be there only before or only after: one that can't be read has an outline as empty as one
+    that says nothing.
+    """
+    return not any(before.values()) or not any(after.values())
 
 
 def resolve_again(
@@ -55,7 +68,7 @@ def resolve_again(
         return set(mentions(names)), names
     known, new, hit = set(names), set(names), set[str]()
     while new:
-        now = {path for path, words in mentions(new).items() if _says(words, new)}
+        now = saying_any(mentions(new), new)
         hit |= now
         found: set[str] = set()
         for path in now:
@@ -63,6 +76,11 @@ def resolve_again(
         new = found - known
         known |= new
     return hit, known
+
+
+def saying_any(mentions: Mapping[str, str], names: set[str]) -> set[str]:
+    """The paths that say one of `names`."""
+    return {path for path, words in mentions.items() if _says(words, names)} if names else set()
 
 
 def _says(words: str, names: set[str]) -> bool:

@@ -16,8 +16,18 @@ from kl_hooks.code.linking import links_of
 from kl_hooks.code.named import Named
 from kl_hooks.code.naming import Decision, decided, imports_of
 from kl_hooks.code.parse import no_garbage_collection
+from kl_hooks.code.reach import renames
 from kl_hooks.code.resolve import Resolver
-from kl_hooks.code.writing import File, documents_of, insert_files, insert_symbols, last_name, symbols_of, take_out
+from kl_hooks.code.writing import (
+    File,
+    documents_of,
+    insert_files,
+    insert_renamed,
+    insert_symbols,
+    last_name,
+    symbols_of,
+    take_out,
+)
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
 from kl_hooks.index import index
@@ -37,6 +47,7 @@ class _Rows(NamedTuple):
     path: str
     error: str
     names: str
+    renamed: list[tuple[str, str, str]]
     symbols: list[tuple[Any, ...]]
     documents: list[index.Row]
     links: links.Columns
@@ -76,6 +87,7 @@ def write_rows(db: Database, made: LaidOut, files: Mapping[str, File]) -> None:
     for share in made.shares:
         rows = [_Rows(*one) for one in marshal.loads(share)]  # from a file without a name, which nobody else can write
         insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
+        insert_renamed(db, (row for one in rows for row in one.renamed))
         insert_symbols(db, (row for one in rows for row in one.symbols))
         index.add_rows(db, {one.path: one.documents for one in rows})
         links.replace_columns(db, {one.path: one.links for one in rows}, numbers)
@@ -113,7 +125,8 @@ class _Maker:
         found = links_of(path, module, facts, self._resolver, self._targets, self._bear.__contains__)
         documents = index.text_rows(documents_of(path, facts))
         symbols = list(symbols_of(path, facts))
-        return _Rows(path, facts["error"], facts["names"], symbols, documents, links.columns_of_rows(found))
+        renamed = list(renames(path, facts["outline"]))
+        return _Rows(path, facts["error"], facts["names"], renamed, symbols, documents, links.columns_of_rows(found))
 
 
 def _borne(facts: Facts, module: str) -> set[str]:

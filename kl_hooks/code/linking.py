@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.code import remembered, said
-from kl_hooks.code.affected import EVERY, changed_names, resolve_again
+from kl_hooks.code.affected import EVERY, borne, changed_names, resolve_again, saying_any
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
 from kl_hooks.code.named import under
+from kl_hooks.code.reach import Unsure, reach, tops
 from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
 
 _AT_ONCE = 400
+_FEW = 20
+"""Changed files for which it is worth while to ask who can come to them."""
 
 
 def relink(
-    db: Database, gone: Iterable[str], changed: Mapping[str, Facts], was: Mapping[str, Outline], targets: Known,
+    db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline], targets: Known,
     alone: bool,
 ) -> int:  # fmt: skip
     """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
@@ -35,7 +38,7 @@ def relink(
     outlines = _Outlines(db, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
-    others = [] if alone else _others(db, changed, was, outlines, targets)
+    others = [] if alone else _others(db, gone, changed, was, outlines, targets)
     batch: dict[str, list[links.Row]] = {path: [] for path in gone}
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):
@@ -61,14 +64,35 @@ def links_of(
 
 
 def _others(
-    db: Database, changed: Mapping[str, Facts], was: Mapping[str, Outline], outlines: _Outlines, targets: Known
-) -> list[str]:
-    """The unchanged files that say a name whose meaning may have changed."""
-    names = changed_names(was, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
+    db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
+    outlines: _Outlines, targets: Known,
+) -> list[str]:  # fmt: skip
+    """The unchanged files that say a name whose meaning may have changed, and could mean it."""
+    now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
+    names = changed_names(was, now)
     if not names:
         return []
-    found, _ = resolve_again(names, lambda some: _mentions(db, some), lambda p: outlines.of(targets.module_of(p)))
+
+    def outline(path: str) -> Outline | None:
+        return outlines.of(targets.module_of(path))
+
+    found: set[str] = set()
+    try:
+        if EVERY in names or len(changed) + len(gone) > _FEW:
+            raise Unsure
+        reached = reach(db, tops(was, now), outlines.of)
+        found, _ = resolve_again(names, lambda _: reached, outline)
+        found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), [*gone, *changed]))
+    except Unsure:
+        found, _ = resolve_again(names, lambda some: _mentions(db, some), outline)
     return sorted(found - changed.keys())
+
+
+def _borne_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:
+    """Those of the names that nothing in another file bears: now they may lead to something, or no longer."""
+    marks = ", ".join("?" * len(paths))
+    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({marks}) LIMIT 1"
+    return {name for name in names if not db.rows(sql, (name, *paths))}
 
 
 def _mentions(db: Database, names: Collection[str]) -> dict[str, str]:

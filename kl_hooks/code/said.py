@@ -28,7 +28,7 @@ class Rows(Protocol):
 def saying(db: Rows, names: Collection[str]) -> dict[str, str]:
     """Path → every identifier that the file says, between spaces; of all that say one of `names`, and of others."""
     if len(names) <= _MANY:
-        wanted = {number for files in _files(db, {_class(name) for name in names}).values() for number in files}
+        wanted = numbers(db, names)
         if len(wanted) * _SHARE <= _count(db):
             return {
                 path: words
@@ -36,6 +36,11 @@ def saying(db: Rows, names: Collection[str]) -> dict[str, str]:
                 for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({_marks(some)})", some)
             }
     return everything(db)
+
+
+def numbers(db: Rows, names: Collection[str]) -> set[int]:
+    """The numbers of all files that say one of `names`, and of some others."""
+    return {number for files in _files(db, {_class(name) for name in names}).values() for number in files}
 
 
 def everything(db: Rows) -> dict[str, str]:

@@ -114,6 +114,14 @@ CREATE TABLE said_by (
     bucket INTEGER PRIMARY KEY,
     files TEXT NOT NULL
 );
+CREATE TABLE renamed (
+    -- What modules have under another name than it bears where it is from, see code/reach.py.
+    word TEXT NOT NULL,          -- the name it bears there; of a star import the module's
+    key TEXT NOT NULL,           -- the name it has here; `*` for all that a star import brings
+    path TEXT NOT NULL           -- the file that says so
+);
+CREATE INDEX renamed_word ON renamed (word);
+CREATE INDEX renamed_path ON renamed (path);
 CREATE TABLE marks (
     -- The files that marked a project when the names of modules were last decided.
     path TEXT PRIMARY KEY

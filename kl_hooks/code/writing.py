@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code import said
+from kl_hooks.code.reach import renames
 from kl_hooks.index import index
 from kl_hooks.model.ids import split
 
@@ -36,6 +37,7 @@ def write_files(db: Database, gone: Collection[str], files: Mapping[str, File], 
 
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
     insert_files(db, [(path, *files[path], facts["error"]) for path, facts in some.items()])
+    insert_renamed(db, (row for path, facts in some.items() for row in renames(path, facts["outline"])))
     insert_symbols(db, (row for path, facts in some.items() for row in symbols_of(path, facts)))
     index.add_rows(db, {path: index.text_rows(documents_of(path, facts)) for path, facts in some.items()})
 
@@ -45,12 +47,18 @@ def take_out(db: Database, paths: Iterable[str]) -> None:
     old = [(path,) for path in paths]
     db.many("DELETE FROM files WHERE path = ?", old)
     db.many("DELETE FROM symbols WHERE path = ?", old)
+    db.many("DELETE FROM renamed WHERE path = ?", old)
     index.replace_many(db, {path: () for (path,) in old})
 
 
 def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
     """Writes rows of files that have none: path, blob, scanner, module, error."""
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def insert_renamed(db: Database, rows: Iterable[tuple[str, str, str]]) -> None:
+    """Writes rows as `reach.renames` gives them."""
+    db.many("INSERT INTO renamed (word, key, path) VALUES (?, ?, ?)", sorted(rows))
 
 
 def insert_symbols(db: Database, rows: Iterable[Sequence[Any]]) -> None:

@@ -1,0 +1,135 @@
+"""Which files can come to what changed: never fewer than those whose links change, and few where few could."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.code.catch_up import bring
+from kl_hooks.code.scan import VERSION, scan_python
+from kl_hooks.git.files import Entry
+from kl_hooks.graph import links
+from kl_hooks.hookspecs import Scanner
+from kl_hooks.plugins import manager
+from kl_hooks.store.state import locate
+from kl_hooks.store.store import Store
+from kl_hooks.workspace.open import _flat
+from tests.code.making import graph_of
+
+SCANNER = Scanner("python", (".py",), VERSION, scan_python)
+PATHS = ["p/__init__.py", "p/m.py", "p/q.py", "p/inner/__init__.py", "p/inner/m.py", "m.py", "t/use.py", "z.py"]
+PIECES = [
+    "def f(): pass", "def f() -> C: pass", "class C:\n    def g(self): self.h()", "class C: pass",
+    "class C(B):\n    x = 1", "class B:\n    def h(self) -> 'C': pass\n    def __init__(self): self.c = C()",
+    "x = C()", "y: C = f()", "D = C", "mm = m", "import p.m", "import p.m as mm", "import p", "import m",
+    "from p import m", "from p import m as mm", "from . import m", "from .m import C", "from .m import C as E",
+    "from .. import m", "from ..q import mm", "from p.q import mm", "from p import *", "from .m import *",
+    "from p.m import *", "from . import *", "from .q import *", "import p.inner.m", "import json", "from p import q",
+    "from p.q import D, x", "from p.m import f as made", "__all__ = ['C', 'f']", "__all__ = ['m']",
+    "from p.q import E, y", "f().g()", "C().h().g()", "mm.f().g()", "mm.C().c.g()", "p.m.C().h()", "m.f()",
+    "p.inner.m.f()", "q.mm.C.g", "D().g()", "x.g()", "y.h().x", "E().g()", "made().g()", "q.x.c.x",
+    "def k(c: C): c.h().g()", "class K(E):\n    def l(self): self.g(); super().h()", "def k(a: mm.C): a.g()",
+    "with f() as w: w.g()", "json.dumps()", "def json(): pass", "p.mm.f()", "q.json()", "def broken(:",
+]  # fmt: skip
+FILES = st.dictionaries(
+    st.sampled_from(PATHS), st.lists(st.sampled_from(PIECES), max_size=5).map("\n".join), min_size=1, max_size=7
+)
+
+
+class World:
+    """A graph of files that stand nowhere but in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        plugins = manager()
+        state = locate(folder, None, None, str(folder / "state"), {"HOME": str(folder)})
+        self.state = state
+        self.store = Store(state, lambda: _flat(plugins.hook.kl_schema()), {})
+
+    def becomes(self, files: dict[str, str]) -> dict[str, Any]:
+        """Makes the graph hold these files, and gives all that it says then."""
+        blobs = {hashlib.sha256(text.encode()).hexdigest(): text for text in files.values()}
+        entries = [Entry(path, hashlib.sha256(text.encode()).hexdigest(), "100644") for path, text in files.items()]
+
+        def read(some: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+            return ((entry, blobs[entry.blob].encode()) for entry in some)
+
+        bring(self.store, sorted(entries), read, [SCANNER])
+        return graph_of(self)  # type: ignore[arg-type]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@given(FILES, st.lists(st.tuples(FILES, st.sets(st.sampled_from(PATHS), max_size=1)), min_size=1, max_size=3))
+def test_after_any_edits_the_links_are_those_of_a_graph_from_nothing(
+    files: dict[str, str], edits: list[tuple[dict[str, str], set[str]]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        world = World(Path(folder) / "one")
+        grown = world.becomes(files)
+        for changed, gone in edits:
+            few = dict(list(changed.items())[:2])
+            files = {path: text for path, text in {**files, **few}.items() if path not in gone}
+            grown = world.becomes(files)
+        assert grown == World(Path(folder) / "fresh").becomes(files)
+
+
+OLD, NEW = "class A: pass\n", "class A:\n    def save(self): pass\ndef other(): pass\n"
+CHAINS = {
+    "an instance": ({"b.py": "from core.low import A\nbox = A()\n"}, "import b\nb.box.save()\n"),
+    "a subclass": ({"b.py": "from core.low import A\nclass D(A): pass\n"}, "from b import D\nD().save()\n"),
+    "what a function returns": ({"b.py": "from core.low import A\ndef f() -> A: pass\n"}, "import b\nb.f().save()\n"),
+    "a method of a field": (
+        {"b.py": "import core.low as n\nclass K:\n    k: n.A\n", "d.py": "from b import K\nx = K()\n"},
+        "import d\nd.x.k.save()\n",
+    ),
+    "another name of the module": ({"b.py": "import core.low as n\n"}, "from b import n\nn.A().save()\nn.other()\n"),
+    "another name of that": (
+        {"b.py": "import core.low as n\n", "d.py": "from b import n as o\n"}, "import d\nd.o.other()\n"
+    ),
+    "a field that is the module": ({"b.py": "from core import low\nn = low\n"}, "from b import n\nn.other()\n"),
+    "another name of the package": ({"b.py": "import core as c\n"}, "from b import c\nc.low.other()\n"),
+    "a star import": ({"b.py": "from core.low import *\n"}, "import b\nb.A().save()\nb.other()\n"),
+    "two star imports": (
+        {"b.py": "from core.low import *\n", "d.py": "from b import *\n"}, "from d import A, other\nA().save()\n"
+    ),
+    "the package": ({"core/__init__.py": "from .low import A, other\n"}, "from core import A, other\nA().save()\n"),
+    "nothing": ({}, "from core.low import A\nA().save()\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_who_comes_to_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, chain: str) -> None:
+    between, use = CHAINS[chain]
+    files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": use, "borne.py": NEW, **between}
+    world = World(tmp_path / "one")
+    for text in (OLD, NEW, OLD):
+        files = files | {"core/low.py": text}
+        grown = world.becomes(files)
+        assert grown == World(tmp_path / f"fresh{len(text)}").becomes(files)
+        found = {row[2] for row in grown["links"] if row[3] == "use.py"}
+        assert bool(found & {"method:core.low.A.save", "function:core.low.other"}) == (text == NEW)
+
+
+def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
+    many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
+    files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": "from core.low import A\nA().save()\n", **many}
+    world = World(tmp_path)
+    world.becomes(files)
+    written: list[str] = []
+
+    def noted(db: Any, batch: dict[str, Any], names: Any, true: Any = links.replace_rows) -> int:
+        written.extend(batch)
+        return int(true(db, batch, names))
+
+    monkeypatch.setattr(links, "replace_rows", noted)
+    world.becomes(files | {"core/low.py": f"import json\n{OLD}"})
+    assert written == ["core/low.py"]
+    world.becomes(files | {"core/low.py": f"import json\n{NEW}"})
+    assert sorted(written[1:]) == ["core/low.py", "use.py"]
