@@ -31,7 +31,7 @@ def violations(
     forbidden; ways out are found among them.
     """
     links = tuple(links)
-    ways = Ways(manifest, lambda: edges(manifest, whole() if whole else links, modules), modules)
+    ways = Ways(manifest, sight.ready if sight else None, lambda: whole() if whole else links, modules)
     found = []
     for edge in edges(manifest, links, modules):
         if edge.allowed:

@@ -31,27 +31,38 @@ class Edge:
         return self.target.name in self.source.may_depend_on
 
 
-def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str]) -> Iterator[Edge]:
-    """The imports between different layers, in the order of file and line; each (line, target) once.
+class Borders:
+    """The layers of files, ready to be asked about imports again and again."""
 
-    `modules`: path → dotted name of every source file. Imports for type checking only are left out where the manifest
-    ignores them.
-    """
-    files = {dotted: path for path, dotted in modules.items()}
-    layer_of = owner(manifest.layers)
-    seen = set()
-    for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
-        if link.relation != "imports":
-            continue
-        if link.method == TYPE_CHECKING_METHOD and manifest.type_checking_imports == "ignore":
-            continue
-        file = file_of(split(link.target)[1], files)
-        source, target = layer_of(link.path), layer_of(file) if file else None
-        key = (link.path, link.line, link.target)
-        if source and target and source.name != target.name and key not in seen:
-            seen.add(key)
-            importer, imported = (plain_name(split(end)[1]) for end in (link.source, link.target))
-            yield Edge(link, importer, imported, source, target)
+    def __init__(self, manifest: Manifest, modules: Mapping[str, str]) -> None:
+        """`modules`: path → dotted name of every source file."""
+        self._ignoring = manifest.type_checking_imports == "ignore"
+        self._files = {dotted: path for path, dotted in modules.items()}
+        self._layer_of = owner(manifest.layers)
+
+    def edges(self, links: Iterable[Link]) -> Iterator[Edge]:
+        """The imports between different layers, in the order of file and line; each (line, target) once.
+
+        Imports for type checking only are left out where the manifest ignores them.
+        """
+        seen = set()
+        for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
+            if link.relation != "imports":
+                continue
+            if link.method == TYPE_CHECKING_METHOD and self._ignoring:
+                continue
+            file = file_of(split(link.target)[1], self._files)
+            source, target = self._layer_of(link.path), self._layer_of(file) if file else None
+            key = (link.path, link.line, link.target)
+            if source and target and source.name != target.name and key not in seen:
+                seen.add(key)
+                importer, imported = (plain_name(split(end)[1]) for end in (link.source, link.target))
+                yield Edge(link, importer, imported, source, target)
+
+
+def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str]) -> Iterator[Edge]:
+    """The imports between different layers (see `Borders.edges`), asked for once."""
+    return Borders(manifest, modules).edges(links)
 
 
 def file_of(dotted: str, files: Mapping[str, str]) -> str | None:

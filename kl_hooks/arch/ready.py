@@ -7,7 +7,7 @@ It holds for another content as long as the same files are there under the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
@@ -16,10 +16,11 @@ from typing import Any, Final
 
 from kl_hooks.arch.edges import file_of
 from kl_hooks.code.imports import Known, file_links
-from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.modules import imported_names, module_names, plain_name
 from kl_hooks.code.naming import Asked
 from kl_hooks.config.compiled import keep, kept
 from kl_hooks.git.files import Entry
+from kl_hooks.model.symbol import Link
 
 FEW: Final = 8
 """Changed files that cost less to read again than to remember."""
@@ -43,6 +44,20 @@ class Ready:
     """Path → those of these names that it imports."""
     links: dict[str, list[Any]]
     """Path → [target, line, method, confidence, target, …] of its imports of modules of the repository."""
+
+    def into(self, names: Collection[str]) -> Iterator[Link]:
+        """The imports of the modules that are called so (see `plain_name`), in no promised order."""
+        called = {target for flat in self.links.values() for target in flat[0::4]} if names else set()
+        wanted = {target for target in called if plain_name(target) in names}
+        for path, flat in self.links.items() if wanted else ():
+            if not wanted.isdisjoint(flat[0::4]):
+                yield from (link for link in self.of(path) if link.target.partition(":")[2] in wanted)
+
+    def of(self, path: str) -> Iterator[Link]:
+        """The imports of a file, in its order."""
+        source, flat = f"namespace:{self.modules[path]}", self.links[path]
+        for target, line, method, confidence in zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True):
+            yield Link(source, "imports", f"namespace:{target}", path, line, method, confidence)
 
     def plain(self) -> list[Any]:
         """What JSON can hold."""

@@ -11,8 +11,8 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.place import Place
 from kl_hooks.git import files, trees
-from kl_hooks.git.disk import Overlooked, overlooked
 from kl_hooks.git.files import Entry
+from kl_hooks.git.look import Look, look_at
 from kl_hooks.git.repository import Repository, head
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
@@ -36,8 +36,8 @@ class Content:
     manifest: bytes | None
     baseline: bytes | None = None
     """Of the same content, as the manifest is."""
-    seen: Overlooked | None = None
-    """What git listed of the work tree."""
+    look: Look | None = None
+    """At the work tree."""
 
     def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of these files; what can't be had is left out."""
@@ -46,7 +46,7 @@ class Content:
     def place(self) -> Place:
         """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
         if self.source == WORKTREE:
-            found = trees.snapshot(self.repo, seen=self.seen)
+            found = trees.snapshot(self.repo, look=self.look)
             return Place(found.tree_all or found.tree, None, found.head, found.branch)
         if self.source == STAGED:
             found = trees.staged(self.repo)
@@ -70,12 +70,12 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
     """
     repo = repository(ws)
     if source == WORKTREE:
-        seen = overlooked(repo)
-        found = files.worktree(repo, _SUFFIXES, seen)
+        look = look_at(repo)
+        found = files.worktree(repo, _SUFFIXES, look)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=LARGEST)
     else:
-        seen, wanted = None, (*_SUFFIXES, MANIFEST, BASELINE)
+        look, wanted = None, (*_SUFFIXES, MANIFEST, BASELINE)
         found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
         texts = {entry.path: text for entry, text in files.read(repo, rules, "objects")}
@@ -88,7 +88,7 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
             said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
             raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
     code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
-    return Content(repo, source, tuple(code), manifest, baseline, seen)
+    return Content(repo, source, tuple(code), manifest, baseline, look)
 
 
 def revision(rev: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ class Survey:
     @property
     def links(self) -> tuple[Link, ...]:
         """The imports of modules of the repository, by path and line."""
-        return tuple(link for path in sorted(self.ready.links) for link in self._of(path))
+        return tuple(link for path in sorted(self.ready.links) for link in self.ready.of(path))
 
     def forbidden(self, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
         """Those of `links` that lead from one layer into another that it may not depend on: mostly none.
@@ -87,14 +87,9 @@ class Survey:
                 known[source.name] = frozenset(passed_over(source))
             fine, targets = known[source.name], flat[0::4]
             if not fine.issuperset(map(where.__getitem__, targets)):
-                links = zip(self._of(path), targets, strict=True)
+                links = zip(self.ready.of(path), targets, strict=True)
                 found += [link for link, target in links if where[target] not in fine]
         return tuple(found)
-
-    def _of(self, path: str) -> Iterator[Link]:
-        source, flat = f"namespace:{self.modules[path]}", self.ready.links[path]
-        for target, line, method, confidence in zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True):
-            yield Link(source, "imports", f"namespace:{target}", path, line, method, confidence)
 
     def statement(self, link: Link) -> str:
         """The import statement behind a link."""
@@ -117,8 +112,10 @@ class Survey:
 
     def _rows(self, link: Link) -> list[list[Any]]:
         """The imports of a file (see `code.imports_found`) behind a link."""
-        known = self.known()
         rows = [row for row in self.facts.get(link.path, {}).get("imports", ()) if row[3] == link.line]
+        if len(rows) < 2:
+            return rows
+        known = self.known()
         return [row for row in rows if any(one.target == link.target for one in file_links(link.path, [row], known))]
 
     def _source(self, path: str) -> Source | None:

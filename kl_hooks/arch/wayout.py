@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Edge
+from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Borders, Edge
 from kl_hooks.arch.paths import owner
+from kl_hooks.code.modules import plain_name
+from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link
 
+if TYPE_CHECKING:
+    from kl_hooks.arch.ready import Ready
+
 _MOST_ASKED: Final = 50
 """Violations for which sources are read: whoever has more starts with the first ones."""
+_MOST_LOOKS: Final = 8
+"""Modules, or groups of them, that are asked for one by one before all imports are put in order once."""
 
 
 class Sight(Protocol):
     """What the source itself says about an import; asked for violations only."""
+
+    @property
+    def ready(self) -> Ready | None:
+        """Who imports whom; None where only the imports given are known."""
+        ...
 
     def statement(self, link: Link) -> str:
         """The import as it stands there, on one line; empty where it is not known."""
@@ -36,20 +48,46 @@ class Ways:
     """Knows today's imports between layers, and so who gets the same thing legally."""
 
     def __init__(
-        self, manifest: Manifest, crossing: Callable[[], Iterable[Edge]], modules: Mapping[str, str]
-    ) -> None:  # fmt: skip
-        """`crossing`: gives all imports between layers; called where a way out is looked for, and once."""
-        self._manifest, self._modules, self._crossing = manifest, modules, crossing
-        self._asked = 0
+        self,
+        manifest: Manifest,
+        ready: Ready | None,
+        crossing: Callable[[], Iterable[Link]],
+        modules: Mapping[str, str],
+    ) -> None:
+        """`ready`: who imports whom, to be asked about a few modules; `crossing`: gives all imports between layers.
+
+        Both are looked at only where a way out is looked for.
+        """
+        self._manifest, self._ready, self._modules, self._crossing = manifest, ready, modules, crossing
+        self._asked = self._looks = 0
+        self._legal: dict[str, list[Edge]] = {}
 
     @cached_property
-    def _legal(self) -> Mapping[str, list[Edge]]:
-        """Imported module → the allowed imports of it."""
-        found: dict[str, list[Edge]] = defaultdict(list)
-        for edge in self._crossing():
-            if edge.allowed:
-                found[edge.imported].append(edge)
+    def _borders(self) -> Borders:
+        return Borders(self._manifest, self._modules)
+
+    @cached_property
+    def _importing(self) -> Mapping[str, list[Link]]:
+        """Imported module → the imports of it."""
+        found: dict[str, list[Link]] = defaultdict(list)
+        for link in self._crossing():
+            found[plain_name(split(link.target)[1])].append(link)
         return found
+
+    def _into(self, names: Collection[str]) -> Iterable[Link]:
+        self._looks += 1
+        if self._ready and self._looks <= _MOST_LOOKS:
+            return self._ready.into(names)
+        return (link for name in names for link in self._importing.get(name, ()))
+
+    def _allowed(self, names: Iterable[str]) -> Mapping[str, Sequence[Edge]]:
+        """Imported module → the allowed imports of it, for these modules at least."""
+        missing = frozenset(names) - self._legal.keys()
+        self._legal.update((name, []) for name in missing)
+        for edge in self._borders.edges(self._into(missing)) if missing else ():
+            if edge.allowed:
+                self._legal[edge.imported].append(edge)
+        return self._legal
 
     def out(self, edge: Edge, sight: Sight | None = None) -> str:
         """One sentence without a full stop: what to do instead of this import."""
@@ -71,8 +109,7 @@ class Ways:
             return ""
         from kl_hooks.arch.pass_in import pass_in
 
-        layer = self._files[edge.source.name]
-        return pass_in(edge, layer, sight.read)
+        return pass_in(edge, lambda: self._files[edge.source.name], sight.read)
 
     @cached_property
     def _files(self) -> Mapping[str, list[str]]:
@@ -87,11 +124,16 @@ class Ways:
 
     def _bridge(self, edge: Edge) -> str:
         """Through a module that may import it and that the source layer may import; one in use already comes first."""
+        others = [
+            other
+            for other in self._allowed([edge.imported])[edge.imported]
+            if other.source.name in edge.source.may_depend_on
+        ]
+        uses = self._allowed({other.importer for other in others})
         found = []
-        for other in self._legal[edge.imported]:
-            if other.source.name in edge.source.may_depend_on:
-                users = [use for use in self._legal[other.importer] if use.source.name == edge.source.name]
-                found.append((not users, other.importer, other, users))
+        for other in others:
+            users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
+            found.append((not users, other.importer, other, users))
         if not found:
             return ""
         _, _, other, users = min(found, key=lambda row: row[:2])

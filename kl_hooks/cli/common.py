@@ -24,12 +24,19 @@ def workspace() -> Workspace:
     shared: dict[str, Any] = context.ensure_object(dict)
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
+        context.call_on_close(lambda: _note_broken_kinds(shared["workspace"]))
         if shared["workspace"].settings.maintain == "daily":
             from kl_hooks.cli.afterwards import maintain_behind
 
             context.call_on_close(lambda: maintain_behind(shared["workspace"]))
     opened: Workspace = shared["workspace"]
     return opened
+
+
+def _note_broken_kinds(ws: Workspace) -> None:
+    """Says, behind a command that asked for the kinds, which files of `.kl/kinds/` gave none."""
+    for problem in ws.catalogue.problems if "catalogue" in vars(ws) else ():
+        note(f"warning: {problem}")
 
 
 class _FormatOption(click.Option):

@@ -31,6 +31,7 @@ EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
         "export": "Write them in the form of another tool.",
     },
     "memory": {
+        "new": "Tell what was learned: the same as add.",
         "add": "Tell what was learned.",
         "review": "Go through the candidates: approve, reject, edit.",
         "inject": "What an agent is given before it starts.",

@@ -67,7 +67,7 @@ class Commands(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._lines:
-            self._lines |= self._described(ctx)
+            self._lines |= self._described(ctx, asked=args[0])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,12 +85,14 @@ class Commands(LazyGroup):
         except KlError:
             return {}
 
-    def _described(self, ctx: click.Context) -> dict[str, str]:
+    def _described(self, ctx: click.Context, asked: str = "") -> dict[str, str]:
         """The kinds of plugins and of the repository at hand; none where there is no repository.
 
-        What is wrong in a file of `.kl/kinds/` is raised: a kind may be missing only because of it.
+        `asked`: a name that must be among them where a file of `.kl/kinds/` is wrong: it may be missing only because of
+        that. Raises Problems.
         """
         from kl_hooks.cli.common import workspace
+        from kl_hooks.config.problems import Problems
         from kl_hooks.errors import KlError
 
         try:
@@ -98,7 +100,10 @@ class Commands(LazyGroup):
                 opened = workspace()
         except KlError:
             return {}
-        return {name: kind.purpose for name, kind in opened.kinds.items() if name not in KINDS}
+        kinds, problems = opened.catalogue
+        if asked and asked not in kinds and problems:
+            raise Problems(problems)
+        return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
 
 
 def _may_describe_kinds(root: str | None) -> bool:

@@ -30,9 +30,10 @@ def rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> 
 def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
     from kl_hooks.records.ask import ended
 
-    marks = (
-        ["archived"] * record.archived + ["expired"] * ended(ws, record) + ["can't be read today"] * bool(record.broken)
-    )
+    beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].beside)
+    marks = [f"{name.replace('_', ' ')}: {one_line(spoken(value), 40)}" for name, value in beside if value is not None]
+    marks += ["archived"] * record.archived + ["expired"] * ended(ws, record)
+    marks += ["can't be read today"] * bool(record.broken)
     end = f"   ({', '.join(marks)})" if marks else ""
     start = f"{record.kind:<{kind}}  " if kind else ""
     return f"{start}{record.id:<{identifier}}  {record.status:<{status}}  {one_line(record.title, 120)}{end}"

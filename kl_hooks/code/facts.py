@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code import remembered
+from kl_hooks.code.folded import Folded, fold, keep, whole
 from kl_hooks.code.imports_read import hide_literals
 from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.named import UNNAMED, under
 from kl_hooks.code.parse import Facts, Read, lost, no_garbage_collection, unread
-from kl_hooks.code.symbols import namespace_signature
-from kl_hooks.code.tests_found import test_rows
 from kl_hooks.code.wanted import Watch, keys, unwatched
 from kl_hooks.errors import KlError
 from kl_hooks.model.text import one_line
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 MANY: Final = 200
 """Contents from which on a second process pays."""
-UNNAMED: Final = "_"
-"""The module that every content is scanned as: facts are remembered by content, and named afterwards."""
 
 
 def facts_of(
@@ -45,14 +43,15 @@ def facts_of(
     except Exception as problem:  # whatever ails a store, what the files say can be read from the files
         trouble.append(_told(problem))
     fresh = scan_missing(entries, wanted, known, read, scanners)
+    new = whole(fresh)
     try:
         if store and fresh and not trouble:
-            remembered.keep(store, fresh)
+            keep(store, fresh)
     except Exception as problem:  # the same: what is not remembered is read again next time
         trouble.append(_told(problem))
     if trouble and warn:
         warn(f"the graph database could not be used, so files were read anew: {trouble[0]}")
-    return named({path: {**known, **fresh}.get(key) or lost() for path, key in wanted.items()})
+    return named({path: new.get(key) or known.get(key) or lost() for path, key in wanted.items()})
 
 
 def modules_of(facts: Mapping[str, Facts]) -> dict[str, str]:
@@ -66,25 +65,14 @@ def named(facts: Mapping[str, Facts]) -> dict[str, Facts]:
     return {path: under(one, modules.get(path, path), path) for path, one in facts.items()}
 
 
-def under(facts: Facts, module: str, path: str) -> Facts:
-    """The facts of a content as those of a file, with its tests (see `code.tests_found`) under the key `tests`."""
-    symbols = []
-    for identifier, line, end_line, signature, doc, content_hash in facts["symbols"]:
-        prefix, _, name = identifier.partition(":")
-        shown = namespace_signature(module) if prefix == "namespace" else signature
-        identifier = f"{prefix}:{module}{name.removeprefix(UNNAMED)}"
-        symbols.append([identifier, line, end_line, shown, doc, content_hash])
-    tests = test_rows(path, symbols, facts["outline"].get("bases", {})) if facts["outline"] else []
-    return {**facts, "symbols": symbols, "tests": tests}
-
-
 def scan_missing(
     entries: Sequence[Entry], wanted: Mapping[str, remembered.Key], known: Mapping[remembered.Key, Facts],
     read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched,
-) -> dict[remembered.Key, Facts]:  # fmt: skip
+) -> Mapping[remembered.Key, Facts]:  # fmt: skip
     """Scans the contents that are not known, each once. What can't be read is left out, so that it is tried again.
 
-    `watch` is given what is made of the contents, as it comes, and the number of contents; it hands it on.
+    `watch` is given what is made of the contents, as it comes, and the number of contents; it hands it on. The facts of
+    many are unfolded one after the other (see `code.folded`): ask for their parts by name.
     """
     missing = {wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known}
     if not missing:
@@ -98,13 +86,17 @@ def scan_missing(
                 yield key, _redacted(by_version[key[1]].scan(content, entry.path, UNNAMED))
 
     items = list(missing.values())
-    made = scan(items)
-    if len(missing) >= MANY:
-        from kl_hooks.code.pool import processes, scan_in_processes
+    if len(items) < MANY:
+        return dict(watch(scan(items), len(items)))
+    from kl_hooks.code.pool import processes, scan_in_processes
 
-        if processes():
-            made = scan_in_processes(items, lambda some: list(scan(some)), lambda e: (wanted[e.path], fatal()))
-    return dict(watch(made, len(items)))
+    def folded(some: Sequence[Entry]) -> Iterator[tuple[remembered.Key, bytes]]:
+        return ((key, fold(facts)) for key, facts in scan(some))
+
+    made: Iterator[tuple[remembered.Key, bytes]] = folded(items)
+    if processes():
+        made = scan_in_processes(items, lambda some: list(folded(some)), lambda e: (wanted[e.path], fold(fatal())))
+    return Folded(watch(made, len(items)))
 
 
 def fatal() -> Facts:

@@ -7,6 +7,7 @@ Every scope (module, class, function) and every class-level or module-level assi
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from kl_hooks.code.imports_found import DYNAMIC
@@ -72,6 +73,14 @@ class Frame:
         """Digest of what is its own: a class or module without the functions and classes defined in it."""
         self.full = b""
         """Digest with everything inside."""
+
+
+def release(frames: Sequence[Frame]) -> None:
+    """Lets go of frames that nobody needs any more, and so of their tree: they hold each other, and nobody looks for
+    such circles while files are read.
+    """
+    for frame in frames:
+        del frame.home, frame.outer
 
 
 def docstring_of(node: Node) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kl_hooks.code.decoded import encoding_of, lines_of
 from kl_hooks.code.imports_found import DYNAMIC, import_rows, told, type_checking
-from kl_hooks.code.parse import Facts, parsed
+from kl_hooks.code.parse import Facts, last_tree, parsed
 
 _CHECKING: Final = b"TYPE_CHECKING"
 _USUAL: Final = re.compile(
@@ -35,7 +35,7 @@ def scan_imports(content: bytes, path: str) -> Facts:
         from kl_hooks.code.scan import scan_python
 
         return scan_python(content, path, "_")
-    return parsed(content, lambda tree: {"error": "", "imports": told(_rows(tree), lines_of(content))})
+    return parsed(content, lambda tree: {"error": "", "imports": told(_rows(tree), lines_of(content))}, last_tree)
 
 
 def _may_call(content: bytes) -> bool:

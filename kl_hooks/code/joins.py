@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.code.resolve import Resolver
-from kl_hooks.code.uses import RELATIONS
+from kl_hooks.code.uses import INHERITS, RELATIONS
 from kl_hooks.code.values import CLASSES, Resolved
 from kl_hooks.graph.links import Row
 
@@ -24,6 +24,9 @@ NAME_ONLY: Final = "name only"
 
 CONSTRUCTOR: Final = "constructor"
 """How a link to `__init__` was found: the class is called."""
+
+Target = tuple[str, bool, str, int]
+"""(target, whether it is what an expression means, method, confidence)."""
 
 
 def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
@@ -71,33 +74,41 @@ def _owner(name: str, module: str, by_name: Mapping[str, str]) -> str:
 def used_links(
     module: str, ids: Sequence[str], uses: Mapping[str, Sequence[int]], resolver: Resolver,
     defined: Callable[[str], bool],
-) -> Iterator[Row]:  # fmt: skip
+) -> list[Row]:  # fmt: skip
     """The links of what a file uses, each once. `ids`: of the file's symbols, as `uses` counts them.
 
     `defined`: whether anything in the repository bears a name; a use of one that nothing bears is no link.
     """
     seen: set[tuple[str, str, str, int]] = set()
+    made: list[Row] = []
     for expression, flat in uses.items():
-        found = resolver.resolve(expression, module)
-        if not found.symbols and not found.lost:
+        targets = list(_targets(expression, resolver.resolve(expression, module), resolver, defined))
+        if not targets:
             continue
-        targets = list(_targets(expression, found, resolver, defined))
-        for place in range(0, len(flat), 3):
-            source, relation, line = ids[flat[place]], RELATIONS[flat[place + 1]], flat[place + 2]
-            for target, last, method, confidence in targets:
-                if method == CONSTRUCTOR and relation != "calls":
-                    continue
-                how = _relation(source, relation if last else "references", target)
+        by_relation = [_by(relation, targets) for relation in RELATIONS]
+        numbers = iter(flat)
+        for place, relation, line in zip(numbers, numbers, numbers, strict=True):
+            source = ids[place]
+            for how, target, method, confidence in by_relation[relation]:
+                if relation == INHERITS and how == "inherits":
+                    how = _inherits(source, target)
                 key = (source, how, target, line)
                 if key not in seen:
                     seen.add(key)
-                    yield source, how, target, line, method, confidence
+                    made.append((source, how, target, line, method, confidence))
+    return made
 
 
-def _targets(
-    expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]
-) -> Iterator[tuple[str, bool, str, int]]:
-    """(target, whether it is what the expression means, method, confidence)."""
+def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, int]]:
+    """(relation, target, method, confidence) of each link that a use makes: what is only passed is referred to."""
+    return [
+        (relation if meant else "references", target, method, confidence)
+        for target, meant, method, confidence in targets
+        if relation == "calls" or method != CONSTRUCTOR
+    ]
+
+
+def _targets(expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]) -> Iterator[Target]:
     method, confidence = METHODS.get(expression[0], (NAME_ONLY, 0))
     end = len(found.symbols) - 1
     for place, value in enumerate(found.symbols):
@@ -114,7 +125,5 @@ def _targets(
             yield f"name:{name}", place == len(found.lost) - 1, NAME_ONLY, 0
 
 
-def _relation(source: str, relation: str, target: str) -> str:
-    if relation == "inherits" and target.startswith("interface:") and not source.startswith("interface:"):
-        return "implements"
-    return relation
+def _inherits(source: str, target: str) -> str:
+    return "implements" if target.startswith("interface:") and not source.startswith("interface:") else "inherits"

@@ -15,7 +15,7 @@ The rules, in their order:
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.marks import is_marker
@@ -97,9 +97,14 @@ def imported_names(facts: Mapping[str, Mapping[str, Any]]) -> set[str]:
 
     Of `from a import b` both `a` and `a.b`: `b` may be a module.
     """
+    return names_in(one["imports"] for one in facts.values())
+
+
+def names_in(imports: Iterable[Iterable[Sequence[Any]]]) -> set[str]:
+    """The same of the import rows of some files."""
     found: set[str] = set()
-    for one in facts.values():
-        for module, name, level, *_ in one["imports"]:
+    for rows in imports:
+        for module, name, level, *_ in rows:
             if level == 0:
                 found.add(module)
                 if name and name != "*":

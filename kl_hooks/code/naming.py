@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kl_hooks.code import marks, remembered
-from kl_hooks.code.modules import imported_names, module_names
+from kl_hooks.code.modules import module_names, names_in
+from kl_hooks.code.parse import Facts
 
 
 class Rows(Protocol):
@@ -49,23 +50,46 @@ def still_holds(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
 
 
+class Decision(NamedTuple):
+    """What all modules are called, and what that was decided by."""
+
+    modules: dict[str, str]
+    """Path → module."""
+    answers: dict[str, bool]
+    """Name that somebody might import → whether somebody does."""
+
+
+def decided(paths: Iterable[str], markers: Collection[str], imports: Collection[str]) -> Decision:
+    """The names of the modules of these files. `imports`: what all of them import."""
+    asked = Asked(imports)
+    modules = module_names([*paths, *markers], asked)
+    return Decision(modules, asked.answers)
+
+
 def decide(
-    db: Rows, wanted: Mapping[str, remembered.Key], markers: Collection[str] = (), known: remembered.Known | None = None
+    db: Rows,
+    wanted: Mapping[str, remembered.Key],
+    markers: Collection[str] = (),
+    known: Mapping[remembered.Key, Facts] | None = None,
 ) -> dict[str, str]:
     """Path → module of all files, from what all of them import; what decided it is kept. Inside one transaction.
 
     `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
     """
     known = known or {}
-    facts = known | remembered.load(db, set(wanted.values()) - known.keys(), symbols=False)
-    asked = Asked(imported_names({path: facts[key] for path, key in wanted.items() if key in facts}))
-    modules = module_names([*wanted, *markers], asked)
+    loaded = remembered.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
+    imports = imports_of(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key)))
+    return note(db, decided(wanted, markers, imports), markers)
+
+
+def note(db: Rows, decision: Decision, markers: Collection[str]) -> dict[str, str]:
+    """Keeps what decided the names; gives them."""
     db.execute("DELETE FROM naming")
-    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(asked.answers.items()))
+    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(decision.answers.items()))
     marks.note(db, markers)
-    return modules
+    return decision.modules
 
 
 def imports_of(facts: Iterable[Mapping[str, Any]]) -> set[str]:
     """The absolute names that these files import."""
-    return imported_names(dict(enumerate(facts)))  # type: ignore[arg-type]
+    return names_in(one["imports"] for one in facts)

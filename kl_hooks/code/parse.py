@@ -7,6 +7,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -22,15 +23,25 @@ Read = Callable[[Sequence["Entry"]], Iterator[tuple["Entry", bytes]]]
 """Gives the contents of entries, in any order; what can't be had is left out."""
 
 
-def parsed(content: bytes, facts: Callable[[ast.Module], Facts]) -> Facts:
+def fresh_tree(content: bytes) -> ast.Module:
+    """The tree of a file. Raises what `ast.parse` does: SyntaxError, ValueError, RecursionError, MemoryError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
+        return ast.parse(content)
+
+
+last_tree = lru_cache(maxsize=1)(fresh_tree)
+"""The same, for reading only and for few files: that of the last one is kept, because who judges a file asks again."""
+
+
+def parsed(
+    content: bytes, facts: Callable[[ast.Module], Facts], tree: Callable[[bytes], ast.Module] = fresh_tree
+) -> Facts:
     """What `facts` makes of the file's tree; `unread` facts where there is none. Never raises for bad source."""
     if len(content) > LARGEST:
         return unread(f"0:0: larger than {LARGEST:,} bytes, so it was not read")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
-            tree = ast.parse(content)
-        return facts(tree)
+        return facts(tree(content))
     except SyntaxError as problem:
         return unread(f"{problem.lineno or 0}:{max(problem.offset or 0, 0)}: {problem.msg}")
     except RecursionError:

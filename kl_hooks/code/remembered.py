@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kl_hooks.code.parse import Facts
 
@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 """(blob id, scanner's version)"""
 Known = dict[Key, Facts]
+TOGETHER: Final = ("symbols", "words", "decorators")
+"""The parts of facts that stand in one column."""
+PARTS: Final = ("error", *TOGETHER, "imports", "uses", "outline", "names")
+"""All parts of facts."""
 _AT_ONCE: Final = 400
+
+
+class Columns(NamedTuple):
+    """The facts of a content as the database keeps them: JSON, but for the error and the names."""
+
+    error: str
+    imports: str
+    symbols: str
+    uses: str
+    outline: str
+    names: str
 
 
 class Rows(Protocol):
@@ -30,12 +45,6 @@ def look_up(store: Store, wanted: Iterable[Key], symbols: bool = True) -> Known:
     """What the store knows of these contents; nothing where there is no database yet. KlError if it can't be read."""
     with store.reading("graph") as db:
         return load(db, wanted, symbols, uses=symbols) if db is not None else {}
-
-
-def keep(store: Store, fresh: Mapping[Key, Facts]) -> None:
-    """Remembers what was read. KlError if the store can't be written."""
-    with store.writing("graph") as db, db.transaction():
-        save(db, fresh)
 
 
 def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = False) -> Known:
@@ -68,17 +77,22 @@ def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Any]:
 
 def save(db: Rows, fresh: Mapping[Key, Facts]) -> None:
     """Writes facts; call it inside a transaction. What is there already is replaced."""
-    rows = [
-        (
-            blob, scanner, facts["error"], _json(facts["imports"]),
-            _json([facts["symbols"], facts["words"], facts["decorators"]]), _json(facts["uses"]),
-            _json(facts["outline"]), facts["names"],
-        )
-        for (blob, scanner), facts in sorted(fresh.items())
-    ]  # fmt: skip
-    db.many("DELETE FROM facts WHERE blob = ? AND scanner = ?", [row[:2] for row in rows])
+    write(db, ((key, columns_of(fresh[key])) for key in sorted(fresh)))
+
+
+def write(db: Rows, fresh: Iterable[tuple[Key, Columns]]) -> None:
+    """The same of columns; each content once."""
     columns = "blob, scanner, error, imports, symbols, uses, outline, names"
-    db.many(f"INSERT INTO facts ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    rows = ((*key, *texts) for key, texts in fresh)
+    db.many(f"INSERT OR REPLACE INTO facts ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def columns_of(facts: Facts) -> Columns:
+    """Facts as the database keeps them."""
+    return Columns(
+        facts["error"], _json(facts["imports"]), _json([facts[part] for part in TOGETHER]), _json(facts["uses"]),
+        _json(facts["outline"]), facts["names"],
+    )  # fmt: skip
 
 
 def forget(db: Rows, spare: int) -> int:

@@ -18,7 +18,7 @@ import ast
 
 from kl_hooks.code.decoded import lines_of
 from kl_hooks.code.digests import seal
-from kl_hooks.code.frames import Frame
+from kl_hooks.code.frames import Frame, release
 from kl_hooks.code.imports_found import seen_running, told
 from kl_hooks.code.parse import LARGEST, VERSION, Facts, parsed, unread
 from kl_hooks.code.symbols import decorators_of, symbol_rows
@@ -35,6 +35,13 @@ def scan_python(content: bytes, path: str, module: str) -> Facts:
 
 def _facts(tree: ast.Module, lines: list[bytes], module: str) -> Facts:
     frames = walk(tree)
+    try:
+        return _told(frames, lines, module)
+    finally:
+        release(frames)
+
+
+def _told(frames: list[Frame], lines: list[bytes], module: str) -> Facts:
     seal(frames)
     symbols, words = symbol_rows(frames, lines, module)
     places = {row[0]: place for place, row in enumerate(symbols)}

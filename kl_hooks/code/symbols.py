@@ -12,6 +12,7 @@ from kl_hooks.code.frames import Frame, docstring_of
 from kl_hooks.code.signature import header
 
 _INTERFACES: Final = frozenset({"Protocol", "ABC"})
+_AROUND: Final = (ast.Subscript, ast.Call)
 _ACCESSORS: Final = frozenset({"setter", "getter", "deleter"})
 Row = list[Any]
 """[id, line, end_line, signature, doc, content_hash], plain JSON."""
@@ -91,7 +92,7 @@ def _sort(frame: Frame, outer: Frame) -> str:
 
 
 def _last_name(node: ast.expr) -> str:
-    while isinstance(node, ast.Subscript | ast.Call):
+    while isinstance(node, _AROUND):
         node = node.value if isinstance(node, ast.Subscript) else node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 

@@ -23,8 +23,8 @@ FOLDER: Final = ".kl/kinds"
 HOMES: Final = ("file", "state")
 NUMBERINGS: Final = ("serial", "hash", "random", "given")
 _KEYS: Final = (
-    "version", "name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "section", "share",
-    "filed", "numbering", "identity", "digits", "ttl", "retention", "spellings",
+    "version", "name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "section",
+    "beside", "share", "filed", "numbering", "identity", "digits", "ttl", "retention", "spellings",
 )  # fmt: skip
 _OTHER: Final = {"group": "plural", "category": "share", "budget": "share", "default_ttl": "ttl"}
 """Other names of keys that are read."""
@@ -121,6 +121,7 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         live=words(reader, found, "live", "", known=statuses) if "live" in found else statuses[:1],
         verbs=_verbs(reader, found, statuses, fields),
         section=short(reader, found, "section", "", name.replace("-", " ").capitalize()),
+        beside=words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
         share=reader.choice(found["share"][1], '"share"', SHARES) if "share" in found else "domain_knowledge",
         filed=words(reader, found, "filed", "", known=statuses),
         identity=_identity(reader, root, found, fields, numbering),

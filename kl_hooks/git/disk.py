@@ -60,6 +60,13 @@ class Content:
     exact: bool = True
     """False if a filter driver that was not run might have made other blobs of them."""
 
+    def add(self, more: Content) -> None:
+        """Takes in the state of other files."""
+        self.files.update(more.files)
+        self.gone |= more.gone
+        self.unreadable |= more.unreadable
+        self.exact = self.exact and more.exact
+
 
 def changed(repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()) -> dict[bytes, Change]:
     """What differs on disk from tree `base` (None: from the index), or was only touched. One git process."""
@@ -67,13 +74,15 @@ def changed(repo: Repository, base: str | None, known: GitSettings, paths: Itera
     return _changes(ask(repo, *command, "--", *paths, config=no_drivers(known)))
 
 
-def staged(repo: Repository, base: str) -> dict[bytes, Change]:
-    """What differs in the index from tree `base`: in that of the commit being made, if this is its git hook.
+def staged(repo: Repository, base: str, *, to_commit: bool = True) -> dict[bytes, Change]:
+    """What differs in the index from tree `base`; a file in conflict has no mode. One git process.
 
-    Files only announced (`git add -N`) are not there; a file in conflict has no mode. One git process.
+    `to_commit`: in that of the commit being made, if this is its git hook, without files that are only announced (`git
+    add -N`). Else the repository's own index, and all that stands there.
     """
-    command = ("diff-index", "--cached", "--ita-invisible-in-index", *_DIFF, base)
-    return _changes(ask(repo, *command, "--", keep_index=own_index(repo)))
+    announced = "--ita-invisible-in-index" if to_commit else "--ita-visible-in-index"
+    command = ("diff-index", "--cached", announced, *_DIFF, base)
+    return _changes(ask(repo, *command, "--", keep_index=to_commit and own_index(repo)))
 
 
 def _changes(out: bytes) -> dict[bytes, Change]:
@@ -101,12 +110,6 @@ class Overlooked:
     submodules, of which it compares no more than the commit."""
     listing: str = field(default="", repr=False)
     """What git said: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
-
-    def of(self, suffixes: Sequence[str]) -> Overlooked:
-        """The same of the files with these endings (none: of all)."""
-        ends = tuple(map(os.fsencode, suffixes)) or (b"",)
-        tracked = {path: state for path, state in self.tracked.items() if path.endswith(ends)}
-        return Overlooked([path for path in self.untracked if path.endswith(ends)], tracked, self.listing)
 
     def staged(self, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
         """(mode, blob, path) of the regular files with these endings (none: all), but those in conflict.

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import disk, index
+from kl_hooks.git.look import Look, look_at
 from kl_hooks.git.objects import LARGEST, blobs
 from kl_hooks.git.repository import Repository, ask, content_settings, no_drivers
 from kl_hooks.git.run import GitFailed
@@ -57,21 +58,22 @@ def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
     return found
 
 
-def worktree(repo: Repository, suffixes: Sequence[str] = (), seen: disk.Overlooked | None = None) -> list[Entry]:
+def worktree(repo: Repository, suffixes: Sequence[str] = (), look: Look | None = None) -> list[Entry]:
     """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
 
-    Two git processes, three if something was edited; one less with `seen`, what `disk.overlooked` said just now. A file
-    that can't be read, or is edited and larger than `LARGEST`, has the blob id `UNREADABLE`, which no content has.
+    Two git processes (with a `look` that was taken just now: none), and one more if something was edited. A file that
+    can't be read, or is edited and larger than `LARGEST`, has the blob id `UNREADABLE`, which no content has.
     """
-    known, patterns = content_settings(repo), index.patterns(suffixes)
-    seen = seen.of(suffixes) if seen else disk.overlooked(repo, patterns)
-    files = {path: Entry(path, blob, mode) for mode, blob, path in seen.staged(suffixes)}
-    changes = disk.uncovered(disk.changed(repo, None, known, patterns), seen)
+    look, ends = look or look_at(repo, index.patterns(suffixes)), tuple(map(os.fsencode, suffixes)) or (b"",)
+    files = {path: Entry(path, blob, mode) for mode, blob, path in look.seen.staged(suffixes)}
+    changes = {path: one for path, one in look.changes.items() if one.blob is None and path.endswith(ends)}
     wanted = {path: change.mode for path, change in changes.items() if change.mode != disk.GONE}
-    wanted.update(dict.fromkeys(path for path in seen.untracked if not path.endswith(b"/")))
+    untracked = [path for path in look.seen.untracked if path.endswith(ends) and not path.endswith(b"/")]
+    wanted.update(dict.fromkeys(untracked))
     large = {path for path in wanted if _size(repo, path) > LARGEST}
-    content = disk.contents(repo, {path: mode for path, mode in wanted.items() if path not in large}, known)
-    found = content.files | dict.fromkeys(content.unreadable | large, (b"100644", UNREADABLE))
+    content = look.contents({path: mode for path, mode in wanted.items() if path not in large})
+    found = {path: content.files[path] for path in wanted if path in content.files}
+    found |= dict.fromkeys(large | (content.unreadable & wanted.keys()), (b"100644", UNREADABLE))
     for name in changes:
         files.pop(os.fsdecode(name), None)
     for name, (mode, blob) in found.items():
@@ -104,38 +106,52 @@ def names(repo: Repository, suffixes: Sequence[str]) -> list[str]:
 
 
 def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -> Iterator[tuple[Entry, bytes]]:
-    """The contents of files, in no promised order; one git process for all.
+    """The contents of files, in no promised order; one git process for all, none if the disk has them as git would.
 
-    `objects`: from git only. `worktree`: what git does not have is read from disk, and given if it still is
-    that content. What can't be had or is larger than `LARGEST` is left out: compare if that matters.
+    `objects`: from git only. `worktree`: from disk where that still is the content of the entry, else from git. What
+    can't be had or is larger than `LARGEST` is left out: compare if that matters.
     """
-    left = []
-    for entry, content in zip(entries, blobs(repo, [entry.blob for entry in entries]), strict=True):
+    wanted = []
+    for entry in entries:
+        content = _on_disk(repo, entry) if source == "worktree" else None
+        if content is None:
+            wanted.append(entry)
+        else:
+            yield entry, content
+    for entry, content in zip(wanted, blobs(repo, [entry.blob for entry in wanted]), strict=True):
+        if content is None and source == "worktree":
+            content = _converted(repo, entry)
         if content is not None:
             yield entry, content
-        else:
-            left.append(entry)
-    if source == "worktree":
-        for entry in left:
-            content = _from_disk(repo, entry)
-            if content is not None:
-                yield entry, content
 
 
-def _from_disk(repo: Repository, entry: Entry) -> bytes | None:
-    """The file's content if it still is what the entry says: facts kept by blob id must not be mixed up."""
-    path = repo.top / entry.path
+def _raw(repo: Repository, entry: Entry) -> bytes | None:
+    path = os.path.join(repo.top, entry.path)  # noqa: PTH118
     try:
-        state = path.lstat()
+        state = os.lstat(path)
         if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST:
             return None
-        content = path.read_bytes()
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read()
     except OSError:
         return None
-    for text in (content, content.replace(b"\r\n", b"\n")):
-        if object_id(repo.object_format, b"blob", text) == entry.blob:
-            return text
-    try:  # encodings and keywords that attributes ask for: git knows how
+
+
+def _on_disk(repo: Repository, entry: Entry) -> bytes | None:
+    """The file's content if it still is what the entry says: facts kept by blob id must not be mixed up."""
+    content = _raw(repo, entry)
+    if content is None or object_id(repo.object_format, b"blob", content) == entry.blob:
+        return content
+    text = content.replace(b"\r\n", b"\n")
+    return text if text != content and object_id(repo.object_format, b"blob", text) == entry.blob else None
+
+
+def _converted(repo: Repository, entry: Entry) -> bytes | None:
+    """The same where encodings and keywords are asked for by attributes: git knows how."""
+    content = _raw(repo, entry)
+    if content is None:
+        return None
+    try:
         as_stored = ("hash-object", "--stdin", f"--path={entry.path}")
         out = ask(repo, *as_stored, stdin=content, config=no_drivers(content_settings(repo)))
     except GitFailed:

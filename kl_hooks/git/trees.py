@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.git import disk
+from kl_hooks.git.look import Look
 from kl_hooks.git.objects import tree_reader
 from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, find, head
 from kl_hooks.git.treehash import TreeBuilder, object_id
@@ -43,21 +44,25 @@ class Trees:
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
 
 
-def snapshot(repo: Repository, untracked: bool = True, seen: disk.Overlooked | None = None) -> Trees:
+def snapshot(repo: Repository, untracked: bool = True, look: Look | None = None) -> Trees:
     """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
-    one less with `seen`, what `disk.overlooked` said just now.
+    one less with a `look` that was taken just now, and another less if that has hashed what differs.
 
     A submodule whose files are not those of its commit gives the superproject an id that no commit of it can have.
 
     GitFailed where the repository itself is broken; what can't be read makes an id None, no exception.
     """
     commit, base, branch = _head(repo)
-    known = content_settings(repo)
-    seen = seen or disk.overlooked(repo, untracked=untracked)
-    changes, others = disk.uncovered(disk.changed(repo, base, known), seen), seen.untracked
+    if look is None:
+        known, seen = content_settings(repo), disk.overlooked(repo, untracked=untracked)
+        look = Look(repo, known, seen, disk.uncovered(disk.changed(repo, base, known), seen))
+        changes = look.changes
+    else:
+        changes = look.against(base)
+    others = look.seen.untracked
     whole = untracked and _size(repo, others) <= MOST_UNTRACKED
     unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != disk.GONE}
-    found = disk.contents(repo, unknown | (dict.fromkeys(others) if whole else {}), known)
+    found = look.contents(unknown | (dict.fromkeys(others) if whole else {}))
     _look_inside(repo, found)
     tracked = _settled(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}

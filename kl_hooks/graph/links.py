@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from kl_hooks.graph.names import Rows, intern, numbers, texts
+from kl_hooks.graph.names import Interned, Rows, numbers, texts
 from kl_hooks.graph.packing import Numbers, columns_of, pack, unpack
 from kl_hooks.model.symbol import Link
 
+Columns = Sequence[Sequence[Any]]
+"""The same of many links, by columns."""
+_NUMBERS: Final = (3, 5)
+"""The places in a row that are numbers by themselves."""
 Row = tuple[str, str, str, int, str, int]
 """A link without its path: (source, relation, target, line, method, confidence)."""
 
@@ -31,25 +37,44 @@ def replace_many(db: Rows, batch: Mapping[str, Sequence[Link]]) -> int:
     return replace_rows(db, rows)
 
 
-def replace_rows(db: Rows, batch: Mapping[str, Sequence[Row]]) -> int:
-    """The same for links that are plain rows: who has very many of them saves the objects."""
-    known = intern(db, _said(batch))
+def replace_rows(db: Rows, batch: Mapping[str, Sequence[Row]], names: Interned | None = None) -> int:
+    """The same for links that are plain rows: who has very many of them saves the objects.
+
+    `names`: the numbers of texts, from one batch to the next.
+    """
+    return replace_columns(db, {path: columns_of_rows(rows) for path, rows in batch.items()}, names)
+
+
+def columns_of_rows(rows: Iterable[Row]) -> Columns:
+    """Rows as `replace_columns` takes them."""
+    return list(zip(*rows, strict=True))
+
+
+def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | None = None) -> int:
+    """The same for columns; none for no link."""
+    said = set(batch)
+    for sources, relations, targets, _, methods, _ in filter(None, batch.values()):
+        said.update(sources, relations, targets, methods)
+    known = (names or Interned(db)).of(said)
     owners = [(known[path],) for path in batch]
     db.many("DELETE FROM link_ends WHERE owner = ?", owners)
     db.many("DELETE FROM link_owners WHERE owner = ?", owners)
     blocks, ends = [], []
-    for path, rows in batch.items():
-        if rows:
-            owner = known[path]
-            numbers = [
-                (known[source], known[relation], known[target], line, known[method], confidence)
-                for source, relation, target, line, method, confidence in rows
-            ]
-            blocks.append((owner, len(rows), pack(numbers)))
-            ends += [(name, owner) for name in {row[0] for row in numbers} | {row[2] for row in numbers}]
+    for path, columns in batch.items():
+        if columns:
+            owner, numbered = known[path], _numbered(columns, known)
+            blocks.append((owner, len(numbered[0]), pack(numbered)))
+            ends += [(name, owner) for name in {*numbered[0], *numbered[2]}]
     db.many("INSERT INTO link_owners (owner, count, packed) VALUES (?, ?, ?)", blocks)
     db.many("INSERT INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
-    return sum(map(len, batch.values()))
+    return sum(count for _, count, _ in blocks)
+
+
+def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]:
+    """Columns of rows, their texts by number."""
+    return [
+        column if place in _NUMBERS else list(map(known.__getitem__, column)) for place, column in enumerate(columns)
+    ]
 
 
 def remove(db: Rows, path: str) -> None:
@@ -127,20 +152,11 @@ def count_to(db: Rows, prefix: str) -> int:
 
 def counts(db: Rows) -> dict[str, int]:
     """Relation → how many links there are of it, by name."""
-    kinds: dict[int, int] = {}
+    kinds = Counter[int]()
     for (block,) in db.rows("SELECT packed FROM link_owners"):
-        for row in unpack(block):
-            kinds[row[1]] = kinds.get(row[1], 0) + 1
+        kinds.update(columns_of(block)[1])
     named = texts(db, kinds)
     return {named[kind]: kinds[kind] for kind in sorted(kinds, key=lambda kind: named[kind])}
-
-
-def _said(batch: Mapping[str, Sequence[Row]]) -> set[str]:
-    said = set(batch)
-    for rows in batch.values():
-        for source, relation, target, _, method, _ in rows:
-            said.update((source, relation, target, method))
-    return said
 
 
 def _rows(db: Rows, wanted: Mapping[int, str]) -> Iterable[tuple[int, Numbers]]:

@@ -6,7 +6,7 @@ A row of its own for each link, with the indexes to find it, would cost more tha
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 Numbers = tuple[int, int, int, int, int, int]
@@ -14,10 +14,9 @@ Numbers = tuple[int, int, int, int, int, int]
 COLUMNS: Final = 6
 
 
-def pack(rows: Iterable[Numbers]) -> bytes:
-    """The block of some rows; little-endian on every machine."""
-    columns = [array("I", column) for column in zip(*rows, strict=True)]
-    return b"".join(_little(column).tobytes() for column in columns)
+def pack(columns: Sequence[Sequence[int]]) -> bytes:
+    """The block of some rows, given as their six columns; little-endian on every machine."""
+    return b"".join(_little(array("I", column)).tobytes() for column in columns)
 
 
 def unpack(block: bytes) -> Iterator[Numbers]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
-from kl_hooks.index.words import parts_only, query_words, split, split_all
+from kl_hooks.index.words import joined, parts_only, query_words, split_all, split_words
 from kl_hooks.model.ids import split as split_id
 
 _RAREST: Final = 16
@@ -26,6 +27,10 @@ class Rows(Protocol):
     def many(self, sql: str, rows: Any) -> Any: ...
 
 
+Row = tuple[Any, ...]
+"""A document with all its texts, as the database keeps it."""
+
+
 class Document(NamedTuple):
     """Something that can be found by words. Its text is already redacted."""
 
@@ -37,6 +42,8 @@ class Document(NamedTuple):
     """Shown with the hit: a symbol's signature."""
     body: str = ""
     """More words, not shown."""
+    words: str = ""
+    """Identifiers with spaces between them, not shown either."""
 
 
 class Hit(NamedTuple):
@@ -95,8 +102,20 @@ def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
             old = f"SELECT 'delete', seq, {_TEXT} FROM documents WHERE owner = ?"
             db.many(f"INSERT INTO documents_text (documents_text, rowid, {_TEXT}) {old}", owners)
         db.many("DELETE FROM documents WHERE owner = ?", owners)
-    made = ((owner, document) for owner, documents in batch.items() for document in documents)
-    rows = [(seq, owner, *_row(document)) for seq, (owner, document) in enumerate(made, first)]
+    return add_rows(db, {owner: text_rows(documents) for owner, documents in batch.items()})
+
+
+def text_rows(documents: Iterable[Document]) -> list[Row]:
+    """Documents as `add_rows` takes them. Pure."""
+    return list(map(_row, documents))
+
+
+def add_rows(db: Rows, batch: Mapping[str, Sequence[Row]]) -> int:
+    """Owner that has no documents yet → its documents; returns how many there are. Call it inside a transaction."""
+    full_text = _writable_text(db)
+    first = int(db.rows("SELECT COALESCE(MAX(seq), 0) + 1 FROM documents")[0][0])
+    made = ((owner, row) for owner, some in batch.items() for row in some)
+    rows = [(seq, owner, *row) for seq, (owner, row) in enumerate(made, first)]
     if not rows:
         return 0
     db.many(f"INSERT INTO documents (seq, owner, id, kind, path, line, {_TEXT}) VALUES ({', '.join('?' * 11)})", rows)
@@ -134,12 +153,19 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     return [Hit(*row) for row in rows]
 
 
-def _row(document: Document) -> tuple[Any, ...]:
-    whole = split_id(document.id)[1]
-    name = whole.rpartition(".")[2]
-    place = parts_only(f"{whole} {document.path.removesuffix('.py')}")
-    texts = (name, " ".join(split(name)), document.title, place, split_all(f"{document.title} {document.body}"))
-    return (document.id, document.kind, document.path, document.line, *texts)
+def _row(document: Document) -> Row:
+    identifier, kind, path, line, title, body, words = document
+    around, _, name = split_id(identifier)[1].rpartition(".")
+    place = " ".join(filter(None, (_parts(around), parts_only(name), _parts(path.removesuffix(".py")))))
+    said = split_all(f"{title} {body}")
+    if words:
+        said = f"{said} {split_words(words)}"
+    return (identifier, kind, path, line, name, joined(name), title, place, said)
+
+
+@lru_cache(maxsize=64)  # the documents of a file, and what is in a class, come one after the other
+def _parts(text: str) -> str:
+    return parts_only(text)
 
 
 def _telling(db: Rows, words: Sequence[str]) -> list[str]:

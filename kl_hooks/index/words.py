@@ -30,6 +30,16 @@ def split_all(text: str) -> str:
     return " ".join(map(_with_parts, _WORD.findall(text)))
 
 
+def split_words(words: str) -> str:
+    """The same of identifiers with spaces between them: sooner than looking for words in a text."""
+    return " ".join(map(_with_parts, words.split())) if words.isascii() else split_all(words)
+
+
+def joined(identifier: str) -> str:
+    """The parts of one identifier, separated by spaces."""
+    return _joined(identifier)
+
+
 def parts_only(text: str) -> str:
     """The parts of every word of a text, separated by spaces."""
     return " ".join(filter(None, map(_joined, _WORD.findall(text))))

@@ -90,6 +90,8 @@ class Kind:
     """Heading of its items in a package."""
     gist: str = ""
     """The field that its one-line summary ends with; empty: the last of the texts that it must have."""
+    beside: tuple[str, ...] = ()
+    """Fields that a list shows beside the title, because the status does not say what matters."""
     share: str = "domain_knowledge"
     """One of `SHARES`."""
     filed: tuple[str, ...] = ()

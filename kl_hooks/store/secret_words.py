@@ -15,16 +15,30 @@ _PART: Final = re.compile(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
 _PIECE: Final = re.compile(r"[A-Za-z0-9]{4,}")
 _HEX: Final = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
 _INTEGRITY: Final = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
+_SHORT: Final = 100
+"""Characters of a word that is worth remembering."""
+_KEPT: Final = 20_000
+_harmless: Final[set[str]] = set()
+"""Words that are no secret, as seen before: source says the same long words over and over, and what becomes of a word
+depends on nothing around it.
+"""
+_MAY_TURN: Final = re.compile(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
+"""Stands in every word with more than nine turns: without a digit each takes a capital letter, or two for one more."""
 _HEX_DIGITS: Final = "0123456789abcdef"
 
 
 def hide_words(text: str) -> str:
     """`text` with each word or part of a word that is a secret by itself as `[redacted:<rule>]`."""
-    return _WORD.sub(_word, text)
+    new = set(_WORD.findall(text)) - _harmless
+    if not new:
+        return text
+    if len(_harmless) > _KEPT:
+        _harmless.clear()
+    _harmless.update(word for word in new if len(word) <= _SHORT and _shown(word) == word)
+    return text if new <= _harmless else _WORD.sub(lambda match: _shown(match[0]), text)
 
 
-def _word(match: re.Match[str]) -> str:
-    word = match[0]
+def _shown(word: str) -> str:
     if not word.strip(_HEX_DIGITS):  # an id of git or ours: most long words are one, and none is taken for a secret
         return word
     from kl_hooks.store.secret_tokens import KNOWN
@@ -32,7 +46,7 @@ def _word(match: re.Match[str]) -> str:
     word = KNOWN.sub(lambda m: f"[redacted:{m.lastgroup}]", word)
     if "eyJ" in word:
         word = _hide_jwt(word)
-    return _PART.sub(_part, word) if turns(word) > 9 else word
+    return _PART.sub(_part, word) if _MAY_TURN.search(word) and turns(word) > 9 else word
 
 
 def _hide_jwt(word: str) -> str:

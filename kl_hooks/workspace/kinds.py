@@ -4,38 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.problem import Problem
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
 
-def catalogue(root: Path, kinds: Sequence[Kind]) -> Mapping[str, Kind]:
-    """Name → kind: these, in the order given (a plugin's are listed before ours), then those that the repository at
-    `root` describes.
+class Catalogue(NamedTuple):
+    """The kinds that can be used, and why others can't."""
 
-    UsageProblem where two kinds share a name, a plural or a prefix.
+    kinds: Mapping[str, Kind]
+    """Name → kind."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong in `.kl/kinds/`: such a file gives no kind, and nobody guesses what it meant."""
+
+
+def catalogue(root: Path, kinds: Sequence[Kind]) -> Catalogue:
+    """These kinds, in the order given (a plugin's are listed before ours), then those of the repository at `root`.
+
+    UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not fit together.
     """
     found: dict[str, Kind] = {}
-    for kind in [*kinds, *_described(root)]:
-        for other in found.values():
-            if {kind.name, kind.plural} & {other.name, other.plural} or kind.prefix == other.prefix:
-                reason = f"the kind {kind.name!r} ({kind.prefix}) is there twice: from {other.by} and from {kind.by}."
-                raise UsageProblem(reason, place=kind.by, hint="Give one of them another name and prefix.")
+    for kind in kinds:
+        other = _in_the_way(kind, found)
+        if other:
+            reason = f"the kind {kind.name!r} ({kind.prefix}) is there twice: from {other.by} and from {kind.by}."
+            raise UsageProblem(reason, place=kind.by, hint="Give one of them another name and prefix.")
         found[kind.name] = kind
-    return found
+    described, problems = _described(root)
+    for kind in described:
+        other = _in_the_way(kind, found)
+        if other:
+            reason = f"the kind {kind.name!r} ({kind.prefix}) is there already: from {other.by}."
+            problems.append(Problem(kind.by, 1, 1, reason, "Give it another name and prefix."))
+        else:
+            found[kind.name] = kind
+    return Catalogue(found, tuple(problems))
 
 
-def _described(root: Path) -> Sequence[Kind]:
-    """The kinds of `.kl/kinds/*.yaml`. Problems, all at once, where one can't be read: nobody guesses what it meant."""
+def _in_the_way(kind: Kind, found: Mapping[str, Kind]) -> Kind | None:
+    """The kind that has its name, plural or prefix already."""
+    for other in found.values():
+        if {kind.name, kind.plural} & {other.name, other.plural} or kind.prefix == other.prefix:
+            return other
+    return None
+
+
+def _described(root: Path) -> tuple[list[Kind], list[Problem]]:
+    """The kinds of `.kl/kinds/*.yaml`, and everything that is wrong there."""
     if not (root / ".kl" / "kinds").is_dir():
-        return ()
+        return [], []
     from kl_hooks.config.kinds_file import read_kinds
-    from kl_hooks.config.problems import Problems
 
-    kinds, problems = read_kinds(root)
-    if problems:
-        raise Problems(problems)
-    return kinds
+    return read_kinds(root)

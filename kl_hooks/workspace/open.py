@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from kl_hooks.model.kind import Kind
     from kl_hooks.store.cache import Cache
+    from kl_hooks.workspace.kinds import Catalogue
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,16 @@ class Workspace:
         return self.make_plugins()
 
     @cached_property
-    def kinds(self) -> Mapping[str, Kind]:
-        """Every kind of knowledge by its name: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
+    def catalogue(self) -> Catalogue:
+        """Every kind of knowledge: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
         from kl_hooks.workspace.kinds import catalogue
 
         return catalogue(self.root, _flat(self.plugins.hook.kl_kinds()))
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Name → kind, of those that can be used."""
+        return self.catalogue.kinds
 
     @cached_property
     def cache(self) -> Cache:

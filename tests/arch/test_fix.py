@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, assume, event, given, settings
+from hypothesis import HealthCheck, Phase, assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.arch.fixing.mend import Mended, mend
@@ -217,6 +217,22 @@ def seen(folder: Path) -> list[Any]:
 
 @settings(max_examples=4, deadline=None, phases=QUICK, suppress_health_check=list(HealthCheck))
 @given(st.fixed_dictionaries({name: st.tuples(imports(place), BODIES) for place, name in enumerate(NAMES)}))
+@example({  # what `*` takes of a package are the modules of it that were imported before, too
+    "pkg.low.a": (["from pkg.low.b import A as N, K as M", "import pkg.high.d as m"], []),
+    "pkg.low.b": (["from pkg.high import A as N, K as M"], []),
+    "pkg.low": (["from pkg.high.c import A as N, K as M", "from pkg.high import c"], []),
+    "pkg.high.c": (["from pkg.high import A as N, K as M"], []),
+    "pkg.high.d": (["from pkg.high import A as N, K as M", "from pkg.low import *"], []),
+    "pkg.high": (["class N: ...\nM = 1"], []),
+})  # fmt: skip
+@example({  # an import of `pkg.high.c` takes no `c` of `pkg.low.b`, though there is one
+    "pkg.low.a": (["from pkg.low.b import A as N, K as M", "import pkg.high.c"], []),
+    "pkg.low.b": (["from pkg.high.d import A as N, K as M", "from pkg.high import c"], []),
+    "pkg.low": (["from pkg.high.d import A as N, K as M", "from pkg.high import c"], []),
+    "pkg.high.c": (["from pkg.high import A as N, K as M"], ["__all__ = ['A']"]),
+    "pkg.high.d": (["from pkg.high import A as N, K as M", "import pkg.high.c"], ["def g(a=K): ..."]),
+    "pkg.high": (["class N: ...\nM = 1", "from pkg.high import c"], ["__all__ = ['A']"]),
+})  # fmt: skip
 def test_a_program_runs_as_before(modules: dict[str, tuple[list[str], list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as base:
         folder = Path(base) / "repo"

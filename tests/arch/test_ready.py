@@ -12,6 +12,8 @@ from kl_hooks.arch import ready, survey
 from kl_hooks.arch.source import content
 from kl_hooks.code.facts import facts_of
 from kl_hooks.code.imports_read import scanners_of
+from kl_hooks.code.modules import plain_name
+from kl_hooks.model.ids import split
 from kl_hooks.workspace.open import Workspace
 from tests.code.making import repository
 from tests.code.test_catch_up import CONTENTS, PATHS, step
@@ -35,6 +37,15 @@ def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     opened = repository(tmp_path / "repo", {path: CONTENTS[n] for n, path in enumerate(PATHS[:6])})
     write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
     return opened
+
+
+def test_who_imports_some_modules(ws: Workspace) -> None:
+    found = survey.survey(ws, content(ws))
+    imported = {plain_name(split(link.target)[1]) for link in found.links}
+    assert len(imported) > 1
+    for names in [imported, set[str](), {"nothing"}, *({name} for name in imported)]:
+        expected = {link for link in found.links if plain_name(split(link.target)[1]) in names}
+        assert set(found.ready.into(names)) == expected, names
 
 
 @pytest.mark.parametrize("few", [0, 2])

@@ -288,7 +288,7 @@ def test_a_file_too_large_to_read_is_a_problem_and_costs_nothing(tmp_path: Path)
         check(opened(folder))
 
 
-@pytest.mark.parametrize(("source", "most"), [(STAGED, 6), (WORKTREE, 8)])
+@pytest.mark.parametrize(("source", "most"), [(STAGED, 6), (WORKTREE, 6)])
 def test_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, most: int) -> None:
     """Beside the two that open the repository: what there is, its content, and where the evidence belongs."""
     folder = shop(tmp_path / "shop")

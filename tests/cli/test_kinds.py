@@ -151,8 +151,8 @@ verbs:
     assert repo.kl("runbook", "retire", "RUN-0001").returncode == 0
     assert "RUN-0001" not in repo.kl("context", "restart the importer").stdout
     repo.write(".kl/kinds/bad.yaml", "version: 1\nname: decision\nprefix: lower\n")
-    done = repo.kl("decision", "list")
-    assert (done.returncode, ".kl/kinds/bad.yaml" in done.stderr) == (2, True)
+    done = repo.kl("runbook", "list")
+    assert (done.returncode, ".kl/kinds/bad.yaml" in done.stderr) == (0, True)
 
 
 def test_delete_without_anybody_to_ask_is_wrong_use_and_names_the_option(repo: Checkout) -> None:
@@ -201,3 +201,28 @@ def test_a_change_of_status_and_an_edit_answer_in_json_too(repo: Checkout) -> No
     for args in (("accept", "ADR-0001"), ("edit", "ADR-0001", "--tag", "speed")):
         found = json.loads(repo.kl("decision", *args, "--format", "json").stdout)
         assert (found["schema"], found["status"]) == ("kl.record/1", "accepted")
+
+
+def test_a_broken_kind_stands_in_no_other_ones_way(repo: Checkout) -> None:
+    """Its own commands, and the gate, say what is wrong; everything else works and says it too."""
+    repo.write(".kl/kinds/risk.yaml", "version: 1\nname: risk\nprefix: RISK\nstatuses: [open, Over]\n")
+    repo.write(".kl/kinds/twin.yaml", "name: memory\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n")
+    assert repo.kl("decision", "new", "Two scanners", *RIGHT).returncode == 0
+    done = repo.kl("decision", "list")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "ADR-0001")
+    assert ".kl/kinds/risk.yaml:4:18" in done.stderr and "there already" in done.stderr
+    for args in (["risk", "list"], ["knowledge", "check"], ["knowledge", "check", ".kl/knowledge/decisions"]):
+        done = repo.kl(*args)
+        assert done.returncode == 2 and "risk.yaml:4:18" in done.stdout + done.stderr, args
+    repo.write(".kl/kinds/twin.yaml", "name: twin\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n")
+    done = repo.kl("twin", "list")
+    assert (done.returncode, "risk.yaml" in done.stderr) == (0, True)
+
+
+def test_a_list_shows_what_the_status_does_not_say(repo: Checkout) -> None:
+    assert repo.kl("outcome", "capture", "Parser", "--failure").returncode == 0
+    turn = ("--feature", "FEAT-A-12", "--decision", "implemented", "--review", "rejected", "--feedback", "No tests.")
+    assert repo.kl("turn", "add", *turn).returncode == 0
+    assert repo.kl("outcome", "list").stdout.endswith("Parser   (outcome type: task_failed)\n")
+    shown = repo.kl("turn", "list").stdout
+    assert shown.endswith("   (player decision: implemented, coach decision: rejected)\n"), shown

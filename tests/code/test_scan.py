@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 import sysconfig
 import warnings
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kl_hooks.code.frames import Frame
+from kl_hooks.code.parse import no_garbage_collection
 from kl_hooks.code.scan import LARGEST, scan_python
 
 
@@ -306,3 +309,13 @@ def test_a_file_that_is_always_checking_imports_what_it_says() -> None:
 def test_import_module_under_another_name() -> None:
     source = "from importlib import import_module as im\nim('a.b')\ndef f():\n    im('c')\nim2('d')\n"
     assert [row[0] for row in scan_python(source.encode(), "m.py", "m")["imports"]] == ["importlib", "a.b", "c"]
+
+
+def test_nothing_of_a_tree_stays_when_its_facts_are_made_though_nobody_looks_for_circles() -> None:
+    source = b"if TYPE_CHECKING:\n    import a\nclass C(B):\n    x: int = 1\n    def f(self):\n        def g(): pass\n"
+    gc.collect()
+    with no_garbage_collection():
+        for _ in range(3):
+            assert scan_python(source, "m.py", "m")["error"] == ""
+        left = [thing for thing in gc.get_objects() if isinstance(thing, Frame | ast.Module | ast.ClassDef)]
+    assert left == []

@@ -24,6 +24,7 @@ statuses: [draft, current, retired]
 live: [current]
 spellings: {active: current}
 ttl: {agent: 30}
+beside: [severity]
 fields:
   - {name: steps, type: lines, required: true, section: Steps, says: "What to do, in order."}
   - name: severity
@@ -54,6 +55,7 @@ def test_a_kind_in_yaml_is_the_same_kind_of_data_as_a_built_in_one(tmp_path: Pat
         "runbook", "runbooks", "RUN", "file", ".kl/kinds/runbook.yaml",
     )  # fmt: skip
     assert (kind.share, kind.section, kind.live, dict(kind.ttl)) == ("warnings", "Runbook", ("current",), {"agent": 30})
+    assert kind.beside == ("severity",)
     assert kind.by_name["minutes"].most == 60
     assert kind.by_name["severity"].also == {"LOW": "low"}
     assert kind.by_name["services"].relation == "related"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.index.words import MOST, parts_only, query_words, split, split_all
+from kl_hooks.index.words import MOST, parts_only, query_words, split, split_all, split_words
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,8 @@ def test_a_query_is_its_words_then_their_parts_each_once() -> None:
 def test_no_sign_reaches_a_query(words: list[str]) -> None:
     for word in query_words(words):
         assert word and all(letter == "_" or letter.isalnum() for letter in word)
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}|[^\W\d]\w{0,9}", fullmatch=True)))
+def test_identifiers_are_split_as_any_text_is(words: list[str]) -> None:
+    assert split_words(" ".join(words)) == split_all(" ".join(words))

@@ -33,7 +33,7 @@ def test_what_a_kind_names_is_there(kind: Kind) -> None:
     for verb in kind.verbs:
         assert {verb.to, *verb.of} <= set(kind.statuses) and verb.says, verb.name
         assert set(verb.needs) <= set(kind.by_name), verb.name
-    assert set(kind.identity) <= set(kind.by_name)
+    assert set(kind.identity) | set(kind.beside) <= set(kind.by_name)
     assert bool(kind.identity) == (kind.numbering == "hash")
 
 

@@ -31,7 +31,7 @@ KEPT = Kind(
 @pytest.fixture(autouse=True)
 def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every workspace of a test knows the two kinds, beside those that kl brings."""
-    found = Workspace.kinds.func  # type: ignore[attr-defined]
+    found = Workspace.kinds.fget  # type: ignore[attr-defined]
 
     def both(self: Workspace) -> dict[str, Kind]:
         return {**found(self), "ruling": FILED, "lesson": KEPT}

@@ -43,7 +43,7 @@ def least(kind: Kind) -> dict[str, Any]:
 
 
 def test_the_catalogue_and_the_commands_hold_the_same_kinds(tmp_path: Path) -> None:
-    assert list(catalogue(tmp_path, SHIPPED)) == list(KINDS)
+    assert list(catalogue(tmp_path, SHIPPED).kinds) == list(KINDS)
 
 
 @BY_NAME

@@ -222,7 +222,8 @@ import os, sys
 sys.path.insert(0, {str(REPO)!r})
 from contextlib import closing
 from pathlib import Path
-import shutil, tempfile, kl_hooks.store.sqlite  # while its files can be read
+import shutil, tempfile  # while it may still read them
+import kl_hooks.store.sqlite
 from kl_hooks.errors import KlError
 from kl_hooks.store.sqlite import open_sqlite
 path = Path({str(path)!r})

@@ -23,6 +23,8 @@ from kl_hooks.model.manifest import Violation
 _AT_ONCE: Final = ("import", "star import")
 """Manners of imports that run when the module is imported."""
 _PEEK = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+_NO_IMPORT: Final = rb"^(?!\s*(?:from|import)\s[^;\n]*$).*?"
+"""The start of a line that is not an import and nothing else: what those take is known from their rows."""
 
 Row = Sequence[Any]
 """An import as the source says it: see `code.imports_found`."""
@@ -44,8 +46,8 @@ class Around:
         """Who else takes `name` from the file `path`, as a clause; empty where nobody does."""
         last = re.escape(plain_name(self._survey.modules[path]).rpartition(".")[2].encode())
         word = name.encode()
-        spelled = re.compile(rb"\b" + last + rb"[.:]" + word + rb"\b")
-        dotted = re.compile(rb"\.\s*" + word + rb"\b")
+        spelled = re.compile(_NO_IMPORT + rb"\b" + last + rb"[.:]" + word + rb"\b", re.M)
+        dotted = re.compile(_NO_IMPORT + rb"\.\s*" + word + rb"\b", re.M)
         for other, content in self._contents.items():
             if other == path or (word not in content and b"*" not in content):
                 continue
@@ -94,6 +96,9 @@ class Around:
             if circle & reached:
                 some = " and ".join(sorted(circle)[:2])
                 return f"{some} import each other, and this import may decide which comes first"
+        for file in sorted(reached & self._whole.keys()):
+            package = self._whole[file]
+            return f"{file} takes everything of {package}, which is more or less by what was imported before"
         for file in sorted(reached - _closure(path, graph)):
             line, what = self._disturbance(file)
             if what:
@@ -155,6 +160,17 @@ class Around:
             file = self._file.get(split(link.target)[1])
             if file and link.method in _AT_ONCE:
                 found[link.path].add(file)
+        return found
+
+    @cached_property
+    def _whole(self) -> dict[str, str]:
+        """File → a package (its `__init__.py`) of which it takes everything when it is imported."""
+        found = {}
+        for path in self._survey.modules:
+            for row in self._survey.facts.get(path, {}).get("imports", ()):
+                edge = self.edge(path, row) if row[1] == "*" and row[4] in _AT_ONCE else None
+                if edge and edge[1].endswith("/__init__.py"):
+                    found[path] = edge[1]
         return found
 
     @cached_property

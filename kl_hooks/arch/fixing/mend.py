@@ -22,6 +22,8 @@ from kl_hooks.workspace.open import Workspace
 class Statements:
     """The survey without its sources: what is fixed needs no way out."""
 
+    ready = None
+
     def __init__(self, survey: Survey) -> None:
         self.statement = survey.statement
 

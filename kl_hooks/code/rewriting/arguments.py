@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from kl_hooks.code.rewriting.names import binds
+from kl_hooks.code.rewriting.near import lines_with, near, places
+
+_LONGEST: Final = 5_000
+"""Bytes between `def` and the last parameter that is looked for."""
+_BRACKET: Final = re.compile(rb"[()]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,37 +24,77 @@ class Place:
     line: int
 
 
-def users(tree: ast.Module, line: int) -> tuple[list[str], list[Place]]:
+def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[Place]]:
     """The names imported by the statement on a line, and the functions that use them, in order.
 
     No functions where something outside of functions uses them too: an argument would not do there.
     """
-    imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) and n.lineno == line]
-    bound = {name for node in imports for name in binds(node)}
+    imports = [n for n in near([tree], [line]) if isinstance(n, ast.Import | ast.ImportFrom) and n.lineno == line]
+    if not imports:
+        return [], []
     real = [alias.name.rpartition(".")[2] for node in imports for alias in node.names]
-    places: dict[Place, None] = {}
+    lines = lines_with(content, {name for node in imports for name in binds(node)})
+    every = near([tree], lines)
+    uses = _uses(imports, every)
+    found: dict[Place, None] = {}
     inside: set[int] = set()
     for node in tree.body:
         outer = [n for n in getattr(node, "body", ()) if _is_function(n)] if isinstance(node, ast.ClassDef) else [node]
         for function in outer:
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                for part in (part for child in function.body for part in ast.walk(child)):
-                    if isinstance(part, ast.Name) and part.id in bound:
-                        places[Place(function.name, function.lineno)] = None
+                for part in near(function.body, lines):
+                    if id(part) in uses:
+                        found[Place(function.name, function.lineno)] = None
                         inside.add(id(part))
-    every = [part for part in ast.walk(tree) if isinstance(part, ast.Name) and part.id in bound]
-    notes = {id(p) for n in ast.walk(tree) if isinstance(n, ast.arg) and n.annotation for p in ast.walk(n.annotation)}
-    if any(id(part) not in inside | notes for part in every):
-        return real, []
-    return real, list(places)
+    notes = {id(p) for n in every if isinstance(n, ast.arg) and n.annotation for p in ast.walk(n.annotation)}
+    return real, [] if uses - inside - notes else list(found)
 
 
-def takers(tree: ast.Module, names: Collection[str]) -> list[Place]:
+def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AST]) -> set[int]:
+    """The ids of the Name nodes that mean what is imported: of `import a.b` those in `a.b`, not every `a`."""
+    named = [(alias, isinstance(node, ast.Import)) for node in imports for alias in node.names]
+    modules = {alias.name for alias, whole in named if whole and not alias.asname and "." in alias.name}
+    plain = {alias.asname or alias.name for alias, _ in named if alias.asname or alias.name not in modules}
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in plain:
+            found.add(id(node))
+        elif isinstance(node, ast.Attribute) and modules and ast.unparse(node) in modules:
+            found.add(id(_root(node)))
+    return found
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
+def may_take(content: bytes, names: Collection[str]) -> bool:
+    """False where the text alone says that `takers` would find nothing, as it does of most files."""
+    for place in places(content, {*names, *_wanted(names)}):
+        start = content.rfind(b"def ", max(place - _LONGEST, 0), place)
+        if start >= 0 and _is_open(content, start, place):
+            return True
+    return False
+
+
+def _is_open(content: bytes, start: int, end: int) -> bool:
+    """True if the first bracket after `start` is not closed before `end`."""
+    depth = 0
+    for bracket in _BRACKET.finditer(content, start, end):
+        depth += 1 if bracket[0] == b"(" else -1
+        if depth == 0:
+            return False
+    return depth > 0
+
+
+def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:
     """The functions with a parameter that is called like one of the names, or annotated with it; in order."""
-    wanted = {word for name in names for word in parameter_names(name)}
+    wanted = _wanted(names)
     noted = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b") if names else None
     found = []
-    for node in ast.walk(tree):
+    for node in near([tree], lines_with(content, {*names, *wanted})):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
@@ -58,6 +104,10 @@ def takers(tree: ast.Module, names: Collection[str]) -> list[Place]:
         ):
             found.append(Place(node.name, node.lineno))
     return sorted(found, key=lambda place: place.line)
+
+
+def _wanted(names: Iterable[str]) -> set[str]:
+    return {word for name in names for word in parameter_names(name)}
 
 
 def parameter_names(name: str) -> list[str]:

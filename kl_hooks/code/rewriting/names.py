@@ -4,62 +4,73 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 _LOOKS: Final = frozenset({"globals", "eval", "exec"})
 _BARE_LOOKS: Final = frozenset({"dir", "vars", "locals"})
+_SILENT: Final = frozenset({ast.Load, ast.Store, ast.Del, ast.Attribute, ast.Expr, ast.Return, ast.keyword, ast.Tuple})
+"""The commonest nodes that neither bind a name nor mention one themselves."""
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class Names:
-    """The names of one file. Scopes are not told apart: a name that is used anywhere counts as used."""
+class Mentions:
+    """What a file says about one name. Scopes are not told apart: a name that is used anywhere counts as used."""
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
-        self.bound: Counter[str] = Counter()
-        """Name → how many statements bind or delete it, in any scope; arguments too."""
-        self.used: dict[str, list[int]] = defaultdict(list)
-        """Name → lines that need it at run time."""
-        self.noted: dict[str, list[int]] = defaultdict(list)
-        """Name → lines of annotations (written out, in a string, or in a type comment) that use it."""
-        self.strings: dict[str, int] = {}
-        """Word → line of a string outside annotations that has it; of docstrings only those with doctests."""
-        self.looks: int = 0
+    __slots__ = ("bound", "looks", "noted", "string", "used")
+
+    def __init__(self, name: str, nodes: Iterable[ast.AST], text: str = "") -> None:
+        """`nodes`: those of its tree, or of the part of it that is asked about. `text`: for its type comments."""
+        self.bound = 0
+        """How many statements bind or delete it, in any scope; arguments too."""
+        self.used = 0
+        """The first line that needs it at run time, 0 for none."""
+        self.noted = _in_type_comment(name, text)
+        """True where annotations (written out, in a string, or in a type comment) use it."""
+        self.string = 0
+        """The line of a string outside annotations that has it, 0 for none; of docstrings only those with doctests."""
+        self.looks = 0
         """The line where the file looks at its own names (`globals()`), 0 for none."""
-        nodes = list(ast.walk(tree))
-        notes = [note for node in nodes for note in notes_of(node)]
-        inside = {id(part) for note in notes for part in ast.walk(note)}
-        docs = {id(node.body[0].value) for node in nodes if _has_docstring(node)}  # type: ignore[attr-defined]
-        for note in notes:
-            self._note(note, note.lineno)
+        found, others = list[Any](), list[ast.AST]()
         for node in nodes:
-            self.bound.update(binds(node))
-            if id(node) not in inside:
+            sort = node.__class__
+            if isinstance(node, ast.Name):
+                if node.id == name:
+                    (found if isinstance(node.ctx, ast.Load) else others).append(node)
+            elif isinstance(node, ast.Constant):
+                if isinstance(node.value, str) and name in node.value and name in _WORD.findall(node.value):
+                    found.append(node)
+            elif sort is ast.Call or sort is ast.Subscript:
+                if looks_at_names(node):
+                    found.append(node)
+            elif sort not in _SILENT:
+                others.append(node)
+        self.bound = sum(list(binds(node)).count(name) for node in others)
+        inside = {id(part) for node in others for note in notes_of(node) for part in ast.walk(note)} if found else set()
+        docs = {id(one.body[0].value) for one in others if _has_docstring(one)} if found else set()  # type: ignore[attr-defined]
+        for node in found:
+            if id(node) in inside:
+                self.noted = self.noted or not isinstance(node, ast.Call | ast.Subscript)
+            else:
                 self._use(node, id(node) in docs)
-        for number, line in enumerate(_NEWLINE.split(text), 1):
-            found = _TYPE_COMMENT.search(line)
-            for word in _WORD.findall(found[1]) if found else ():
-                self.noted[word].append(number)
 
-    def _note(self, note: ast.AST, line: int) -> None:
-        for part in ast.walk(note):
-            if isinstance(part, ast.Name):
-                self.noted[part.id].append(line)
-            elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-                for word in _WORD.findall(part.value):
-                    self.noted[word].append(line)
+    def _use(self, node: Any, docstring: bool) -> None:
+        if isinstance(node, ast.Name):
+            self.used = min(self.used or node.lineno, node.lineno)
+        elif isinstance(node, ast.Constant):
+            if not docstring or ">>>" in str(node.value):
+                self.string = self.string or node.lineno
+        else:
+            self.looks = self.looks or node.lineno
 
-    def _use(self, node: ast.AST, docstring: bool) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            self.used[node.id].append(node.lineno)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (not docstring or ">>>" in node.value):
-            for word in _WORD.findall(node.value):
-                self.strings.setdefault(word, node.lineno)
-        elif not self.looks and looks_at_names(node):
-            self.looks = node.lineno  # type: ignore[attr-defined]
+
+def _in_type_comment(name: str, text: str) -> bool:
+    if name not in text:
+        return False
+    found = (_TYPE_COMMENT.search(line) for line in _NEWLINE.split(text) if name in line)
+    return any(name in _WORD.findall(one[1]) for one in found if one)
 
 
 def looks_at_names(node: ast.AST) -> bool:

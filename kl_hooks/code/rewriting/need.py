@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.code.rewriting.evaluators import evaluator, reader_of, special
-from kl_hooks.code.rewriting.names import Names
+from kl_hooks.code.rewriting.names import Mentions
+from kl_hooks.code.rewriting.near import lines_with, near
 
 UNUSED: Final = "unused"
 NOTED: Final = "annotations"
@@ -38,12 +39,16 @@ class Source:
     tree: ast.Module
     trusted: Collection[str] = ()
     """Names imported from modules of the repository that keep away from libraries which evaluate annotations."""
-    names: Names = field(init=False)
     readers: str | None = None
     """Who may read the annotations of this file at run time, once that was asked; empty: nobody."""
 
-    def __post_init__(self) -> None:
-        self.names = Names(self.tree, self.content.decode("utf-8", "replace"))
+    def mentions(self, name: str) -> Mentions:
+        """What the file says about a name, in strings and comments too."""
+        return Mentions(name, ast.walk(self.tree), self.content.decode("utf-8", "replace"))
+
+    def mentions_in_code(self, name: str) -> Mentions:
+        """What its code itself says, sooner: from the statements where the name stands."""
+        return Mentions(name, near([self.tree], lines_with(self.content, [name])))
 
     @property
     def lazy_annotations(self) -> bool:
@@ -71,10 +76,12 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
         return Need(KEPT, "it does not stand by itself at the top level of the file")
     alias = next(alias for alias in found.names if alias.name == (name or module))
     bound = alias.asname or alias.name.partition(".")[0]
-    reason = _marked(source, found, alias) or _bound_twice(source, bound) or _spoken_of(source, bound)
+    reason = _marked(source, found, alias) or _bound_twice_or_used(source.mentions_in_code(bound), bound)
     if reason:
         return Need(KEPT, reason, bound)
-    return Need(NOTED if bound in source.names.noted else UNUSED, "", bound)
+    said = source.mentions(bound)
+    reason = _spoken_of(said)
+    return Need(KEPT if reason else NOTED if said.noted else UNUSED, reason, bound)
 
 
 _MANNERS: Final = {
@@ -113,18 +120,16 @@ def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias)
     return f"a comment asks to leave it ({found[1].decode('ascii', 'replace')})" if found else ""
 
 
-def _bound_twice(source: Source, bound: str) -> str:
-    count = source.names.bound[bound]
-    return f"something else in the file is called {bound} too" if count > 1 else ""
+def _bound_twice_or_used(code: Mentions, bound: str) -> str:
+    if code.bound > 1:
+        return f"something else in the file is called {bound} too"
+    return f"it is used at run time (line {code.used})" if code.used else ""
 
 
-def _spoken_of(source: Source, bound: str) -> str:
-    names = source.names
-    if names.used.get(bound):
-        return f"it is used at run time (line {min(names.used[bound])})"
-    if bound in names.strings:
-        return f"a string names it (line {names.strings[bound]})"
-    return f"the file looks at its own names (line {names.looks})" if names.looks else ""
+def _spoken_of(said: Mentions) -> str:
+    if said.string:
+        return f"a string names it (line {said.string})"
+    return f"the file looks at its own names (line {said.looks})" if said.looks else ""
 
 
 def _evaluated(source: Source, bound: str, original: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import warnings
+
+from kl_hooks.code.parse import last_tree, no_garbage_collection
 
 
 def parsed(content: bytes) -> ast.Module | None:
-    """The tree of a file; None where it does not parse."""
+    """The tree of a file, for reading only; None where it does not parse."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(content)
+        with no_garbage_collection():
+            return last_tree(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

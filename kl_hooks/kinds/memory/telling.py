@@ -128,11 +128,21 @@ def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int 
         values["title"] = title_of(str(values["pattern"]))
     if not values:
         raise UsageProblem("nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …")
-    if agent(ws.environ):
+    if name := agent(ws.environ):
+        _not_judged(name, record, values)
         told = "\n".join(str(values.get(name) or record.text(name)) for name in ("title", "pattern"))
         values |= {"authority": authority, "quarantine": "; ".join(orders(told)) or None}
         values |= {"status": "candidate"} if record.status == "approved" else {}
     return change(ws, record, values, by=_by(ws))
+
+
+def _not_judged(name: str, record: Record, values: Mapping[str, Any]) -> None:
+    """UsageProblem for an agent that says a memory was checked: whoever may say that has a command for it."""
+    verb = {"verified": "verify", "disproven": "disprove"}.get(str(values.get("standing", "")))
+    if verb:
+        hint = f"Ask a person to run: kl memory {verb} {record.id}"
+        reason = f"{values['standing']} is for people to say, and this is {name}."
+        raise UsageProblem(reason, place="--standing", hint=hint)
 
 
 def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:

@@ -15,6 +15,7 @@ KIND: Final = Kind(
     statuses=("recorded",),
     live=("recorded",),
     section="Outcomes of similar tasks",
+    beside=("outcome_type",),
     share="similar_outcomes",
     numbering="random",
     fields=(

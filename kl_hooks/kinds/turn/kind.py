@@ -15,6 +15,7 @@ KIND: Final = Kind(
     statuses=("recorded",),
     live=("recorded",),
     section="Earlier turns",
+    beside=("player_decision", "coach_decision"),
     share="turn_states",
     numbering="given",
     ttl={"human": 90, "agent": 30, "auto": 30},

@@ -32,6 +32,7 @@ def check(ws: Workspace, only: Sequence[str] = (), *, staged: bool = False) -> V
         wanted = set(only)
         for some in (found.findings, found.unread, found.remarks):
             some[:] = [one for one in some if one.path in wanted]
+    found.unread += ws.catalogue.problems  # whichever files were named: nobody can judge those of such a kind
     for some in (found.findings, found.unread, found.remarks):
         some[:] = sorted(set(some))
     return found

@@ -1,0 +1,57 @@
+"""Ways out are the same whether few modules are asked for one by one or all imports were put in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.arch import ready, survey, wayout
+from kl_hooks.arch.run import check
+from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
+from tests.git.repos import write
+
+RULES = (
+    LAYERS.replace("may_depend_on: []", "may_depend_on: [ports]")
+    + """\
+  - name: ports
+    paths: [src/shop/ports/]
+    may_depend_on: [web]
+"""
+)
+BRIDGED = "get it through shop.ports.{n} (ports), which may import shop.web.w{n}"
+FEW = 3
+
+
+def ways_out(folder: Path) -> list[str]:
+    verdict, _ = check(opened(folder))
+    assert verdict is not None
+    return [one.way_out for one in verdict.violations]
+
+
+def drifted(folder: Path) -> Path:
+    """A shop that is known, and then three imports that are forbidden."""
+    web = {f"src/shop/web/w{n}.py": "x = 1\n" for n in range(FEW)}
+    ports = {f"src/shop/ports/{n}.py": f"from shop.web import w{n}\n" for n in "012"}
+    shop(folder, {**web, "src/shop/ports/__init__.py": "", **ports, MANIFEST: RULES, ".kl/config.yaml": "version: 1\n"})
+    assert ways_out(folder) == []
+    write(folder, {ORDER: "".join(f"from shop.web import w{n}\nw{n}.x()\n" for n in range(FEW))})
+    return folder
+
+
+@pytest.mark.parametrize("looks", [0, 3, 100])
+def test_the_way_through_another_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    monkeypatch.setattr(wayout, "_MOST_LOOKS", looks)
+    folder = drifted(tmp_path / "shop")
+    assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
+
+
+def test_of_few_modules_only_their_own_imports_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = drifted(tmp_path / "shop")
+    monkeypatch.setattr(survey.Survey, "crossing", None)
+    monkeypatch.setattr(survey.Survey, "links", None)
+    asked = list[set[str]]()
+    into = ready.Ready.into
+    monkeypatch.setattr(ready.Ready, "into", lambda self, names: asked.append(set(names)) or into(self, names))
+    assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
+    assert asked == [one for n in range(FEW) for one in ({f"shop.web.w{n}"}, {f"shop.ports.{n}"})]

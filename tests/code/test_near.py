@@ -1,0 +1,53 @@
+"""The part of a tree near a name holds all that the code does with it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import kl_hooks
+from kl_hooks.code.rewriting.near import lines_with, near, places
+from kl_hooks.code.rewriting.need import Source
+
+SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a = 1\nb = a\r\nc\rd(a)\n", [1, 2, 4]),
+        (b"ab = 1\na_ = 2\nx.a\n", [3]),
+        (b"x\n'''\na\n'''\n", [3]),
+        ("\N{MATHEMATICAL SANS-SERIF SMALL A} = 1\nb\n".encode(), [1]),
+        (b"# coding: utf-7\nb\nc\n", [1, 2, 3]),
+    ],
+)
+def test_lines_on_which_a_name_may_stand(content: bytes, lines: list[int]) -> None:
+    assert list(lines_with(content, ["a"])) == lines
+
+
+def test_places_of_whole_words() -> None:
+    assert list(places(b"a ba ab a_ a.a", ["a", "ab"])) == [0, 11, 13, 5]
+
+
+def test_statements_on_other_lines_are_left_out() -> None:
+    tree = ast.parse("def f():\n    x = 1\n    a = 2\n@a\ndef g(): ...\nif b:\n    c\nelse:\n    d\n")
+    seen = {node.id for node in near([tree], [3, 4, 9]) if isinstance(node, ast.Name)}
+    assert seen == {"a", "b", "d"}
+
+
+def test_all_lines_give_the_whole_tree_in_its_order() -> None:
+    tree = ast.parse(SAMPLES[0].read_bytes())
+    assert near([tree], range(1, 10_000)) == list(ast.walk(tree))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_what_code_does_with_a_name_is_all_seen(path: Path) -> None:
+    content = path.read_bytes()
+    source = Source(path.name, content, ast.parse(content))
+    names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
+    for name in sorted(names):
+        part, whole = source.mentions_in_code(name), source.mentions(name)
+        assert (part.bound, part.used) == (whole.bound, whole.used), name

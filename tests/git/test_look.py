@@ -1,0 +1,51 @@
+"""One look answers for files and trees alike, as if each had asked for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.git.files import read, worktree
+from kl_hooks.git.look import look_at
+from kl_hooks.git.repository import Repository
+from kl_hooks.git.trees import snapshot
+from tests.git.repos import make, write
+from tests.git.test_trees import START, STATES, count, edit
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return make(tmp_path / "r", START)
+
+
+@pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
+def test_files_and_tree_are_those_that_each_would_find_alone(repo: Repository, change: Callable[[Path], None]) -> None:
+    change(repo.top)
+    write(repo.top, {"untracked/u.py": "u\n", "ignored.log": "no\n"})
+    look = look_at(repo)
+    assert worktree(repo, look=look) == worktree(repo)
+    assert worktree(repo, (".py",), look) == worktree(repo, (".py",))
+    assert snapshot(repo, look=look) == snapshot(repo)
+
+
+def test_what_is_edited_is_hashed_once(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(repo.top)
+    calls = count(monkeypatch)
+    look = look_at(repo)
+    assert len(calls) == 2
+    found = worktree(repo, (".py",), look)
+    assert len(calls) == 3
+    assert dict(read(repo, found)).keys() == set(found), "the disk has them all: git is not asked"
+    assert len(calls) == 3
+    snapshot(repo, look=look)
+    assert len(calls) == 6, "HEAD, what is staged, the folders above the file that was edited"
+
+
+def test_where_nothing_was_committed_yet(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r")
+    write(repo.top, {"a.py": "a = 1\n"})
+    look = look_at(repo)
+    assert [entry.path for entry in worktree(repo, look=look)] == ["a.py"]
+    assert snapshot(repo, look=look) == snapshot(repo)
