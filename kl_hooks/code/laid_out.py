@@ -125,7 +125,7 @@ class _Maker:
         found = links_of(path, module, facts, self._resolver, self._targets, self._bear.__contains__)
         documents = index.text_rows(documents_of(path, facts))
         symbols = list(symbols_of(path, facts))
-        renamed = renames(path, facts["outline"])
+        renamed = list(renames(path, facts["outline"]))
         return _Rows(path, facts["error"], facts["names"], renamed, symbols, documents, links.columns_of_rows(found))
 
 

@@ -123,6 +123,7 @@ UPDATE files SET blob = '';
 """
 
 RENAMED: Final = """
+DROP TABLE IF EXISTS renamed;
 CREATE TABLE renamed (
     -- What modules have under another name than it bears where it is from, see code/reach.py.
     word TEXT NOT NULL,          -- the name it bears there; of a star import the module's

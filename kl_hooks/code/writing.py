@@ -56,9 +56,9 @@ def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def insert_renamed(db: Database, rows: Iterable[Sequence[str]]) -> None:
+def insert_renamed(db: Database, rows: Iterable[tuple[str, str, str]]) -> None:
     """Writes rows as `reach.renames` gives them."""
-    db.many("INSERT INTO renamed (word, key, path) VALUES (?, ?, ?)", rows)
+    db.many("INSERT INTO renamed (word, key, path) VALUES (?, ?, ?)", sorted(rows))
 
 
 def insert_symbols(db: Database, rows: Iterable[Sequence[Any]]) -> None:
