@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.code import remembered, said
-from kl_hooks.code.affected import EVERY, borne, changed_names, resolve_again, saying_any
+from kl_hooks.code.affected import EVERY, borne, came_or_went, changed_names, resolve_again, saying_any
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
+from kl_hooks.code.modules import plain_name
 from kl_hooks.code.named import under
 from kl_hooks.code.reach import Unsure, reach, tops
 from kl_hooks.code.resolve import Outline, Resolver
@@ -85,7 +86,17 @@ def _others(
         found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), [*gone, *changed]))
     except Unsure:
         found, _ = resolve_again(names, lambda some: _mentions(db, some), outline)
+    if any(path.rpartition("/")[2] == "__init__.py" for path in (*gone, *changed)):
+        found |= _below(
+            db, [one for one in was.keys() | now.keys() if came_or_went(was.get(one, {}), now.get(one, {}))]
+        )
     return sorted(found - changed.keys())
+
+
+def _below(db: Database, packages: Iterable[str]) -> set[str]:
+    """The files under packages that came or went: their relative imports need not say the name."""
+    sql = "SELECT path FROM files WHERE module >= ? AND module < ?"
+    return {row[0] for one in packages for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
 
 
 def _borne_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:

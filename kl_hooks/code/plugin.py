@@ -10,9 +10,9 @@ from kl_hooks.hookspecs import Retriever, Scanner, Schema, hookimpl
 @hookimpl
 def kl_schema() -> Schema:
     """Facts by content, files, symbols, and what modules are named by."""
-    from kl_hooks.code.tables import CODE, LISTED, SAID, USES
+    from kl_hooks.code.tables import CODE, LISTED, RENAMED, SAID, USES
 
-    return Schema("code", "graph", (CODE, USES, SAID, LISTED))
+    return Schema("code", "graph", (CODE, USES, SAID, LISTED, RENAMED))
 
 
 @hookimpl

@@ -42,7 +42,7 @@ class Unsure(Exception):
     """It would lead to too many."""
 
 
-def renames(path: str, outline: Outline) -> Iterator[tuple[str, str, str]]:
+def renames(path: str, outline: Outline) -> list[tuple[str, str, str]]:
     """(word, key, path) of what a file has under another name, and of its star imports."""
     found = set()
     for part in _PARTS:
@@ -52,7 +52,7 @@ def renames(path: str, outline: Outline) -> Iterator[tuple[str, str, str]]:
                 found.add((words[-1], key.rpartition(".")[2]))
     for star in outline.get("stars") or ():
         found.add((WORD.findall(star)[-1] if WORD.search(star) else "", STAR))
-    return ((word, key, path) for word, key in found)
+    return [(word, key, path) for word, key in sorted(found)]
 
 
 def tops(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set[tuple[str, str]]:

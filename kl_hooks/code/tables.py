@@ -114,6 +114,16 @@ CREATE TABLE said_by (
     bucket INTEGER PRIMARY KEY,
     files TEXT NOT NULL
 );
+CREATE TABLE marks (
+    -- The files that marked a project when the names of modules were last decided.
+    path TEXT PRIMARY KEY
+) WITHOUT ROWID;
+DELETE FROM naming;
+UPDATE files SET blob = '';
+"""
+
+RENAMED: Final = """
+DROP TABLE IF EXISTS renamed;
 CREATE TABLE renamed (
     -- What modules have under another name than it bears where it is from, see code/reach.py.
     word TEXT NOT NULL,          -- the name it bears there; of a star import the module's
@@ -122,10 +132,6 @@ CREATE TABLE renamed (
 );
 CREATE INDEX renamed_word ON renamed (word);
 CREATE INDEX renamed_path ON renamed (path);
-CREATE TABLE marks (
-    -- The files that marked a project when the names of modules were last decided.
-    path TEXT PRIMARY KEY
-) WITHOUT ROWID;
-DELETE FROM naming;
+DELETE FROM listed;
 UPDATE files SET blob = '';
 """

@@ -116,6 +116,15 @@ def test_who_comes_to_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, 
         assert bool(found & {"method:core.low.A.save", "function:core.low.other"}) == (text == NEW)
 
 
+@pytest.mark.parametrize("text", ["", "def f(): pass\n"])
+def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_below_it(tmp_path: Path, text: str) -> None:
+    """They need not say its name."""
+    files = {"p/q.py": "", "p/inner/m.py": "from .. import m, f\nm.f()\nf()\n"}
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {"p/__init__.py": text}, {"p/__init__.py": "def broken(:\n"}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
 def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
     many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
@@ -124,9 +133,11 @@ def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     world.becomes(files)
     written: list[str] = []
 
-    def noted(db: Any, batch: dict[str, Any], names: Any, true: Any = links.replace_rows) -> int:
+    true = links.replace_rows
+
+    def noted(db: Any, batch: dict[str, Any], *more: Any) -> int:
         written.extend(batch)
-        return int(true(db, batch, names))
+        return true(db, batch, *more)
 
     monkeypatch.setattr(links, "replace_rows", noted)
     world.becomes(files | {"core/low.py": f"import json\n{OLD}"})
