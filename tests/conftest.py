@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests.support import Checkout, checkout, isolate
+from tests.support import INNER, Checkout, checkout, isolate
 
 pytest_plugins = ["pytester"]
 
 settings.register_profile("kl", deadline=None)  # a busy machine is no failure
 settings.load_profile("kl")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where every pytest that a test starts has its folders.
+
+    pytest removes what runs before it have left: beside ours that is the whole of another run of this suite, which
+    takes minutes, at the end of whichever test starts a pytest first.
+    """
+    folder = tmp_path_factory.mktemp("inner")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(INNER, str(folder))
+        yield folder
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ NOW = 1_800_000_000_000_000
 KL = (sys.executable, "-P", "-m", "kl_hooks")
 FOREIGN = ("GIT_", "KL_", "PYTEST_", "XDIST_", "PRE_COMMIT")
 """Beginnings of variables that the world around the tests may have set."""
+INNER = "PYTEST_DEBUG_TEMPROOT"
+"""Set by us for every pytest that a test starts: below this it makes folders, and removes those of earlier runs."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,9 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str] | None = None, **m
 
 def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
     """This process, and what it starts, has an empty home and nothing of the world around in its environment."""
-    for name in [n for n in os.environ if n.startswith(FOREIGN) or n in ("CI", "BUILD_NUMBER", "CLAUDECODE")]:
-        patch.delenv(name)
+    for name in os.environ.keys() - {INNER}:
+        if name.startswith(FOREIGN) or name in ("CI", "BUILD_NUMBER", "CLAUDECODE"):
+            patch.delenv(name)
     home.mkdir(parents=True, exist_ok=True)
     settings = {
         "HOME": str(home), "GIT_CONFIG_GLOBAL": str(home / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1",

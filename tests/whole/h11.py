@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 from bench.downloads import sdist
+from tests.support import FOREIGN, INNER
 
 PIN = "h11==0.16.0 --hash=sha256:4e35b956cf45792e4caa5885e69fba00bdbc6ffafbfa020300e549b208ee5ff1"
 
 
 def environment(home: Path) -> dict[str, str]:
     """Ours, with a home of its own and nothing of the test run around it."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "KL_", "PYTEST_", "COV_"))}
+    kept = {k: v for k, v in os.environ.items() if k == INNER or not k.startswith((*FOREIGN, "COV_"))}
     root = str(Path(__file__).resolve().parents[2])
     return kept | {
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "XDG_STATE_HOME": str(home / ".state"),
