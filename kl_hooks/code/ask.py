@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.graph import links
-from kl_hooks.graph.names import Rows
+from kl_hooks.store.rows import Rows
 
 KINDS: Final = ("namespace", "type", "interface", "function", "method", "property", "field")
 """What a symbol can be: the part of its Id before the colon, and its kind in the index."""

@@ -16,6 +16,7 @@ from kl_hooks.code.reach import Unsure, reach, tops
 from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
+from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:
     from kl_hooks.code.parse import Facts
@@ -101,8 +102,7 @@ def _below(db: Database, packages: Iterable[str]) -> set[str]:
 
 def _borne_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:
     """Those of the names that nothing in another file bears: now they may lead to something, or no longer."""
-    marks = ", ".join("?" * len(paths))
-    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({marks}) LIMIT 1"
+    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({marks(paths)}) LIMIT 1"
     return {name for name in names if not db.rows(sql, (name, *paths))}
 
 
@@ -111,12 +111,11 @@ def _mentions(db: Database, names: Collection[str]) -> dict[str, str]:
 
 
 def _facts(db: Database, paths: list[str], targets: Known) -> Iterator[tuple[str, Facts]]:
-    for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
+    for some in pieces(paths):
         keys = {
             path: (blob, scanner)
             for path, blob, scanner in db.rows(
-                f"SELECT path, blob, scanner FROM files WHERE path IN ({', '.join('?' * len(some))})", some
+                f"SELECT path, blob, scanner FROM files WHERE path IN ({marks(some)})", some
             )
         }
         facts = remembered.load(db, keys.values(), uses=True)

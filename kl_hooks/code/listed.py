@@ -10,7 +10,9 @@ import os
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.store.rows import Rows
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import Entry
@@ -23,14 +25,6 @@ _LARGE: Final = 2 * _AT_ONCE
 Range = tuple[str, str | None]
 """Paths from the first text on, up to and without the second; None: all further ones."""
 ALL: Final[Range] = ("", None)
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 class Part(NamedTuple):

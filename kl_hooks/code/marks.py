@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, Protocol
+from typing import Final
+
+from kl_hooks.store.rows import Rows
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")
 """Their names; `setup.py` marks a project too, and is source."""
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 def is_marker(path: str) -> bool:

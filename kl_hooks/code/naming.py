@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from kl_hooks.code import marks, remembered
 from kl_hooks.code.modules import module_names, names_in
 from kl_hooks.code.parse import Facts
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
+from kl_hooks.store.rows import Rows
 
 
 class Asked(Collection[str]):

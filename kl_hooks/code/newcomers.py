@@ -7,13 +7,14 @@ it: of thousands of files none but these is looked into.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
-from typing import Any, Final, Protocol
+from typing import Final
 
 from kl_hooks.code import remembered, said
 from kl_hooks.code.marks import known_markers
 from kl_hooks.code.modules import imported_names, module_name, plain_name
 from kl_hooks.code.stored_names import Stored
 from kl_hooks.code.uses import WORD
+from kl_hooks.store.rows import Rows, marks
 
 _FEW: Final = 50
 """Files that came or went, up to which it is tried."""
@@ -21,14 +22,6 @@ _SAYING: Final = 300
 """Files that are looked into for one name."""
 _DECIDING: Final = ("__init__.py", "setup.py")
 """Files that decide how others are called."""
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 class Unsure(Exception):
@@ -120,6 +113,6 @@ class _Imported(Container[str]):
         paths = sorted(said.saying(self._db, {words[-1]}).keys() - self._changed) if words else []
         if not words or len(paths) > _SAYING:
             raise Unsure
-        sql = f"SELECT blob, scanner FROM files WHERE path IN ({', '.join('?' * len(paths))})"
+        sql = f"SELECT blob, scanner FROM files WHERE path IN ({marks(paths)})"
         facts = remembered.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
         return name in imported_names(dict(enumerate(facts.values())))  # type: ignore[arg-type]

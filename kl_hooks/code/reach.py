@@ -11,13 +11,14 @@ followed, module by module, until no new one comes up. Said are more than meant;
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Final
 
 from kl_hooks.code import said
 from kl_hooks.code.affected import came_or_went
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.resolve import Outline
 from kl_hooks.code.uses import WORD
+from kl_hooks.store.rows import Rows, marks, pieces
 
 STAR: Final = "*"
 _NAMES: Final = 60
@@ -26,16 +27,7 @@ _FILES: Final = 1500
 """Files that are looked into for one name."""
 _STEPS: Final = 400
 """Names of modules that are followed."""
-_AT_ONCE: Final = 400
 _PARTS: Final = ("names", "types")
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 class Unsure(Exception):
@@ -126,8 +118,8 @@ class _Looked:
                 raise Unsure
             known, new = {last}, {last}
             while new:
-                marks = ", ".join("?" * len(new))
-                rows = self._db.rows(f"SELECT DISTINCT key FROM renamed WHERE word IN ({marks})", sorted(new))
+                asked = sorted(new)
+                rows = self._db.rows(f"SELECT DISTINCT key FROM renamed WHERE word IN ({marks(asked)})", asked)
                 new = {row[0] for row in rows} - known - {STAR}
                 known |= new
                 if len(known) > _NAMES:
@@ -160,24 +152,20 @@ class _Looked:
         """The modules that may have a star import of this one."""
         if not module:
             return set()
-        words = sorted(self.names(module))
-        marks = ", ".join("?" * (len(words) + 1))
+        words = ["", *sorted(self.names(module))]
         sql = (
             "SELECT f.module, r.word FROM renamed r JOIN files f ON f.path = r.path"
-            f" WHERE r.key = ? AND r.word IN ({marks})"
+            f" WHERE r.key = ? AND r.word IN ({marks(words)})"
         )
-        found = {(plain_name(own), word) for own, word in self._db.rows(sql, (STAR, "", *words))}
+        found = {(plain_name(own), word) for own, word in self._db.rows(sql, (STAR, *words))}
         return {own for own, word in found if word or own == module or own.startswith(f"{module}.")} - {module}
 
     def _read(self, numbers: Collection[int], fits: Callable[[set[str], str], bool]) -> Iterator[tuple[str, str, str]]:
         if len(numbers) > _FILES:
             raise Unsure
-        asked = sorted(numbers)
-        for start in range(0, len(asked), _AT_ONCE):
-            some = asked[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
+        for some in pieces(sorted(numbers)):
             sql = "SELECT s.path, s.names, f.module FROM said s JOIN files f ON f.path = s.path WHERE s.number IN"
-            for path, names, own in self._db.rows(f"{sql} ({marks})", some):
+            for path, names, own in self._db.rows(f"{sql} ({marks(some)})", some):
                 if fits(set(names.split()), plain_name(own)):
                     yield path, names, own
 

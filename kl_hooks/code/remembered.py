@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.parse import Facts
+from kl_hooks.store.rows import Rows, marks, pieces
 
 if TYPE_CHECKING:
     from kl_hooks.store.store import Store
@@ -19,7 +20,6 @@ TOGETHER: Final = ("symbols", "words", "decorators")
 """The parts of facts that stand in one column."""
 PARTS: Final = ("error", *TOGETHER, "imports", "uses", "outline", "names")
 """All parts of facts."""
-_AT_ONCE: Final = 400
 
 
 class Columns(NamedTuple):
@@ -31,14 +31,6 @@ class Columns(NamedTuple):
     uses: str
     outline: str
     names: str
-
-
-class Rows(Protocol):
-    """What this memory needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 def look_up(store: Store, wanted: Iterable[Key], symbols: bool = True) -> Known:
@@ -56,7 +48,7 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
     columns += ["uses", "outline", "names"] if uses else ["''"] * 3
     known: Known = {}
     for scanner, blobs in _by_scanner(wanted):
-        sql = f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN ({_marks(blobs)})"
+        sql = f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN ({marks(blobs)})"
         for blob, *row in db.rows(sql, (scanner, *blobs)):
             facts = _facts(*row)
             if facts is not None:
@@ -68,7 +60,7 @@ def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Any]:
     """Content → its outline (see `code.uses`), of those that are known."""
     found = {}
     for scanner, blobs in _by_scanner(wanted):
-        sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({_marks(blobs)})"
+        sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({marks(blobs)})"
         for blob, text in db.rows(sql, (scanner, *blobs)):
             with suppress(ValueError):
                 found[blob, scanner] = json.loads(text)
@@ -116,17 +108,13 @@ def _facts(error: str, imports: str, symbols: str, uses: str, outline: str, name
         return None
 
 
-def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, list[str]]]:
+def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, Sequence[str]]]:
     by_scanner: dict[str, list[str]] = {}
     for blob, scanner in sorted(set(wanted)):
         by_scanner.setdefault(scanner, []).append(blob)
     for scanner, blobs in by_scanner.items():
-        for start in range(0, len(blobs), _AT_ONCE):
-            yield scanner, blobs[start : start + _AT_ONCE]
+        for some in pieces(blobs):
+            yield scanner, some
 
 
 _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def _marks(values: list[str]) -> str:
-    return ", ".join("?" * len(values))

@@ -6,7 +6,9 @@ A class holds many names, so that not every file of it says the one asked for: w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final
+
+from kl_hooks.store.rows import Rows, marks, pieces
 
 _CLASSES: Final = 16_381
 """A prime: names that begin or end alike fall into different classes."""
@@ -14,15 +16,6 @@ _MANY: Final = 50
 """Names from which on it takes less to read what all files say."""
 _SHARE: Final = 8
 """One file in so many, from which on it takes less to look into all."""
-_AT_ONCE: Final = 400
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 def saying(db: Rows, names: Collection[str]) -> dict[str, str]:
@@ -32,8 +25,8 @@ def saying(db: Rows, names: Collection[str]) -> dict[str, str]:
         if len(wanted) * _SHARE <= _count(db):
             return {
                 path: words
-                for some in _parts(sorted(wanted))
-                for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({_marks(some)})", some)
+                for some in pieces(sorted(wanted))
+                for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({marks(some)})", some)
             }
     return everything(db)
 
@@ -59,8 +52,8 @@ def replace(db: Rows, gone: Iterable[str], changed: Mapping[str, str]) -> None:
         return
     before = {
         path: (number, words)
-        for some in _parts(old)
-        for path, number, words in db.rows(f"SELECT path, number, names FROM said WHERE path IN ({_marks(some)})", some)
+        for some in pieces(old)
+        for path, number, words in db.rows(f"SELECT path, number, names FROM said WHERE path IN ({marks(some)})", some)
     }
     stay = now.keys() & before.keys()
     db.many("UPDATE said SET names = ? WHERE number = ?", [(now[path], before[path][0]) for path in sorted(stay)])
@@ -123,8 +116,8 @@ def _files(db: Rows, classes: Collection[int]) -> dict[int, set[int]]:
     """Class → its files."""
     return {
         one: set(map(int, files.split()))
-        for some in _parts(sorted(classes))
-        for one, files in db.rows(f"SELECT bucket, files FROM said_by WHERE bucket IN ({_marks(some)})", some)
+        for some in pieces(sorted(classes))
+        for one, files in db.rows(f"SELECT bucket, files FROM said_by WHERE bucket IN ({marks(some)})", some)
     }
 
 
@@ -138,11 +131,3 @@ def _class(name: str) -> int:
 
 def _spelled(files: Iterable[int]) -> str:
     return " ".join(map(str, sorted(files)))
-
-
-def _parts(items: list[Any]) -> Iterable[list[Any]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
-
-
-def _marks(items: list[Any]) -> str:
-    return ", ".join("?" * len(items))

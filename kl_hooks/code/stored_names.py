@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 from kl_hooks.code.imports import Known
-
-
-class Rows(Protocol):
-    """What this needs of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+from kl_hooks.store.rows import Rows
 
 
 class Stored(Known):

@@ -15,6 +15,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.store.database import Database, Row
+from kl_hooks.store.rows import marks
 from kl_hooks.workspace.open import Workspace
 
 if TYPE_CHECKING:
@@ -161,6 +162,5 @@ def commit_log(db: Database, limit: int) -> Sequence[Logged]:
 
 def logged(db: Database, shas: Sequence[str]) -> dict[str, Logged]:
     """These commits, by sha; those that are not in the log are left out."""
-    marks = ", ".join("?" * len(shas))
-    rows = db.rows(f"{_LOGGED} WHERE sha IN ({marks})", tuple(shas)) if shas else []
+    rows = db.rows(f"{_LOGGED} WHERE sha IN ({marks(shas)})", tuple(shas)) if shas else []
     return {row[0]: _logged(row) for row in rows}

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from kl_hooks.evidence.ledger import UNREADABLE
 from kl_hooks.model.receipt import Receipt, receipt_from
 from kl_hooks.store.database import Database
+from kl_hooks.store.rows import marks, pieces
 
 
 def headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt, str]]:
     """Id → (the receipt without its evidence, its origin), for those that are here and can be read."""
     found: dict[str, tuple[Receipt, str]] = {}
-    for start in range(0, len(ids), 400):
-        some = list(ids[start : start + 400])
-        marks = ", ".join("?" * len(some))
-        for id, header, origin in db.rows(f"SELECT id, header, origin FROM receipt WHERE id IN ({marks})", some):
+    for some in pieces(ids):
+        for id, header, origin in db.rows(f"SELECT id, header, origin FROM receipt WHERE id IN ({marks(some)})", some):
             try:
                 found[str(id)] = (receipt_from(json.loads(header), ()), str(origin))
             except UNREADABLE:

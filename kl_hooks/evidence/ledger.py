@@ -18,6 +18,7 @@ from kl_hooks.model.ids import is_hex
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt, receipt_from
 from kl_hooks.store.database import Database
+from kl_hooks.store.rows import marks
 
 FOLDABLE: Final = ("pytest", "junit")
 """Sources of the receipts whose evidence upkeep may take out."""
@@ -133,8 +134,8 @@ def widest(db: Database, source: str, among: int) -> Entry | None:
 
 def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     """All receipts whose `tree` or `tree_all` is one of these, newest first."""
-    marks = ", ".join("?" * len(trees))
-    sql = f"{_ENTRY} WHERE tree IN ({marks}) OR tree_all IN ({marks}) ORDER BY seq DESC"
+    some = marks(trees)
+    sql = f"{_ENTRY} WHERE tree IN ({some}) OR tree_all IN ({some}) ORDER BY seq DESC"
     return [_read(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
 
 

@@ -9,8 +9,9 @@ from operator import itemgetter
 from sys import byteorder
 from typing import Any, Final
 
-from kl_hooks.graph.names import Rows, numbers
+from kl_hooks.graph.names import numbers
 from kl_hooks.graph.packing import COLUMNS
+from kl_hooks.store.rows import Rows
 
 CLASSES: Final = ("type:", "interface:")
 """How the Ids of classes begin: what has parts that count with it."""

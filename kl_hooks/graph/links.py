@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kl_hooks.graph.names import Interned, Rows, numbers, texts
+from kl_hooks.graph.names import Interned, numbers, texts
 from kl_hooks.graph.packing import Numbers, columns_of, pack, unpack
 from kl_hooks.model.symbol import Link
+from kl_hooks.store.rows import Rows, marks
 
 Columns = Sequence[Sequence[Any]]
 """The same of many links, by columns."""
@@ -160,10 +161,9 @@ def counts(db: Rows) -> dict[str, int]:
 
 
 def _rows(db: Rows, wanted: Mapping[int, str]) -> Iterable[tuple[int, Numbers]]:
-    marks = ", ".join("?" * len(wanted))
     sql = (
         "SELECT owner, packed FROM link_owners WHERE owner IN"
-        f" (SELECT owner FROM link_ends WHERE name IN ({marks})) ORDER BY owner"
+        f" (SELECT owner FROM link_ends WHERE name IN ({marks(wanted)})) ORDER BY owner"
     )
     for owner, block in db.rows(sql, tuple(wanted)):
         for row in unpack(block):

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from kl_hooks.graph.columns import CLASSES, Columns
-from kl_hooks.graph.names import Rows, numbers, texts
+from kl_hooks.graph.names import numbers, texts
 from kl_hooks.graph.packing import columns_of
+from kl_hooks.store.rows import Rows, marks, pieces
 
-_AT_ONCE: Final = 500
 _FEW: Final = 64
 """Blocks that are looked up in any case."""
 _SHARE: Final = 8
@@ -59,19 +59,17 @@ class Blocks:
 
     def _owners(self, nodes: Collection[int]) -> list[int]:
         asked, found = sorted(nodes), set[int]()
-        for start in range(0, len(asked), _AT_ONCE):
-            some = asked[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            found.update(r[0] for r in self._db.rows(f"SELECT owner FROM link_ends WHERE name IN ({marks})", some))
+        for some in pieces(asked):
+            sql = f"SELECT owner FROM link_ends WHERE name IN ({marks(some)})"
+            found.update(row[0] for row in self._db.rows(sql, some))
         return sorted(found)
 
     def _blocks(self, owners: Collection[int]) -> Iterator[tuple[list[tuple[int, int]], dict[int, list[int]]]]:
         """Of each owner its (source, target) pairs of the wanted relations, and what defines what."""
         missing = [owner for owner in owners if owner not in self._read]
-        for start in range(0, len(missing), _AT_ONCE):
-            some = missing[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            for owner, block in self._db.rows(f"SELECT owner, packed FROM link_owners WHERE owner IN ({marks})", some):
+        for some in pieces(missing):
+            sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({marks(some)})"
+            for owner, block in self._db.rows(sql, some):
                 self._read[owner] = self._unpacked(block)
         return (self._read[owner] for owner in owners if owner in self._read)
 

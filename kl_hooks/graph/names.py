@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final, Protocol
+from typing import Final
 
-_AT_ONCE: Final = 500
+from kl_hooks.store.rows import Rows, marks, pieces
+
 _MANY: Final = 5000
-
-
-class Rows(Protocol):
-    """What links need of a database; the store's Database is one."""
-
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, int]:
@@ -24,8 +17,8 @@ def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, 
         return found if whole else {text: found[text] for text in texts if text in found}
     return {
         text: number
-        for some in _parts(list(texts))
-        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE text IN ({_marks(some)})", some)
+        for some in pieces(list(texts))
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE text IN ({marks(some)})", some)
     }
 
 
@@ -60,14 +53,6 @@ def texts(db: Rows, wanted: Iterable[int]) -> dict[int, str]:
         return dict(db.rows("SELECT id, text FROM link_names"))
     return {
         number: text
-        for some in _parts(asked)
-        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({_marks(some)})", some)
+        for some in pieces(asked)
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({marks(some)})", some)
     }
-
-
-def _parts(items: list[Any]) -> Iterable[list[Any]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
-
-
-def _marks(items: list[Any]) -> str:
-    return ", ".join("?" * len(items))

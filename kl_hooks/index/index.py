@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
 from kl_hooks.index.words import joined, parts_only, query_words, split_all, split_words
 from kl_hooks.model.ids import split as split_id
+from kl_hooks.store.rows import Rows as StoreRows
+from kl_hooks.store.rows import marks
 
 _RAREST: Final = 16
 """Words that are really asked: a common word costs the most and says the least."""
@@ -17,14 +19,11 @@ _MANY: Final = 1000
 _TEXT: Final = "name, parts, title, place, body"
 
 
-class Rows(Protocol):
+class Rows(StoreRows, Protocol):
     """What the index needs of a database; the store's Database is one."""
 
     @property
     def dialect(self) -> str: ...
-    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
-    def execute(self, sql: str, params: Any = ()) -> Any: ...
-    def many(self, sql: str, rows: Any) -> Any: ...
 
 
 Row = tuple[Any, ...]
@@ -172,8 +171,7 @@ def _telling(db: Rows, words: Sequence[str]) -> list[str]:
     """The words worth asking for, in the order given: of many only the rarest, and none that stands in many documents
     and half of all, if there are others: BM25 counts it as nothing, but must visit every document for it.
     """
-    marks = ", ".join("?" * len(words))
-    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks})", tuple(words)))
+    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks(words)})", tuple(words)))
     common = max(_MANY, int(db.rows("SELECT COUNT(*) FROM documents")[0][0]) / 2)
     found = sorted((word for word in words if word in seen), key=lambda word: (seen[word], word))
     rare = [word for word in found if seen[word] < common]

@@ -20,6 +20,7 @@ from kl_hooks.records.links import document_of, links_of, owner
 from kl_hooks.records.pages.places import docs
 from kl_hooks.records.pages.take import known as known_pages
 from kl_hooks.records.pages.take import take as take_pages
+from kl_hooks.store.rows import marks
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
@@ -136,8 +137,7 @@ def _known(db: Database | None, shape: str, kinds: Mapping[str, Kind]) -> dict[s
         return None
     if not _is_as(db, shape):
         return dict.fromkeys((path for (path,) in db.rows("SELECT path FROM authored")), "")
-    marks = ", ".join("?" * len(kinds))
-    return dict(db.rows(f"SELECT path, stamp FROM authored WHERE kind IN ({marks})", tuple(kinds)))
+    return dict(db.rows(f"SELECT path, stamp FROM authored WHERE kind IN ({marks(kinds)})", tuple(kinds)))
 
 
 def _take(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.events import Event
+from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -31,11 +32,9 @@ def happened(ws: Workspace, ids: Sequence[str], names: Sequence[str] = ()) -> di
     with ws.store.reading() as db:
         if db is None:
             return found
-        also = f" AND name IN ({_marks(names)})" if names else ""
-        for some in _in_pieces(ids):
-            sql = (
-                f"SELECT name, record, session, body, at, seq FROM record_event WHERE record IN ({_marks(some)}){also}"
-            )
+        also = f" AND name IN ({marks(names)})" if names else ""
+        for some in pieces(ids):
+            sql = f"SELECT name, record, session, body, at, seq FROM record_event WHERE record IN ({marks(some)}){also}"
             for name, record, session, body, at, seq in db.rows(f"{sql} ORDER BY seq", [*some, *names]):
                 found[record].append(Event(name, record, session, json.loads(body), at, seq))
     return found
@@ -74,15 +73,6 @@ def resting(ws: Workspace, ids: Sequence[str]) -> dict[str, Resting]:
 
 
 def _resting(db: Database, ids: Sequence[str]) -> Iterator[Resting]:
-    for some in _in_pieces(ids):
-        for row in db.rows(f"SELECT {rows.STATE}, rests FROM record WHERE id IN ({_marks(some)})", some):
+    for some in pieces(ids):
+        for row in db.rows(f"SELECT {rows.STATE}, rests FROM record WHERE id IN ({marks(some)})", some):
             yield Resting(rows.from_state(row[:3]), str(row[3]))
-
-
-def _marks(some: Sequence[Any]) -> str:
-    return ", ".join("?" * len(some))
-
-
-def _in_pieces(ids: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), 400):
-        yield list(ids[start : start + 400])

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.graph import links
-from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrate import migrate
-from kl_hooks.store.sqlite import open_sqlite
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    database = open_sqlite(tmp_path / "graph.db", write=True)
-    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
-    yield database
-    database.close()
 
 
 def link(source: str, target: str, path: str, relation: str = "imports", line: int = 1) -> Link:

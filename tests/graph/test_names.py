@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kl_hooks.graph import names
 from kl_hooks.graph.names import Interned, numbers, texts
-from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrate import migrate
-from kl_hooks.store.sqlite import open_sqlite
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    database = open_sqlite(tmp_path / "graph.db", write=True)
-    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
-    yield database
-    database.close()
 
 
 class Counted:

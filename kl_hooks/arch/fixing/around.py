@@ -96,9 +96,9 @@ class Around:
             if circle & reached:
                 some = " and ".join(sorted(circle)[:2])
                 return f"{some} import each other, and this import may decide which comes first"
-        for file in sorted(reached & self._whole.keys()):
-            package = self._whole[file]
-            return f"{file} takes everything of {package}, which is more or less by what was imported before"
+        taking = min(reached & self._whole.keys(), default="")
+        if taking:
+            return f"{taking} takes everything of {self._whole[taking]}, and what that is depends on earlier imports"
         for file in sorted(reached - _closure(path, graph)):
             line, what = self._disturbance(file)
             if what:

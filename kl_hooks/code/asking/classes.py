@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kl_hooks.code.asking.stored import by_ids
 from kl_hooks.graph import links
-from kl_hooks.graph.names import Rows
 from kl_hooks.model.ids import split
 from kl_hooks.model.symbol import Symbol
+from kl_hooks.store.rows import Rows
 
 _BASES = ("inherits", "implements")
 _MEMBERS = ("method", "property", "field")

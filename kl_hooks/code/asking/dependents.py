@@ -11,6 +11,7 @@ from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.stored import parts
 from kl_hooks.graph import links
 from kl_hooks.graph.closure import DEPENDS, Reach, first_of, reach
+from kl_hooks.store import rows
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 DEPTH: Final = 3
 DEEPEST: Final = 10
-_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,9 @@ def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str
 
 def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:
     """Id → the links by which it depends on something."""
-    asked = list(ids)
     found: dict[str, list[Link]] = {}
-    for start in range(0, len(asked), _AT_ONCE):
-        found |= links.of_many(graph.db, asked[start : start + _AT_ONCE], incoming=False)
+    for some in rows.pieces(list(ids)):
+        found |= links.of_many(graph.db, some, incoming=False)
     return {name: [link for link in some if link.relation in DEPENDS] for name, some in found.items()}
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kl_hooks.graph.names import Rows
 from kl_hooks.model.ids import split
 from kl_hooks.model.symbol import Symbol
+from kl_hooks.store.rows import Rows, marks, pieces
 
 _COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decorators"
-_AT_ONCE: Final = 500
 
 
 def find(db: Rows, condition: str, params: Iterable[Any]) -> list[Symbol]:
@@ -30,9 +29,8 @@ def _symbol(
 def by_ids(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
     """Id → its symbol, of those that have one; of several the first."""
     wanted, found = sorted(set(ids)), dict[str, Symbol]()
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = wanted[start : start + _AT_ONCE]
-        for symbol in find(db, f"id IN ({', '.join('?' * len(some))})", some):
+    for some in pieces(wanted):
+        for symbol in find(db, f"id IN ({marks(some)})", some):
             found.setdefault(symbol.id, symbol)
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from kl_hooks.code.chains import chain
 from kl_hooks.code.rewriting.names import binds
 from kl_hooks.code.rewriting.near import lines_with, near, places
 
@@ -59,8 +60,10 @@ def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AS
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in plain:
             found.add(id(node))
-        elif isinstance(node, ast.Attribute) and modules and ast.unparse(node) in modules:
-            found.add(id(_root(node)))
+        elif isinstance(node, ast.Attribute) and modules:
+            said = chain(node)
+            if said and ".".join(said) in modules:
+                found.add(id(_root(node)))
     return found
 
 

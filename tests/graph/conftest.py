@@ -1,0 +1,21 @@
+"""A database with the tables of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.graph.plugin import kl_schema
+from kl_hooks.store.database import Database
+from kl_hooks.store.migrate import migrate
+from kl_hooks.store.sqlite import open_sqlite
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    database = open_sqlite(tmp_path / "graph.db", write=True)
+    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
+    yield database
+    database.close()
