@@ -10,6 +10,7 @@ import click
 from kl_hooks.cli.common import counted, format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import line
+from kl_hooks.cli.waiting import Counts, asked, by_status, waiting
 from kl_hooks.evidence.claims import parents_of
 from kl_hooks.evidence.gate import proof, with_untracked
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
@@ -24,6 +25,7 @@ _THINGS = ("commits", "tests", "asserted claims")
 @format_option()
 def status(shape: str) -> None:
     """What is known here, and what is proven for this tree."""
+    from kl_hooks.cli.kind_read import told
     from kl_hooks.kinds.memory.glance import glance
 
     ws = workspace()
@@ -50,6 +52,9 @@ def status(shape: str) -> None:
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     facts["memories"] = glance(ws)
+    facts["records"] = by_status(ws) if ws.initialised else {}
+    facts["waiting"] = waiting(facts["records"])
+    told()
     if shape == "json":
         say_json(facts)
         return
@@ -76,6 +81,10 @@ def _lines(facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier
     yield f"  known     {_known(facts['counts']) or 'nothing yet'}"
     if any(facts["memories"].values()):
         yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
+    if known := _records(facts["records"]):
+        yield f"  records   {known}"
+    for text in asked({kind: number for kind, number in facts["waiting"].items() if kind != "memory"}):
+        yield f"  waiting   {text}"
     yield f"  store     {facts['state']}"
     if newest:
         yield "  newest receipts"
@@ -87,6 +96,16 @@ def _known(counts: dict[str, int]) -> str:
     total = counted(sum(sources.values()), "receipt")
     words = [f"{total} ({', '.join(f'{n} {source}' for source, n in sources.items())})"] if sources else []
     return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _THINGS])
+
+
+def _records(counts: Counts) -> str:
+    """Those that are not archived, but memories, which have a line of their own."""
+    words = []
+    for kind, some in counts.items():
+        number, stale = sum(some.values()) - some.get("archived", 0), some.get("stale", 0)
+        if number and kind != "memory":
+            words.append(counted(number, kind) + (f" ({stale} stale)" if stale else ""))
+    return ", ".join(words)
 
 
 def _proof(facts: dict[str, Any], tier: Tier) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.rows import Rows, marks
 
 
 def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -32,4 +32,4 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> 
 
 def only_kinds(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The condition that leaves only these kinds (all, if none is given), and its parameters."""
-    return (f" AND d.kind IN ({', '.join('?' * len(kinds))})", tuple(kinds)) if kinds else ("", ())
+    return (f" AND d.kind IN ({marks(kinds)})", tuple(kinds)) if kinds else ("", ())

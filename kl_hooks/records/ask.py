@@ -13,6 +13,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
+from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -72,7 +73,7 @@ def listing(ws: Workspace, wanted: Wanted, limit: int = EVERYTHING) -> tuple[lis
                 continue
             where, params = _where(table, wanted, iso(ws.clock.now()))
             if table == "record" and (twice := _filed_too(db, filed)):
-                where, params = f"{where} AND id NOT IN ({', '.join('?' * len(twice))})", [*params, *twice]
+                where, params = f"{where} AND id NOT IN ({marks(twice)})", [*params, *twice]
             most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
             read = rows.from_file if table == "authored" else rows.from_state
             sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY kind, id{most}"
@@ -93,9 +94,8 @@ def _moving(ws: Workspace, wanted: Wanted) -> list[str]:
 def _filed_too(db: Database, filed: Sequence[str]) -> list[str]:
     """Of ids that a file has, those that a row has too (a file came back, a step was killed): the file is the truth."""
     found: list[str] = []
-    for start in range(0, len(filed), 500):
-        some = filed[start : start + 500]
-        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({', '.join('?' * len(some))})"
+    for some in pieces(filed):
+        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({marks(some)})"
         found += [i for (i,) in db.rows(sql, tuple(some))]
     return found[:_MOST]
 
@@ -117,9 +117,8 @@ def search(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20)
 def by_ids(ws: Workspace, ids: Sequence[str]) -> list[Record]:
     """The records of these ids, files first. Reads what is there; `catch_up` is the caller's."""
     found: dict[str, Record] = {}
-    for start in range(0, len(ids), 500):
-        some = list(ids[start : start + 500])
-        for record in _rows(ws, f"id IN ({', '.join('?' * len(some))})", some):
+    for some in pieces(ids):
+        for record in _rows(ws, f"id IN ({marks(some)})", some):
             found.setdefault(record.id, record)
     return list(found.values())
 
@@ -166,7 +165,7 @@ def _where(table: str, wanted: Wanted, now: str) -> tuple[str, list[Any]]:
     values: list[Any] = []
     for column, some in (("kind", wanted.kinds), ("status", wanted.statuses)):
         if some:
-            parts.append(f"{column} IN ({', '.join('?' * len(some))})")
+            parts.append(f"{column} IN ({marks(some)})")
             values += some
     if wanted.tag:
         parts.append("tags LIKE ? ESCAPE '!'")

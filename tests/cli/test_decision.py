@@ -229,6 +229,22 @@ def test_renumbering_never_shortens_a_long_page(repo: Checkout) -> None:
     assert page.read_bytes() == before
 
 
+def test_a_renumbering_that_was_killed_is_finished_by_the_next(repo: Checkout) -> None:
+    made(repo, "One")
+    folder = repo.root / ".kl/knowledge/decisions"
+    (before,) = folder.glob("ADR-0001*.md")
+    text = before.read_text()
+    repo.write("docs/page.md", "See ADR-0001.\n")
+    assert repo.kl("decision", "renumber", "ADR-0001").returncode == 0
+    before.write_text(text)  # as it is when the end comes before the old file goes
+    repo.write("docs/page.md", "See ADR-0001.\n")
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert done.returncode == 0 and "ADR-0001 is now ADR-0002" in done.stdout, done.stderr
+    assert [path.name[:8] for path in folder.glob("ADR-*.md")] == ["ADR-0002"]
+    assert (repo.root / "docs/page.md").read_text() == "See ADR-0002.\n"
+    assert made(repo, "Two") == "ADR-0003"
+
+
 def test_renumbering_the_only_one_takes_every_reference_along(repo: Checkout) -> None:
     made(repo, "One")
     made(repo, "Two", "--related-adrs", "ADR-0001", "--rationale", "as ADR-0001 says, not ADR-00012 or MY-ADR-0001")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support import Checkout, checkout
+from tests.support import KL, Checkout, checkout, run
 
 TEST = "from helper import X\n\n\ndef test_x():\n    assert X == 1\n"
 
@@ -52,3 +52,32 @@ def test_a_source_without_evidence_is_not_no_evidence(repo: Checkout) -> None:
     assert repo.kl("evidence", "list", "--source", "pyt").stdout == (
         "no evidence of source 'pyt'. See: kl evidence list\n"
     )
+
+
+def test_status_says_what_is_kept_what_waits_and_what_no_longer_holds(repo: Checkout) -> None:
+    assert "records" not in repo.kl("status").stdout
+    said = ("--context", "Two clocks drift apart.", "--decision", "One clock is read.")
+    assert repo.kl("decision", "new", "Read one clock", *said).returncode == 0
+    repo.write("src/names.py", "def feed(name):\n    return name\n")
+    read = {"session_id": "s1", "cwd": str(repo.root), "tool_name": "Read", "tool_input": {"file_path": "src/names.py"}}
+    told = json.dumps({**read, "tool_response": "def feed(name):\n    return name\n"})
+    run([*KL, "finding", "add", "--hook"], repo.root, input=told)
+    shown = repo.kl("status").stdout
+    assert "  records   1 decision, 1 finding\n" in shown
+    assert "  waiting   1 decision proposed. See: kl decision list --status proposed\n" in shown
+    repo.write("src/names.py", "def feed(name):\n    return name.strip()\n")
+    repo.kl("decision", "accept", "ADR-0001")
+    shown = repo.kl("status").stdout
+    assert "  records   1 decision, 1 finding (1 stale)\n" in shown
+    assert "waiting   " not in shown
+    plain = json.loads(repo.kl("status", "--format", "json").stdout)
+    assert plain["records"] == {"decision": {"accepted": 1}, "finding": {"stale": 1}}
+    assert plain["waiting"] == {}
+
+
+def test_a_record_that_cannot_be_read_is_said_beside_the_status(repo: Checkout) -> None:
+    repo.write(".kl/knowledge/decisions/ADR-0001-x.md", "---\nid: [\n---\n")
+    done = repo.kl("status")
+    assert done.returncode == 0
+    assert "ADR-0001-x.md" in done.stderr
+    assert done.stdout.startswith(f"{repo.root}   main ")

@@ -143,6 +143,8 @@ CONTENTS = [
     "def f(): 'Says something.'\n__all__ = ['f']\n", "from .m import f as f\nfrom .q import *\n__all__ = ('C',)\n",
     "class C:\n    def __init__(self): pass\n    def f(self): C()\n", "class C: pass\n", "from p.m import C\nC()\n",
     "from p.m import made as f\nf().x\nf().g()\n", "import src.a as a\na.f()\nfrom tests import helpers\nhelpers.C.f\n",
+    "__all__ = ['m', 'q']\n", "__all__ = ['q', 'f']\nfrom .m import f\n", "from . import *\nm.f()\nq.f()\n",
+    "from p import *\nm.f()\nq.C().f()\nq.D.f\n", "from p import *\nfrom p.q import *\nm.f()\nf()\n",
 ]  # fmt: skip
 PATHS = ["a.py", "p/__init__.py", "p/m.py", "p/q.py", "ns/p/__init__.py", "ns/p/m.py", "src/a.py", "tests/helpers.py"]
 

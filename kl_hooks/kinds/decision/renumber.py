@@ -55,7 +55,7 @@ def renumber(ws: Workspace, place: str) -> Renumbered:
     old = _said_id(ws, path) or (found[0] if found else "")
     if not old.startswith(f"{KIND.prefix}-"):
         raise UsageProblem("is no decision with an id.", place=path, hint="Write `id: ADR-0001` into it.")
-    new = f"{KIND.prefix}-{max(used_numbers(ws, KIND), default=0) + 1:04}"
+    new = _begun(ws, path, old) or f"{KIND.prefix}-{max(used_numbers(ws, KIND), default=0) + 1:04}"
     others = [one for one in _files(ws, KIND) if one != path and _said_id(ws, one) == old]
     target = f"{path.rpartition('/')[0]}/{new}{name[len(old) :] if name.startswith(old) else '-' + name}"
     changed, unsure = [], []
@@ -73,6 +73,16 @@ def renumber(ws: Workspace, place: str) -> Renumbered:
             unsure += left
     catch_up(ws)
     return Renumbered(old, new, target, tuple(changed), tuple(unsure))
+
+
+def _begun(ws: Workspace, path: str, old: str) -> str:
+    """The id under which another file says the same: a renumbering was killed before it took this file away."""
+    text = _text(ws, path)
+    for one in _files(ws, KIND):
+        new = _said_id(ws, one) if one != path else ""
+        if new not in ("", old) and _named(old).sub(new, text) == _text(ws, one):
+            return new
+    return ""
 
 
 def _path(ws: Workspace, place: str) -> str:
@@ -104,11 +114,16 @@ def _said_id(ws: Workspace, path: str) -> str:
     return found[1] if found else ""
 
 
+def _named(old: str) -> re.Pattern[str]:
+    """Where a text names this id."""
+    return re.compile(rf"(?<![\w-]){re.escape(old)}(?![\w-]|[a-z0-9])")
+
+
 def _mended(
     ws: Workspace, path: str, moved: str, others: list[str], old: str, new: str
 ) -> tuple[str, list[str], list[str]]:
     """The text of a file with the references changed that mean the moved one; places changed, places unsure."""
-    name = re.compile(rf"(?<![\w-]){re.escape(old)}(?![\w-]|[a-z0-9])")
+    name = _named(old)
     text = _text(ws, path)
     lines = text.split("\n")
     hits = [number for number, line in enumerate(lines) if name.search(line)]
