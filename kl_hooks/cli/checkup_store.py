@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from kl_hooks.errors import StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.spools import spools
@@ -27,7 +28,7 @@ def look(ws: Workspace) -> Iterator[Said]:
         yield "wrong", f"{problem.place}: {problem.reason}", fix
     elif problem is not None:
         yield "wrong", f"{problem.place}: {problem.reason}", problem.hint
-    elif not database.exists():
+    elif not database.exists() and os.access(_there(ws.state.directory), os.W_OK):
         yield "remark", "no evidence yet; the store is made by the first command that needs it.", ""
     else:
         yield _can_be_written(ws)
@@ -35,6 +36,9 @@ def look(ws: Workspace) -> Iterator[Said]:
 
 def _can_be_written(ws: Workspace) -> Said:
     folder, database = ws.state.directory, ws.state.database
+    if os.statvfs(_there(folder)).f_flag & os.ST_RDONLY:
+        says = f"{folder} is on a file system that is mounted read-only; captures go to another spool."
+        return "wrong", says, "export KL_STATE=FOLDER   (one that you can write)"
     try:
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
             writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)
@@ -46,6 +50,11 @@ def _can_be_written(ws: Workspace) -> Said:
         return "ok", str(database), ""
     fix = f"chown -R $(id -un) {folder}; chmod -R u+rwX {folder}"
     return "wrong", f"{database} can't be written by you; captures go to another spool.", fix
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists."""
+    return next(one for one in (folder, *folder.parents) if one.exists())
 
 
 def waiting(ws: Workspace) -> Iterator[Said]:
