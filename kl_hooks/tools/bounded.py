@@ -20,19 +20,22 @@ def bounded(result: Any, most: int = MOST) -> Any:
         return _shorter(result, most)
     if isinstance(result, list):
         return _first(result, most)
-    return _cut(result, max(most - 20, 0))
+    return _fitting(result, most) if isinstance(result, str) else None
 
 
 def _shorter(result: dict[str, Any], most: int) -> dict[str, Any]:
     """The longest list gives way first, then the longest text."""
-    made, left = dict(result), dict[str, int]()
-    while _size({**made, "left_out": left}) > most:
+    made, left, mark = dict(result), dict[str, int](), "left_out"
+    while mark in made:
+        mark += "_"
+    while _size({**made, mark: left}) > most:
         name = max(made, key=lambda key: _size(made[key]), default="")
-        spare = most - (_size({**made, "left_out": left}) - _size(made[name])) - 80
+        spare = most - (_size({**made, mark: left}) - _size(made[name])) - 80
         value = made[name]
         if _size(value) <= 40:  # nothing here is long: there is too much of it
-            few = _few(made, max(most - 200, 2))
-            return {**few, "left_out": {**left, "…": len(made) - len(few)}}
+            said = left if _size(left) < most // 2 else {}
+            few = _few(made, max(most - _size({mark: {**said, "…": len(made)}}), 2))
+            return {**few, mark: {**said, "…": len(made) - len(few)}}
         if isinstance(value, list) and value:
             kept = _first(value, max(spare, 2))
             left[name] = left.get(name, 0) + len(value) - len(kept)
@@ -40,8 +43,8 @@ def _shorter(result: dict[str, Any], most: int) -> dict[str, Any]:
         elif isinstance(value, dict) and value and spare > 200:
             made[name] = _shorter(value, spare) if _size(value) > spare else {}
         else:
-            made[name] = _cut(value, max(spare - 20, 0)) if isinstance(value, str) and spare > 40 else None
-    return {**made, "left_out": left} if left else made
+            made[name] = _fitting(value, spare) if isinstance(value, str) and spare > 60 else None
+    return {**made, mark: left} if left else made
 
 
 def _first(items: list[Any], most: int) -> list[Any]:
@@ -66,9 +69,23 @@ def _few(items: dict[str, Any], most: int) -> dict[str, Any]:
     return kept
 
 
+def _fitting(text: str, most: int) -> str:
+    """The beginning of a text, and how much is left out, in so many characters as JSON: a sign takes up to twelve."""
+    room = most - _size(_rest(len(text)))
+    for number, sign in enumerate(text):
+        room -= _size(sign) - 2
+        if room < 0:
+            return text[:number] + _rest(len(text) - number)
+    return text
+
+
+def _rest(number: int) -> str:
+    return f" … ({number} more characters)"
+
+
 def _cut(value: Any, longest: int) -> Any:
     if isinstance(value, str) and len(value) > longest:
-        return f"{value[:longest]} … ({len(value) - longest} more characters)"
+        return value[:longest] + _rest(len(value) - longest)
     if isinstance(value, dict):
         return {key: _cut(item, longest) for key, item in value.items()}
     if isinstance(value, list | tuple):

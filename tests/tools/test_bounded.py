@@ -25,6 +25,20 @@ def test_any_answer_fits(result: dict[str, Any], most: int) -> None:
         assert made == result
 
 
+@given(st.text(max_size=3000), st.integers(400, 1500))
+def test_a_text_is_measured_as_it_is_written(text: str, most: int) -> None:
+    for result in ({"text": text, "total": 1}, {"one": {"text": text, "more": [text]}}, text):
+        assert len(json.dumps(bounded(result, most), sort_keys=True)) <= most
+
+
+def test_signs_that_take_twelve_characters_each_are_cut_too() -> None:
+    made = bounded({"text": "\U0001d54b" * 5000, "total": 1})
+    assert made["total"] == 1
+    kept = made["text"].partition(" … (")[0]
+    assert made["text"] == f"{kept} … ({5000 - len(kept)} more characters)"
+    assert MOST * 0.9 < len(json.dumps(made)) <= MOST
+
+
 def test_lists_end_early_and_say_so() -> None:
     rows = [{"id": f"ADR-{n:04}", "title": "x" * 100} for n in range(1000)]
     made = bounded({"records": rows, "total": 1000})
