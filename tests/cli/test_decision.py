@@ -245,6 +245,39 @@ def test_a_renumbering_that_was_killed_is_finished_by_the_next(repo: Checkout) -
     assert made(repo, "Two") == "ADR-0003"
 
 
+def test_a_file_of_the_same_words_is_not_taken_for_a_renumbering_that_was_killed(repo: Checkout) -> None:
+    made(repo, "One")
+    folder = repo.root / ".kl/knowledge/decisions"
+    (one,) = folder.glob("ADR-0001*.md")
+    (folder / "ADR-0009-other.md").write_text(one.read_text().replace("ADR-0001", "ADR-0009"))
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert done.returncode == 0 and "ADR-0001 is now ADR-0010" in done.stdout, done.stderr
+    assert repo.kl("knowledge", "check").returncode == 0
+
+
+def test_an_id_in_an_example_is_none_and_a_file_without_one_has_that_of_its_name(repo: Checkout) -> None:
+    made(repo, "One")
+    folder = repo.root / ".kl/knowledge/decisions"
+    other = folder / "ADR-0002-notes.md"
+    other.write_text("# Notes\n\n```\nid: ADR-0001\n```\n")
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert done.returncode == 0 and "ADR-0001 is now ADR-0003" in done.stdout, done.stderr
+    before = other.read_bytes()
+    done = repo.kl("decision", "renumber", str(other))
+    assert "ADR-0002 is now ADR-0004" in done.stdout, done.stderr
+    assert (folder / "ADR-0004-notes.md").read_bytes() == before
+
+
+def test_a_page_that_is_not_utf_8_keeps_its_bytes(repo: Checkout) -> None:
+    made(repo, "One")
+    page = repo.root / "docs/latin.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_bytes(b"caf\xe9 ADR-0001\n")
+    done = repo.kl("decision", "renumber", "ADR-0001")
+    assert done.returncode == 0, done.stderr
+    assert page.read_bytes() == b"caf\xe9 ADR-0002\n"
+
+
 def test_renumbering_the_only_one_takes_every_reference_along(repo: Checkout) -> None:
     made(repo, "One")
     made(repo, "Two", "--related-adrs", "ADR-0001", "--rationale", "as ADR-0001 says, not ADR-00012 or MY-ADR-0001")

@@ -50,14 +50,12 @@ def renumber(ws: Workspace, place: str) -> Renumbered:
     """
     catch_up(ws)
     path = _path(ws, place)
-    name = path.rpartition("/")[2]
-    found = RECORD_ID.match(name)
-    old = _said_id(ws, path) or (found[0] if found else "")
+    old = _said_id(ws, path)
     if not old.startswith(f"{KIND.prefix}-"):
         raise UsageProblem("is no decision with an id.", place=path, hint="Write `id: ADR-0001` into it.")
     new = _begun(ws, path, old) or f"{KIND.prefix}-{max(used_numbers(ws, KIND), default=0) + 1:04}"
     others = [one for one in _files(ws, KIND) if one != path and _said_id(ws, one) == old]
-    target = f"{path.rpartition('/')[0]}/{new}{name[len(old) :] if name.startswith(old) else '-' + name}"
+    target = _target(path, old, new)
     changed, unsure = [], []
     with ws.store.writing(what="renumbering a decision"), Kept(ws) as kept:
         for one in sorted({path, *written(ws)}):
@@ -65,10 +63,10 @@ def renumber(ws: Workspace, place: str) -> Renumbered:
             if one == path:
                 if left:
                     raise UsageProblem(f"is larger than {_MOST} bytes.", place=path, hint="Keep the essence there.")
-                kept.write(target, text.encode("utf-8"))
+                kept.write(target, text.encode("utf-8", "surrogateescape"))
                 kept.write(path, None)
             elif some:
-                kept.write(one, text.encode("utf-8"))
+                kept.write(one, text.encode("utf-8", "surrogateescape"))
             changed += some if one != path else []
             unsure += left
     catch_up(ws)
@@ -80,9 +78,15 @@ def _begun(ws: Workspace, path: str, old: str) -> str:
     text = _text(ws, path)
     for one in _files(ws, KIND):
         new = _said_id(ws, one) if one != path else ""
-        if new not in ("", old) and _named(old).sub(new, text) == _text(ws, one):
+        if new not in ("", old) and one == _target(path, old, new) and _named(old).sub(new, text) == _text(ws, one):
             return new
     return ""
+
+
+def _target(path: str, old: str, new: str) -> str:
+    """Where a file goes that gets a new id."""
+    place, _, name = path.rpartition("/")
+    return f"{place}/{new}{name[len(old) :] if name.startswith(old) else '-' + name}"
 
 
 def _path(ws: Workspace, place: str) -> str:
@@ -110,8 +114,11 @@ def _text(ws: Workspace, path: str) -> str:
 
 
 def _said_id(ws: Workspace, path: str) -> str:
-    found = re.search(r"^id:[ \t]*[\"']?([\w-]+)", _text(ws, path), re.MULTILINE)
-    return found[1] if found else ""
+    """The id that the head of a file says; of one that says none, that of its name."""
+    head = re.match(r"(?:\ufeff)?---[ \t]*\r?\n(.*?)^---", _text(ws, path), re.DOTALL | re.MULTILINE)
+    said = re.search(r"^id:[ \t]*[\"']?([\w-]+)", head[1], re.MULTILINE) if head else None
+    named = RECORD_ID.match(path.rpartition("/")[2])
+    return said[1] if said else named[0] if named else ""
 
 
 def _named(old: str) -> re.Pattern[str]:
