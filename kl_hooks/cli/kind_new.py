@@ -59,19 +59,20 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
     """Changes fields; without any opens the file in the editor. What a person decided is not an agent's to change."""
     from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
+    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.write import change
-    from kl_hooks.tools.who import refuse_what_people_decided
 
     ws = workspace()
     record = find(ws, identifier, kind.name)
     name = agent(ws.environ)
     _not_as_a_person(name, raw)
+    changes = {**raw, **dict.fromkeys(clear)}
     if name:
-        refuse_what_people_decided(kind, record, "edit")
-    if not raw and not clear:
+        refuse_agent(kind, record, "edit", changes)
+    if not changes:
         _open(ws, record)
         return
-    record = change(ws, record, {**raw, **dict.fromkeys(clear)}, by=f"agent:{name}" if name else "")
+    record = change(ws, record, changes, by=f"agent:{name}" if name else "")
     show_made(ws, record, shape)
 
 
@@ -80,6 +81,7 @@ def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape:
     from kl_hooks.errors import UsageProblem
     from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
+    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.verbs import apply
 
     ws = workspace()
@@ -87,8 +89,10 @@ def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape:
     if verb.person and name:
         hint = f"Ask a person to run: kl {kind.name} {verb.name} {identifier}"
         raise UsageProblem(f"{verb.name} is for people, and this is {name}.", place=identifier, hint=hint)
-    find(ws, identifier, kind.name)
-    show_made(ws, apply(ws, identifier, verb.name, raw), shape)
+    record = find(ws, identifier, kind.name)
+    if name:
+        refuse_agent(kind, record, verb.name, raw)
+    show_made(ws, apply(ws, identifier, verb.name, raw, by=f"agent:{name}" if name else ""), shape)
 
 
 def _told(record: Record) -> None:

@@ -136,8 +136,8 @@ def delete_of(kind: Kind) -> click.Command:
     """`kl KIND delete`. What a person decided is not an agent's to take away."""
     from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
+    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.write import delete
-    from kl_hooks.tools.who import refuse_what_people_decided
 
     @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
     @click.argument("id")
@@ -146,11 +146,12 @@ def delete_of(kind: Kind) -> click.Command:
     def delete_(id: str, yes: bool, shape: str) -> None:
         ws = workspace()
         record = find(ws, id, kind.name)
-        if agent(ws.environ):
-            refuse_what_people_decided(kind, record, "delete")
+        name = agent(ws.environ)
+        if name:
+            refuse_agent(kind, record, "delete")
         if not yes:
             confirm(f"delete {record.id} {record.title}?")
-        delete(ws, record)
+        delete(ws, record, by=f"agent:{name}" if name else "")
         say_deleted(record, shape)
 
     delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."

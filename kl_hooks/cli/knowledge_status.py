@@ -18,7 +18,7 @@ def status(shape: str) -> None:
     ws = workspace()
     require_home(ws)
     counts = by_status(ws)
-    numbers = waiting(counts)
+    numbers = waiting(ws, counts)
     told()
     if shape == "json":
         say_json({"schema": "kl.knowledge.status/1", "kinds": counts, "waiting": numbers})
@@ -26,7 +26,7 @@ def status(shape: str) -> None:
     for kind, some in counts.items():
         total = sum(some.values())
         say(f"{kind:<10} {total:>5}   " + ", ".join(f"{number} {name}" for name, number in sorted(some.items())))
-    for line in asked(numbers):
+    for line in asked(ws, numbers):
         say(f"waiting for a person: {line}")
     if not counts:
         say('nothing is known yet. Begin with: kl decision new "…", or kl memory add "…"')

@@ -16,14 +16,15 @@ def delete(id: str, yes: bool, shape: str) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.cli.memory_after import listed, meant
     from kl_hooks.evidence.who import agent
+    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.write import delete as take_away
-    from kl_hooks.tools.who import refuse_what_people_decided
 
     ws, record = workspace(), meant(id)
-    if agent(ws.environ):
-        refuse_what_people_decided(ws.kinds[record.kind], record, "delete")
+    name = agent(ws.environ)
+    if name:
+        refuse_agent(ws.kinds[record.kind], record, "delete")
     if not yes:
         confirm(f"delete {record.id} {record.title}?")
-    take_away(ws, record)
+    take_away(ws, record, by=f"agent:{name}" if name else "")
     say_deleted(record, shape)
     listed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -53,12 +53,13 @@ def status(shape: str) -> None:
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     facts["memories"] = glance(ws)
     facts["records"] = by_status(ws) if ws.initialised else {}
-    facts["waiting"] = waiting(facts["records"])
+    facts["waiting"] = waiting(ws, facts["records"])
     told()
     if shape == "json":
         say_json(facts)
         return
-    for text in _lines(facts, newest, drift, proven.tier):
+    asks = asked(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
+    for text in _lines(facts, newest, drift, proven.tier, asks):
         say(text)
 
 
@@ -69,7 +70,9 @@ def _counts(db: Database) -> dict[str, int]:
     return {f"receipts {source}": n for source, n in by_source} | dict(zip(_THINGS, row, strict=True))
 
 
-def _lines(facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier: Tier) -> Iterator[str]:
+def _lines(
+    facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier: Tier, asks: Iterable[str]
+) -> Iterator[str]:
     changed = f" + {facts['changed']} uncommitted" if facts["changed"] else ""
     at = short(facts["head"], 7) if facts["head"] else "no commit yet" if facts["tree"] else "no repository"
     yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
@@ -83,8 +86,7 @@ def _lines(facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier
         yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
     if known := _records(facts["records"]):
         yield f"  records   {known}"
-    for text in asked({kind: number for kind, number in facts["waiting"].items() if kind != "memory"}):
-        yield f"  waiting   {text}"
+    yield from (f"  waiting   {text}" for text in asks)
     yield f"  store     {facts['state']}"
     if newest:
         yield "  newest receipts"

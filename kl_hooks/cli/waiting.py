@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kl_hooks.cli.common import counted
 
 if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
     from kl_hooks.workspace.open import Workspace
 
 Counts = Mapping[str, Mapping[str, int]]
 """Kind → status → records of it; `archived` and `stale` are among the statuses."""
-
-_WAITING: Final = {"decision": "proposed", "memory": "candidate", "proposal": "proposed"}
-"""Kind → the status in which its records wait for a person."""
 
 
 def by_status(ws: Workspace) -> dict[str, dict[str, int]]:
@@ -30,13 +28,20 @@ def by_status(ws: Workspace) -> dict[str, dict[str, int]]:
     return counts
 
 
-def waiting(counts: Counts) -> dict[str, int]:
-    """Kind → how many wait, for kinds of which any do."""
-    numbers = {kind: counts.get(kind, {}).get(name, 0) for kind, name in _WAITING.items()}
-    return {kind: number for kind, number in numbers.items() if number}
+def waiting(ws: Workspace, counts: Counts) -> dict[str, int]:
+    """Kind → how many wait for a person, for kinds of which any do: they stand where only a person takes them on."""
+    begun = {name: counts.get(name, {}).get(kind.statuses[0], 0) for name, kind in ws.kinds.items() if _decided(kind)}
+    return {name: number for name, number in begun.items() if number}
 
 
-def asked(numbers: Mapping[str, int]) -> Iterator[str]:
+def asked(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
     """What `waiting` found, a line each, with the command that lists them."""
-    for kind, number in numbers.items():
-        yield f"{counted(number, kind)} {_WAITING[kind]}. See: kl {kind} list --status {_WAITING[kind]}"
+    for name, number in numbers.items():
+        status = ws.kinds[name].statuses[0]
+        yield f"{counted(number, name)} {status}. See: kl {name} list --status {status}"
+
+
+def _decided(kind: Kind) -> bool:
+    """True where a person takes a record on from where it begins."""
+    first = kind.statuses[0]
+    return any(verb.person and (first in verb.of or not verb.of) for verb in kind.verbs)

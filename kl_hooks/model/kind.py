@@ -44,6 +44,8 @@ class Field:
     relation: str = ""
     """For `ids`: the relation of the Links."""
     example: str = ""
+    persons: Mapping[str, str] = field(default_factory=dict)
+    """Words of a `choice` that only a person may say or take back, and the command with which one does."""
     internal: bool = False
     """True where programs write it, not people: it stands in no form and is offered as no option."""
 

@@ -90,6 +90,9 @@ def change(
     if unknown:
         raise UsageProblem(f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit")
     out = {kind.by_name[name].name: None for name, value in raw.items() if value is None}
+    if "status" in out:
+        hint = f"See: kl {kind.name} --help"
+        raise UsageProblem("status can't be taken out; commands change it.", place=record.id, hint=hint)
     said = {**out, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
     with ws.store.writing(what=f"changing a {kind.name}") as db, Kept(ws) as kept, db.transaction():
         record = _today_s(db, record, how)

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import AUTHORITIES, Field, Kind, Verb
 from kl_hooks.records.ask import Wanted, chain, find, listing, search
 from kl_hooks.records.fresh import shown, stale
+from kl_hooks.records.guard import refuse_agent
 from kl_hooks.records.plain import plain_record
 from kl_hooks.records.verbs import apply
 from kl_hooks.records.write import change, create, delete, refuse_unset
 from kl_hooks.tools.arguments import flag, line, number, several
 from kl_hooks.tools.tool import Arguments, Tool
-from kl_hooks.tools.who import by, refuse_what_people_decided
+from kl_hooks.tools.who import by
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -83,7 +83,7 @@ def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
     def call(ws: Workspace, given: Arguments) -> Any:
         refuse_unset(ws)
         record = find(ws, given["id"], kind.name)
-        refuse_what_people_decided(kind, record, verb.name)
+        refuse_agent(kind, record, verb.name)
         raw = {name: value for name, value in given.items() if name != "id"}
         return whole(ws, apply(ws, record.id, verb.name, raw, by=by(ws)))
 
@@ -139,21 +139,23 @@ def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     return whole(ws, create(ws, kind, {**given, "authority": "agent"}, by=by(ws)))
 
 
+def changes(given: Arguments) -> dict[str, Any]:
+    """What an update is to change: field → value, None for those that are to be taken out."""
+    raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
+    return raw | {name: None for name in given.get("clear", ()) if name not in _KEPT}
+
+
 def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     refuse_unset(ws)
     record = find(ws, given["id"], kind.name)
-    refuse_what_people_decided(kind, record, "edit")
-    raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
-    raw |= {name: None for name in given.get("clear", ()) if name not in _KEPT}
+    raw = changes(given)
+    refuse_agent(kind, record, "edit", raw)
     return whole(ws, change(ws, record, raw, by=by(ws)) if raw else record)
 
 
 def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     refuse_unset(ws)
     record = find(ws, given["id"], kind.name)
-    refuse_what_people_decided(kind, record, "delete")
-    if record.authority == "human":
-        hint = f"Ask one to run: kl {kind.name} delete {record.id}"
-        raise UsageProblem("a person made it, so it is not an agent's to delete.", place=record.id, hint=hint)
+    refuse_agent(kind, record, "delete")
     delete(ws, record, by=by(ws))
     return {"id": record.id, "deleted": True}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.memory.kind import KIND as MEMORY
 from kl_hooks.tools.arguments import flag, line, number, several
-from kl_hooks.tools.kinds import whole
+from kl_hooks.tools.kinds import changes, tools_of, whole
 from kl_hooks.tools.tool import Arguments, Tool
 from kl_hooks.tools.who import by
 
@@ -39,6 +41,7 @@ def tools() -> Iterator[Tool]:
         },
         _remember, ("content",), True, {"pattern": "content", "text": "content", "ttlDays": "ttl_days"},
     )  # fmt: skip
+    yield from (replace(tool, call=_revise) for tool in tools_of(MEMORY) if tool.name == "memory_update")
     yield Tool(
         "memory_inject", "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
         {"hints": several("Words of the task."), "top_k": number("Most memories.", 5, 1, 100)}, _inject,
@@ -84,6 +87,18 @@ def _remember(ws: Workspace, given: Arguments) -> Any:
     ttl = given.get("ttl_days")
     record, done = tell(ws, given["content"], authority="agent", ttl_days=ttl, tags=given.get("tags", ()), more=more)
     return whole(ws, record) | {"done": done}
+
+
+def _revise(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.memory.telling import revise
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.guard import refuse_agent
+    from kl_hooks.records.write import refuse_unset
+
+    refuse_unset(ws)
+    record, raw = find(ws, given["id"], "memory"), changes(given)
+    refuse_agent(MEMORY, record, "edit", raw)
+    return whole(ws, revise(ws, record, raw, None, by=by(ws)) if raw else record)
 
 
 def _inject(ws: Workspace, given: Arguments) -> Any:

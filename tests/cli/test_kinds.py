@@ -226,3 +226,41 @@ def test_a_list_shows_what_the_status_does_not_say(repo: Checkout) -> None:
     assert repo.kl("outcome", "list").stdout.endswith("Parser   (outcome type: task_failed)\n")
     shown = repo.kl("turn", "list").stdout
     assert shown.endswith("   (player decision: implemented, coach decision: rejected)\n"), shown
+
+
+RULE = """version: 1
+name: rule
+prefix: RUL
+purpose: Rules of this house.
+statuses: [proposed, approved, retired]
+fields: [{name: text, type: text, says: What it says.}]
+verbs:
+  - {name: approve, to: approved, says: Let it hold., person: true}
+  - {name: retire, to: retired, says: Let it rest.}
+"""
+
+
+def test_what_a_person_decided_is_not_an_agent_s_whatever_the_kind(repo: Checkout) -> None:
+    repo.write(".kl/kinds/rule.yaml", RULE)
+    bot = {"KL_AGENT": "bot"}
+    assert repo.kl("rule", "new", "Read one clock", env=bot).returncode == 0
+    assert repo.kl("rule", "edit", "RUL-0001", "--text", "Two drift.", env=bot).returncode == 0
+    done = repo.kl("rule", "edit", "RUL-0001", "--clear", "status", env=bot)
+    assert (done.returncode, "status is not an agent's to change" in done.stderr) == (2, True)
+    assert repo.kl("rule", "edit", "RUL-0001", "--clear", "status").returncode == 2
+    assert repo.kl("rule", "approve", "RUL-0001").returncode == 0
+    path = next((repo.root / ".kl/knowledge/rules").glob("RUL-0001*.md"))
+    before = path.read_bytes()
+    for args in (("edit", "RUL-0001", "--title", "Something else"), ("retire", "RUL-0001"),
+                 ("delete", "RUL-0001", "--yes")):  # fmt: skip
+        done = repo.kl("rule", *args, env=bot)
+        assert done.returncode == 2 and "a person decided" in done.stderr, (args, done.stdout)
+    assert path.read_bytes() == before
+    assert repo.kl("rule", "retire", "RUL-0001").returncode == 0
+
+
+def test_what_a_person_made_is_not_an_agent_s_to_delete(repo: Checkout) -> None:
+    repo.kl("objective", "new", "Parser", "--description", "All of it.")
+    done = repo.kl("objective", "delete", "OBJ-0001", "--yes", env={"KL_AGENT": "bot"})
+    assert done.returncode == 2 and "a person made it" in done.stderr
+    assert repo.kl("objective", "delete", "OBJ-0001", "--yes").returncode == 0

@@ -40,7 +40,10 @@ KIND: Final = Kind(
             "importance", "number", "How much it matters before anybody has used it, in percent.", least=0, most=100,
             example="50",
         ),
-        Field("standing", "choice", "How it fared since.", choices=STANDINGS),
+        Field(
+            "standing", "choice", "How it fared since.", choices=STANDINGS,
+            persons={"verified": "verify", "disproven": "disprove"},
+        ),
         Field("session", "line", "The session in which it was first seen.", aliases=("source_session_id",)),
         Field("evidence", "lines", "The receipts it was seen in, one a line.", section="Evidence"),
         Field("quarantine", "line", "Why its text is held back until a person has read it."),

@@ -48,6 +48,12 @@ def returning(ws: Workspace, gone: Mapping[str, Record]) -> list[str]:
     return [i for i, events in last.items() if events and events[-1].name == "purged"]
 
 
+def taken_away(ws: Workspace, identifier: str) -> bool:
+    """True where a person deleted it: an agent that tells it again does not bring it back."""
+    last = happened(ws, [identifier], ("deleted", "purged"))[identifier][-1:]
+    return any(event.name == "deleted" and not event.session.startswith("agent:") for event in last)
+
+
 def revived(ws: Workspace, identifier: str, raw: Mapping[str, Any], by: str) -> Record:
     """A record of an id that was here once, made anew of these values."""
     values = {"status": KIND.statuses[0], "date": iso(ws.clock.now()), **raw}

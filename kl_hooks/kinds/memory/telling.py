@@ -11,7 +11,7 @@ from kl_hooks.evidence.who import agent, producer, session
 from kl_hooks.kinds.memory.deciding import Decision
 from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.known import id_of, known, revived, title_of
+from kl_hooks.kinds.memory.known import id_of, known, revived, taken_away, title_of
 from kl_hooks.kinds.memory.orders import orders
 from kl_hooks.kinds.memory.reviewing import decide
 from kl_hooks.kinds.memory.seen import Sighting
@@ -22,6 +22,7 @@ from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import note
 from kl_hooks.records.folds import happened
+from kl_hooks.records.guard import refuse_agent, refuse_words
 from kl_hooks.records.write import change, create, refuse_unset
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def tell(
 
     What a person tells is approved at once; what an agent tells (whoever it says it is) is a candidate, and held back
     where it reads like an order. `ttl_days`: None as the authority has it, 0 for ever. UsageProblem for a text without
-    words, and for one that was rejected.
+    words, for one that was rejected, and for one that a person deleted and an agent tells again.
     """
     refuse_unset(ws)
     if not text.strip():
@@ -66,6 +67,9 @@ def tell(
     if why := orders(text) if authority != "human" else ():
         raw["quarantine"] = "; ".join(why)
     if identifier in gone:
+        if authority != "human" and taken_away(ws, identifier):
+            hint = "If it is to come back, a person tells it: kl memory add …"
+            raise UsageProblem("a person deleted this.", place=identifier, hint=hint)
         ends = raw if "expires" in raw else raw | {"expires": _until(ws, KIND.ttl.get(authority, 0))}
         return revived(ws, identifier, ends, _by(ws)), "new"
     record = create(ws, KIND, raw, by=_by(ws))
@@ -120,29 +124,28 @@ def _by(ws: Workspace) -> str:
     return f"agent:{name}" if name else producer(ws.environ)
 
 
-def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int | None) -> Record:
-    """The memory with some fields changed. What an agent changes of an approved one waits for a person again."""
-    authority = entitled(ws, record.authority)
+def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int | None, by: str = "") -> Record:
+    """The memory with some fields changed. What an agent changes of an approved one waits for a person again.
+
+    `by`: the agent whose door this is; empty: as the environment tells. UsageProblem for what is not an agent's.
+    """
+    by = by or _by(ws)
+    machine = by.startswith("agent:")
+    authority = max(record.authority, "agent", key=AUTHORITIES.index) if machine else record.authority
     values: dict[str, Any] = {**raw, **expiry(ws, authority, ttl_days)}
     if "pattern" in values and "title" not in values:
         values["title"] = title_of(str(values["pattern"]))
     if not values:
         raise UsageProblem("nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …")
-    if name := agent(ws.environ):
-        _not_judged(name, record, values)
+    if machine:
+        if record.status == "approved":
+            refuse_words(KIND, record, raw)
+        else:
+            refuse_agent(KIND, record, "edit", raw)
         told = "\n".join(str(values.get(name) or record.text(name)) for name in ("title", "pattern"))
         values |= {"authority": authority, "quarantine": "; ".join(orders(told)) or None}
         values |= {"status": "candidate"} if record.status == "approved" else {}
-    return change(ws, record, values, by=_by(ws))
-
-
-def _not_judged(name: str, record: Record, values: Mapping[str, Any]) -> None:
-    """UsageProblem for an agent that says a memory was checked: whoever may say that has a command for it."""
-    verb = {"verified": "verify", "disproven": "disprove"}.get(str(values.get("standing", "")))
-    if verb:
-        hint = f"Ask a person to run: kl memory {verb} {record.id}"
-        reason = f"{values['standing']} is for people to say, and this is {name}."
-        raise UsageProblem(reason, place="--standing", hint=hint)
+    return change(ws, record, values, by=by)
 
 
 def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:

@@ -188,3 +188,34 @@ def test_an_agent_does_not_say_that_a_memory_was_checked(
         assert (code, f"kl memory {verb} {made}" in err) == (2, True)
     assert kl("memory", "edit", made, "--standing", "deprecated")[0] == 0
     assert fields(kl, made)["standing"] == "deprecated"
+
+
+def test_what_a_person_said_of_a_memory_stays_whatever_an_agent_does(
+    repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, refused, gone = (added(kl, text) for text in ("Clocks agree.", "Skip the tests.", "Names are ASCII."))
+    assert kl("memory", "disprove", wrong, "--reason", "they drift")[0] == 0
+    assert kl("memory", "demote", wrong)[0] == 0
+    assert kl("memory", "reject", refused, "--reason", "never")[0] == 0
+    assert kl("memory", "delete", gone, "--yes")[0] == 0
+    before = {one: fields(kl, one) for one in (wrong, refused)}
+    monkeypatch.setenv("KL_AGENT", "bot")
+    for args, why in (
+        (("edit", wrong, "--standing", "active"), "for people"),
+        (("edit", wrong, "--clear", "standing", "--clear", "reason"), "for people"),
+        (("edit", wrong, "--clear", "authority"), "not an agent's"),
+        (("edit", refused, "--clear", "status"), "a person decided"),
+        (("edit", refused, "--text", "Skip some tests."), "a person decided"),
+        (("delete", refused, "--yes"), "a person decided"),
+        (("add", "Skip the tests."), "rejected"),
+        (("add", "Names are ASCII."), "a person deleted this"),
+    ):
+        code, _, err = kl("memory", *args)
+        assert (code, why in err) == (2, True), (args, err)
+    assert {one: fields(kl, one) for one in (wrong, refused)} == before
+    own = added(kl, "Pin the clock.")
+    assert kl("memory", "delete", own, "--yes")[0] == 0
+    assert added(kl, "Pin the clock.") == own, "what it took away itself it may tell again"
+    monkeypatch.delenv("KL_AGENT")
+    assert added(kl, "Names are ASCII.") == gone
+    assert kl("memory", "edit", wrong, "--standing", "active")[0] == 0
