@@ -15,6 +15,7 @@ import pytest
 
 from kl_hooks.clock import FixedClock
 from kl_hooks.evidence.ledger import Entry, recent
+from kl_hooks.evidence.who import AGENTS, CI
 from kl_hooks.workspace.open import Workspace, open_workspace
 
 HERE = Path(__file__).absolute().parent.parent
@@ -22,6 +23,8 @@ NOW = 1_800_000_000_000_000
 KL = (sys.executable, "-P", "-m", "kl_hooks")
 FOREIGN = ("GIT_", "KL_", "PYTEST_", "XDIST_", "PRE_COMMIT")
 """Beginnings of variables that the world around the tests may have set."""
+WHO = ("CI", "BUILD_NUMBER", *(name for name, *_ in (*AGENTS, *CI)))
+"""Variables that say who runs this: an agent or a job would not be taken for a person."""
 INNER = "PYTEST_DEBUG_TEMPROOT"
 """Set by us for every pytest that a test starts: below this it makes folders, and removes those of earlier runs."""
 
@@ -88,7 +91,7 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str] | None = None, **m
 def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
     """This process, and what it starts, has an empty home and nothing of the world around in its environment."""
     for name in os.environ.keys() - {INNER}:
-        if name.startswith(FOREIGN) or name in ("CI", "BUILD_NUMBER", "CLAUDECODE"):
+        if name.startswith(FOREIGN) or name in WHO:
             patch.delenv(name)
     home.mkdir(parents=True, exist_ok=True)
     settings = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from .pytest_kl.recorded import repository, run_pytest
-from .support import Checkout
+from .pytest_kl.recorded import environment, repository, run_pytest
+from .support import WHO, Checkout, isolate
 from .whole import h11
 
 WHERE = "def test_where(tmp_path): print('at', tmp_path)"
@@ -27,3 +28,11 @@ def test_nothing_else_of_the_world_around_reaches_it(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
     done = run_pytest(repository(tmp_path / "project", {"test_where.py": WHERE}))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_whoever_runs_the_tests_is_a_person_in_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in WHO:
+        monkeypatch.setenv(name, "1")
+    isolate(monkeypatch, tmp_path / "home")
+    assert not os.environ.keys() & set(WHO)
+    assert not environment({}).keys() & set(WHO)

@@ -90,7 +90,8 @@ except SystemExit:
 def ended(body: str, *options: str, stdout: int = subprocess.PIPE) -> tuple[int, str]:
     """The exit code and the output of a process whose command does `body`."""
     argv = [sys.executable, *options, "-c", ENDING.format(body=body)]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | {"PYTHONPATH": str(HERE)}
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONUNBUFFERED", "PYTHONDEVMODE")}
+    env |= {"PYTHONPATH": str(HERE)}
     done = subprocess.run(argv, env=env, stdout=stdout, stderr=subprocess.DEVNULL, text=True, check=False)
     return done.returncode, done.stdout
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kl_hooks.store.spool_read import Spool, read
-from tests.support import FOREIGN, INNER
+from tests.support import FOREIGN, INNER, WHO
 
 PLUGIN = ("-p", "pytest_kl.plugin")
 NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")
@@ -30,7 +30,7 @@ def git(folder: Path, *args: str) -> str:
 def environment(more: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child: without the outer pytest's and git's variables, with this checkout importable."""
     clean = {k: v for k, v in os.environ.items() if k == INNER or not k.startswith(FOREIGN)}
-    for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS"):
+    for name in WHO:
         clean.pop(name, None)
     ours = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return {**clean, **ours, **more}
