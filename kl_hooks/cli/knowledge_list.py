@@ -21,6 +21,7 @@ def list_(
 ) -> None:
     """What is known, of every kind."""
     from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.records.ask import Wanted, listing
     from kl_hooks.records.fresh import shown
@@ -30,6 +31,7 @@ def list_(
     found, total = listing(ws, Wanted(kinds, statuses, tag, about, "", everything, everything), limit)
     found = shown(ws, found)
     told()
+    say_left_out(ws)
     if shape == "json":
         plain = [plain_record(ws, record, whole=False) for record in found]
         say_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})

@@ -77,7 +77,7 @@ def _caught(ws: Workspace, only: Sequence[str]) -> Caught:
         whole = not only or not _is_as(db, shape)
         kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
         listed = authored(ws.root, kinds, ws.clock.now() * 1000)
-        known, cursor = _known(db, shape, kinds), _cursor(db)
+        known, cursor = _known(db, shape, kinds), _cursor(db) if _is_as(db, shape) else 0
         changed, newest = _changed_rows(ws, cursor)
         pages = docs(ws) if whole else known_pages(db)
         same = known == listed and newest == cursor and known_pages(db) == pages
