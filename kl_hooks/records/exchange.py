@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.config.nodes import Listing, Node, Text
@@ -23,16 +24,33 @@ FORMATS: Final = ("json", "yaml")
 _MOST: Final = 10_000
 
 
-def read(kind: Kind, path: str, data: bytes) -> tuple[list[tuple[str, dict[str, Any], str]], list[Problem]]:
-    """(id, raw values, Markdown for what no field bears) of each record in a file, and everything wrong in it.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A record as a file gives it."""
+
+    id: str
+    raw: Mapping[str, Any]
+    """Values under names of fields, as `records.check` takes them."""
+    body: str
+    """Markdown: what no field bears is in it too."""
+    place: tuple[str, int, int]
+    """Which of the file it is, line and column, as a Problem has it."""
+
+
+def read(kind: Kind, path: str, data: bytes) -> tuple[list[Given], list[Problem]]:
+    """Each record in a file, and everything wrong in it: with a problem there are no records, and without records one.
 
     A file holds one object or a list of them; it is JSON if its name says so, else YAML.
     """
     whole, problems = _json(path, data) if path.endswith(".json") else _yaml(path, data)
     items = whole if isinstance(whole, list) else [whole]
-    found: list[tuple[str, dict[str, Any], str]] = []
+    found: list[Given] = []
     if len(items) > _MOST:
         return [], [Problem(path, 0, 0, f"holds {len(items)} records; at most {_MOST} are read.")]
+    if not items:
+        return [], [
+            Problem(path, 0, 0, "holds no record.", "Leave it out, or put one object, or a list of them, in it.")
+        ]
     for number, item in enumerate([] if problems else items, 1):
         place = (path if len(items) == 1 else f"{path} ({number})", 0, 0)
         if not isinstance(item, Mapping):
@@ -44,7 +62,7 @@ def read(kind: Kind, path: str, data: bytes) -> tuple[list[tuple[str, dict[str, 
         problems += checked(kind, raw, lambda name, place=place: place, strange=strange)[1]  # type: ignore[misc]
         known = {name for name in raw if not _is_strange(kind, name)}
         rest = {name: value for name, value in raw.items() if name not in known and value not in (None, "", [], {})}
-        found.append((identifier, {name: raw[name] for name in raw if name in known}, _besides(rest)))
+        found.append(Given(identifier, {name: raw[name] for name in raw if name in known}, _besides(rest), place))
     return ([] if problems else found), problems
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.kinds.plugin import kl_kinds
@@ -26,7 +26,7 @@ def test_what_leaves_comes_back(kind, form: str) -> None:  # type: ignore[no-unt
     for some in (records[:1], records):
         found, problems = read(kind, f"a.{form}", write(some, form).encode())
         assert problems == []
-        assert [(i, checked(kind, r, lambda name: ("kl", 0, 0))[0], b) for i, r, b in found] == [
+        assert [(one.id, checked(kind, one.raw, lambda name: ("kl", 0, 0))[0], one.body) for one in found] == [
             (one.id, values, "") for one in some
         ]
 
@@ -41,14 +41,18 @@ def test_any_text_comes_back(form: str, text: str) -> None:
     found, problems = read(
         OBJECTIVE, f"a.{form}", write([Record("objective", "OBJ-0001", values)], form).encode("utf-8")
     )
-    assert problems == [] and checked(OBJECTIVE, found[0][1], lambda n: ("", 0, 0))[0] == values
+    assert problems == [] and checked(OBJECTIVE, found[0].raw, lambda n: ("", 0, 0))[0] == values
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+@example(b"[ ]")
+@example(b"[] #x")
+@example(b"---\n[]")
+@example(b"")
 def test_no_bytes_bring_it_down(data: bytes) -> None:
     for name in ("a.json", "a.yaml"):
         found, problems = read(OBJECTIVE, name, data)
-        assert found or problems or data.strip() in (b"[]", b"")
+        assert bool(found) != bool(problems)
 
 
 def test_the_layout_of_another_tool() -> None:
@@ -61,10 +65,10 @@ RemainingTasks:
   - Write
 Owner: ada
 """
-    ((identifier, raw, body),), problems = read(OBJECTIVE, "OBJ-0001.yaml", text.encode())
+    (one,), problems = read(OBJECTIVE, "OBJ-0001.yaml", text.encode())
     assert problems == []
-    values, _ = checked(OBJECTIVE, raw, lambda name: ("", 0, 0))
-    assert identifier == "OBJ-0001" and body == "Imported besides:\n\n- Owner: ada"
+    values, _ = checked(OBJECTIVE, one.raw, lambda name: ("", 0, 0))
+    assert one.id == "OBJ-0001" and one.body == "Imported besides:\n\n- Owner: ada"
     assert values == {
         "title": "Ship the importer", "status": "active", "completed": ("Parse",), "remaining": ("Write",),
     }  # fmt: skip
