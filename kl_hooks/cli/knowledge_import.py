@@ -22,6 +22,8 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
 
     An id is kept where it fits and is free; one that is there already is passed over. What no field bears goes into the
     body. If anything is wrong in one of the files, nothing is taken in.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
     from kl_hooks.cli.kind_new import signed
     from kl_hooks.config.problems import Problems
@@ -63,13 +65,10 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
 
 def _kind(ws: Workspace, name: str) -> Kind:
     from kl_hooks.cli.kind_verbs import EXTRA
-    from kl_hooks.config.typed import nearest
+    from kl_hooks.cli.knowledge_list import refuse_unknown
     from kl_hooks.errors import UsageProblem
 
-    if name not in ws.kinds:
-        raise UsageProblem(
-            f"there is no kind {name!r}.", place="--kind", hint=nearest(name, ws.kinds) or "See: kl --help"
-        )
+    refuse_unknown((name,))
     if "import" in EXTRA.get(name, {}):
         raise UsageProblem("has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…")
     return ws.kinds[name]

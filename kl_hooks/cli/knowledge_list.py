@@ -51,7 +51,10 @@ def list_(
 
 def refuse_unknown(kinds: tuple[str, ...]) -> None:
     """Wrong use where a kind is named that there is not."""
+    from kl_hooks.config.typed import nearest
+
     known = workspace().kinds
     for name in kinds:
         if name not in known:
-            raise click.UsageError(f"--kind {one_line(name, 60)}: there is none of this name: {', '.join(known)}.")
+            hint = nearest(name, known) or f"There are: {', '.join(known)}."
+            raise click.UsageError(f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}")
