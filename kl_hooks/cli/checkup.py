@@ -40,7 +40,7 @@ def examine(root: str | None) -> list[Finding]:
         says = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
         return [*findings, Finding("settings", "wrong", says, problem.hint)]
     questions: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
-        _repository, _set_up, _hooks, _store, _spool, _manifest, _pytest,
+        _repository, _set_up, _kinds, _hooks, _store, _spool, _manifest, _pytest,
     )  # fmt: skip
     for ask in questions:
         try:
@@ -57,6 +57,11 @@ def _set_up(ws: Workspace) -> Iterator[Finding]:
         yield Finding("set-up", "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init")
     for warning in ws.settings.warnings:
         yield Finding("settings", "remark", str(warning))
+
+
+def _kinds(ws: Workspace) -> Iterator[Finding]:
+    for problem in ws.catalogue.problems:
+        yield Finding("kinds", "wrong", str(problem), f"edit {problem.path}")
 
 
 def _manifest(ws: Workspace) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -15,6 +15,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import brief, safe_text
 from kl_hooks.workspace.open import Workspace, open_workspace
 
+_TOLD: Final = "broken kinds are told"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -35,8 +36,14 @@ def workspace() -> Workspace:
 
 def _note_broken_kinds(ws: Workspace) -> None:
     """Says, behind a command that asked for the kinds, which files of `.kl/kinds/` gave none."""
-    for problem in ws.catalogue.problems if "catalogue" in vars(ws) else ():
+    told = click.get_current_context().find_root().ensure_object(dict).get(_TOLD)
+    for problem in ws.catalogue.problems if "catalogue" in vars(ws) and not told else ():
         note(f"warning: {problem}")
+
+
+def broken_kinds_are_told() -> None:
+    """Whoever says by himself what is wrong with the files of `.kl/kinds/` calls this: it is said once."""
+    click.get_current_context().find_root().ensure_object(dict)[_TOLD] = True
 
 
 class _FormatOption(click.Option):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import broken_kinds_are_told, counted, format_option, note, say, say_json, workspace
 from kl_hooks.errors import CLEAN, FOUND, WRONG_USE
 
 SCHEMA = "kl.knowledge.check/1"
@@ -26,6 +26,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     from kl_hooks.records.pages.check import check as run
 
     ws = workspace()
+    broken_kinds_are_told()
     found = run(ws, [_from_root(ws.root, one) for one in files], staged=staged)
     if shape == "json":
         told = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from kl_hooks.cli.common import note, workspace
-from kl_hooks.cli.exact import say_exactly
 
 
 @click.command(epilog="Example: kl knowledge export --kind objective --format yaml -o objectives.yaml")
@@ -16,19 +16,25 @@ from kl_hooks.cli.exact import say_exactly
 @click.option("--format", "form", type=click.Choice(["json", "yaml"]), default="json", show_default=True, help="Form.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
 def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> None:
-    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them back."""
+    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them back.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
+    """
+    from kl_hooks.cli.knowledge_list import refuse_unknown
     from kl_hooks.errors import UsageProblem
     from kl_hooks.records.ask import Wanted, every, find
     from kl_hooks.records.exchange import write
     from kl_hooks.store.atomic import write_atomic
 
     ws = workspace()
-    if not ids and name not in ws.kinds:
+    refuse_unknown((name,) if name else ())
+    if not ids and not name:
         raise UsageProblem("say which: ids, or --kind.", place="kl knowledge export", hint="See: kl knowledge list")
     found = [find(ws, one, name) for one in ids] or every(ws, Wanted((name,), archived=True, expired=True))
-    text = write(found, form) if found else ("[]\n")
+    narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    text = write(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
     if output is None:
-        say_exactly(text, ws.environ)
+        click.echo(text, nl=False)
         return
     write_atomic(output, text.encode("utf-8", "replace"))
     note(f"{len(found)} records written to {output}")

@@ -21,6 +21,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     Contradicted are two accepted decisions that govern one thing without naming each other, and memories that ask for
     an import which the manifest forbids. How alike two texts are never counts.
     """
+    from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.evidence.home import require_home
     from kl_hooks.upkeep.health import look, plain
     from kl_hooks.upkeep.judge import SORTS
@@ -28,6 +29,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     ws = workspace()
     require_home(ws)
     found = look(ws)
+    say_left_out(ws)
     for line in found.not_assessed:
         note(f"not assessed: {line}")
     bad = fail_under is not None and found.score < fail_under

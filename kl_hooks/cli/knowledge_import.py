@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.model.kind import Kind
+from kl_hooks.workspace.open import Workspace
 
 
 @click.command("import", epilog="Example: kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml")
@@ -20,61 +22,62 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
 
     An id is kept where it fits and is free; one that is there already is passed over. What no field bears goes into the
     body. If anything is wrong in one of the files, nothing is taken in.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
     from kl_hooks.cli.kind_new import signed
     from kl_hooks.config.problems import Problems
-    from kl_hooks.records.ask import by_ids
+    from kl_hooks.records.bringing import ready
     from kl_hooks.records.exchange import read
-    from kl_hooks.records.write import create, refuse_unset
+    from kl_hooks.records.write import create_many, refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
     kind = _kind(ws, name)
     found, problems = [], []
     for path in files:
-        some, wrong = read(kind, str(path), _bytes(path))
-        found += some
+        given, wrong = read(kind, str(path), _bytes(path))
+        found += given
         problems += wrong
     if problems:
         raise Problems(problems)
-    taken = {one.id for one in by_ids(ws, [identifier for identifier, *_ in found if identifier])}
-    made, passed = [], []
-    for identifier, raw, body in found:
-        if identifier in taken:
-            passed.append(identifier)
-            continue
-        by = signed(ws, raw)
+
+    def sign(values: dict[str, Any]) -> str:
+        by = signed(ws, values)
         if by:
-            raw |= _as_agent(kind, raw)
-        asked = identifier if identifier.startswith(f"{kind.prefix}-") and kind.numbering != "hash" else ""
-        made.append(create(ws, kind, raw, asked=asked, body=body, by=by))
+            _as_agent(kind, values)
+        return by
+
+    some = ready(ws, kind, found, sign)
+    asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
+    raws = [one.raw for one in some.new]
+    made = create_many(ws, kind, raws, asked=asked, body=bodies, by=some.by) if raws else []
     if shape == "json":
-        say_json({"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": passed})
+        say_json(
+            {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.passed)}
+        )
         return
     for one in made:
         say(f"{one.id}  {one.status}  {one.title}" + (f"\n    {one.path}" if one.path else ""))
-    if passed:
-        note(f"there already, and passed over: {', '.join(passed[:20])}")
+    if some.passed:
+        note(f"there already, and passed over: {', '.join(some.passed[:20])}")
 
 
-def _kind(ws: Any, name: str) -> Any:
+def _kind(ws: Workspace, name: str) -> Kind:
     from kl_hooks.cli.kind_verbs import EXTRA
-    from kl_hooks.config.typed import nearest
+    from kl_hooks.cli.knowledge_list import refuse_unknown
     from kl_hooks.errors import UsageProblem
 
-    if name not in ws.kinds:
-        raise UsageProblem(
-            f"there is no kind {name!r}.", place="--kind", hint=nearest(name, ws.kinds) or "See: kl --help"
-        )
+    refuse_unknown((name,))
     if "import" in EXTRA.get(name, {}):
         raise UsageProblem("has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…")
     return ws.kinds[name]
 
 
-def _as_agent(kind: Any, raw: dict[str, Any]) -> dict[str, Any]:
-    """What only a person may decide is not decided by an agent's import."""
-    decided = {verb.to for verb in kind.verbs if verb.person}
-    return {"status": kind.statuses[0]} if str(raw.get("status", "")).lower() in decided else {}
+def _as_agent(kind: Kind, values: dict[str, Any]) -> None:
+    """What only a person may decide is not decided by an agent's import: it begins where a new record does."""
+    if values.get("status") in {verb.to for verb in kind.verbs if verb.person}:
+        values["status"] = kind.statuses[0]
 
 
 def _bytes(path: Path) -> bytes:

@@ -21,6 +21,7 @@ def list_(
 ) -> None:
     """What is known, of every kind."""
     from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.records.ask import Wanted, listing
     from kl_hooks.records.fresh import shown
@@ -30,6 +31,7 @@ def list_(
     found, total = listing(ws, Wanted(kinds, statuses, tag, about, "", everything, everything), limit)
     found = shown(ws, found)
     told()
+    say_left_out(ws)
     if shape == "json":
         plain = [plain_record(ws, record, whole=False) for record in found]
         say_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})
@@ -49,7 +51,10 @@ def list_(
 
 def refuse_unknown(kinds: tuple[str, ...]) -> None:
     """Wrong use where a kind is named that there is not."""
+    from kl_hooks.config.typed import nearest
+
     known = workspace().kinds
     for name in kinds:
         if name not in known:
-            raise click.UsageError(f"--kind {one_line(name, 60)}: there is none of this name: {', '.join(known)}.")
+            hint = nearest(name, known) or f"There are: {', '.join(known)}."
+            raise click.UsageError(f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}")

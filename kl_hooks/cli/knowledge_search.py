@@ -17,6 +17,7 @@ from kl_hooks.model.text import one_line
 def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: str) -> None:
     """What is known that bears any of the WORDS, of every kind, best first; the archive too."""
     from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.records.ask import Wanted
     from kl_hooks.records.ask import search as find
@@ -26,6 +27,7 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
     refuse_unknown(kinds)
     found = shown(ws, find(ws, list(words), Wanted(kinds, archived=True), limit))
     told()
+    say_left_out(ws)
     if shape == "json":
         plain = [plain_record(ws, record, whole=False) for record in found]
         say_json({"schema": "kl.knowledge.search/1", "records": plain})

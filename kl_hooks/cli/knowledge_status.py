@@ -13,6 +13,7 @@ from kl_hooks.cli.waiting import asked, by_status, waiting
 def status(shape: str) -> None:
     """How much is known, kind by kind and status by status, and what waits for a person."""
     from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.evidence.home import require_home
 
     ws = workspace()
@@ -20,6 +21,7 @@ def status(shape: str) -> None:
     counts = by_status(ws)
     numbers = waiting(ws, counts)
     told()
+    say_left_out(ws)
     if shape == "json":
         say_json({"schema": "kl.knowledge.status/1", "kinds": counts, "waiting": numbers})
         return

@@ -91,7 +91,7 @@ class Commands(LazyGroup):
         `asked`: a name that must be among them where a file of `.kl/kinds/` is wrong: it may be missing only because of
         that. Raises Problems.
         """
-        from kl_hooks.cli.common import workspace
+        from kl_hooks.cli.common import broken_kinds_are_told, workspace
         from kl_hooks.config.problems import Problems
         from kl_hooks.errors import KlError
 
@@ -102,6 +102,8 @@ class Commands(LazyGroup):
             return {}
         kinds, problems = opened.catalogue
         if asked and asked not in kinds and problems:
+            with ctx.scope(cleanup=False):
+                broken_kinds_are_told()
             raise Problems(problems)
         return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
 

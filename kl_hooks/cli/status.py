@@ -26,6 +26,7 @@ _THINGS = ("commits", "tests", "asserted claims")
 def status(shape: str) -> None:
     """What is known here, and what is proven for this tree."""
     from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.kinds.memory.glance import glance
 
     ws = workspace()
@@ -55,6 +56,7 @@ def status(shape: str) -> None:
     facts["records"] = by_status(ws) if ws.initialised else {}
     facts["waiting"] = waiting(ws, facts["records"])
     told()
+    say_left_out(ws)
     if shape == "json":
         say_json(facts)
         return

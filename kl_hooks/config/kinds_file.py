@@ -36,8 +36,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
 def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
     """The kinds of the repository at `root`, by file name, and everything wrong with their files.
 
-    A file with a problem gives no kind. Names and prefixes are unique among these files; whether kl or a plugin has
-    one of them already is for the caller to say.
+    A file with a problem gives no kind. Whether two kinds share a name or a prefix is for the caller to say.
     """
     folder = root / FOLDER
     problems: list[Problem] = []
@@ -58,15 +57,7 @@ def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
             continue
         kind = read_kind(place, text, problems) if text is not None else None
         if kind is not None and len(problems) == said:
-            clash = next(
-                (k for k in kinds if {k.name, k.plural} & {kind.name, kind.plural} or k.prefix == kind.prefix), None
-            )
-            if clash:
-                problems.append(
-                    Problem(place, 1, 1, f"its name, plural or prefix is that of {clash.by}.", "Change one.")
-                )
-            else:
-                kinds.append(kind)
+            kinds.append(kind)
     return kinds, problems
 
 

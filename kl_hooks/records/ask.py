@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 EVERYTHING: Final = 1_000_000
+MEND: Final = "Mend .kl/kinds/{}.yaml, or bring it back."
+"""What to do about records of a kind that nothing describes."""
 _FILED: Final = "SELECT id FROM authored WHERE kind = ? AND id <> ''"
 _MOST: Final = 10_000
 """Ids that one question may leave out."""
@@ -48,8 +50,11 @@ def find(ws: Workspace, identifier: str, kind: str = "") -> Record:
         catch_up(ws, (kind,) if kind else ())
         for where, params in (("id = ?", (wanted,)), ("UPPER(id) = UPPER(?)", (wanted,))):
             found = [r for r in _rows(ws, where, params) if kind in ("", r.kind)]
-            if found:
+            if found and found[0].kind in ws.kinds:
                 return found[0]
+            if found:
+                reason = f"is of the kind {found[0].kind}, which nothing describes today."
+                raise UsageProblem(reason, place=found[0].id, hint=MEND.format(found[0].kind))
     known = [one.id for one in every(ws, Wanted((kind,) if kind else (), archived=True, expired=True))]
     near = get_close_matches(wanted.upper(), known, 1)
     hint = f"Did you mean {near[0]}?" if near else f"See: kl {kind or 'knowledge'} list"
@@ -71,7 +76,7 @@ def listing(ws: Workspace, wanted: Wanted, limit: int = EVERYTHING) -> tuple[lis
         with ws.store.reading(database) as db:
             if db is None:
                 continue
-            where, params = _where(table, wanted, iso(ws.clock.now()))
+            where, params = _where(ws, table, wanted)
             if table == "record" and (twice := _filed_too(db, filed)):
                 where, params = f"{where} AND id NOT IN ({marks(twice)})", [*params, *twice]
             most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
@@ -115,11 +120,15 @@ def search(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20)
 
 
 def by_ids(ws: Workspace, ids: Sequence[str]) -> list[Record]:
-    """The records of these ids, files first. Reads what is there; `catch_up` is the caller's."""
+    """The records of these ids, files first. Reads what is there; `catch_up` is the caller's.
+
+    Those of a kind that nothing describes are left out, here as everywhere: nobody can say what they mean.
+    """
     found: dict[str, Record] = {}
     for some in pieces(ids):
         for record in _rows(ws, f"id IN ({marks(some)})", some):
-            found.setdefault(record.id, record)
+            if record.kind in ws.kinds:
+                found.setdefault(record.id, record)
     return list(found.values())
 
 
@@ -160,13 +169,13 @@ def _rows(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
     return found
 
 
-def _where(table: str, wanted: Wanted, now: str) -> tuple[str, list[Any]]:
-    parts = ["id <> ''" if table == "authored" else "rests = 'state'"]
-    values: list[Any] = []
-    for column, some in (("kind", wanted.kinds), ("status", wanted.statuses)):
-        if some:
-            parts.append(f"{column} IN ({marks(some)})")
-            values += some
+def _where(ws: Workspace, table: str, wanted: Wanted) -> tuple[str, list[Any]]:
+    kinds = [name for name in wanted.kinds or ws.kinds if name in ws.kinds]
+    parts = ["id <> ''" if table == "authored" else "rests = 'state'", f"kind IN ({marks(kinds)})"]
+    values: list[Any] = [*kinds]
+    if wanted.statuses:
+        parts.append(f"status IN ({marks(wanted.statuses)})")
+        values += wanted.statuses
     if wanted.tag:
         parts.append("tags LIKE ? ESCAPE '!'")
         values.append("% " + re.sub("([!%_])", r"!\1", wanted.tag.lower()) + " %")
@@ -175,7 +184,7 @@ def _where(table: str, wanted: Wanted, now: str) -> tuple[str, list[Any]]:
         values.append(wanted.authority)
     if not wanted.expired:
         parts.append("(expires IS NULL OR expires >= ?)")
-        values.append(now)
+        values.append(iso(ws.clock.now()))
     if table == "authored" and not wanted.archived:
         parts.append("archived = 0")
     return " AND ".join(parts), values

@@ -16,6 +16,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.document import Read, read
 from kl_hooks.records.files import authored, kind_of
+from kl_hooks.records.hiding import problem_hidden, record_hidden
 from kl_hooks.records.links import document_of, links_of, owner
 from kl_hooks.records.pages.places import docs
 from kl_hooks.records.pages.take import known as known_pages
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
-_READING: Final = ("pages",)
-"""What is taken out of a file beside its fields: where that grows, every file is read again."""
+_READING: Final = ("pages", "no secrets")
+"""How a file is taken in beside its fields: where that changes, every file is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def _caught(ws: Workspace, only: Sequence[str]) -> Caught:
         whole = not only or not _is_as(db, shape)
         kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
         listed = authored(ws.root, kinds, ws.clock.now() * 1000)
-        known, cursor = _known(db, shape, kinds), _cursor(db)
+        known, cursor = _known(db, shape, kinds), _cursor(db) if _is_as(db, shape) else 0
         changed, newest = _changed_rows(ws, cursor)
         pages = docs(ws) if whole else known_pages(db)
         same = known == listed and newest == cursor and known_pages(db) == pages
@@ -87,6 +88,8 @@ def _caught(ws: Workspace, only: Sequence[str]) -> Caught:
         return Caught()
     with ws.store.writing("graph", "kl (taking in records)") as db, db.transaction():
         known = _known(db, shape, kinds) or {}
+        if not _is_as(db, shape):
+            db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
         fresh = sorted(path for path, stamp in listed.items() if not stamp or known.get(path) != stamp)
         taken = [record for path in fresh if (record := _take(ws, db, path, listed[path])) is not None]
         rested = [record for record, rests in changed if rests == "state" and record.kind in ws.kinds]
@@ -154,7 +157,9 @@ def _take(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
     old = db.row(f"SELECT {rows.AUTHORED} FROM authored WHERE path = ?", (path,))
     found = found or read(kind, path, data)
     record = found.record or _last_good(ws, kind, path, rows.from_file(old) if old and old[2] else None)
-    _write(db, (path, kind.name, int("/archive/" in path), stamp, digest), record, found.problems)
+    record = record_hidden(record) if record else None
+    problems = [problem_hidden(one) for one in found.problems]
+    _write(db, (path, kind.name, int("/archive/" in path), stamp, digest), record, problems)
     return record
 
 

@@ -101,6 +101,24 @@ def field_of(kind: Kind, section: Section) -> Field | None:
     )
 
 
+def besides(kind: Kind, record: Record) -> str:
+    """Of the body of a file what no field says: without the sections whose content is the value of a field."""
+    body = lines_of(record.body)
+    out: set[int] = set()
+    seen: set[str] = set()
+    for section in sections(body):
+        field = field_of(kind, section)
+        if field is None or field.name in seen:
+            continue
+        seen.add(field.name)
+        text = content(body, section)
+        said = {field.name: list(items(text)) if field.type == "lines" else text}
+        values, _ = checked(kind, said, lambda _: ("", 0, 0), whole=False)
+        if field.name in values and values[field.name] == record.values.get(field.name):
+            out.update(range(section.start, section.end))
+    return "\n".join(line for number, line in enumerate(body) if number not in out).strip("\n")
+
+
 def render(kind: Kind, record: Record) -> str:
     """The record as a new file: front matter, then its body, then a section for each field that has one."""
     head = ["---", f"id: {record.id}"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
 from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.hiding import hidden
 from kl_hooks.records.markdown import said
 from kl_hooks.records.pages.names import Names, Page
 from kl_hooks.records.pages.read import MOST_BYTES, page_text
@@ -173,7 +174,7 @@ def _text(ws: Workspace, path: str) -> str:
 
 def _line(ws: Workspace, path: str, number: int) -> str:
     lines = _text(ws, path).split("\n")
-    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return hidden(lines[number - 1].strip()) if 0 < number <= len(lines) else ""
 
 
 def _loose(name: str) -> str:

@@ -44,6 +44,11 @@ def number_of(kind: Kind, identifier: str) -> int | None:
     return next(iter(_numbers(kind, [identifier])), None) if kind.numbering in ("serial", "given") else None
 
 
+def is_id_of(kind: Kind, text: str) -> bool:
+    """True if a record of this kind can have it for its id."""
+    return bool(RECORD_ID.fullmatch(text)) and text.startswith(f"{kind.prefix}-")
+
+
 def used_numbers(ws: Workspace, kind: Kind) -> set[int]:
     """Every number that an id of this kind ever had here, as far as files, rows and git's history tell."""
     with ws.store.reading() as db:
@@ -57,7 +62,7 @@ def identity(kind: Kind, values: dict[str, Any]) -> str:
 
 
 def _asked(db: Database, kind: Kind, asked: str) -> str:
-    if not RECORD_ID.fullmatch(asked) or not asked.startswith(f"{kind.prefix}-"):
+    if not is_id_of(kind, asked):
         raise UsageProblem(f"{asked!r} is no id of a {kind.name}.", place="--id", hint=f"Such as {kind.prefix}-0001.")
     return asked
 

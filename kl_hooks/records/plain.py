@@ -18,14 +18,19 @@ def spoken(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
+def plain_values(record: Record) -> dict[str, Any]:
+    """Field → its value, of types that JSON has."""
+    return {
+        name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+        for name, value in record.values.items()
+    }
+
+
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
     """`kl.record/1`."""
     from kl_hooks.records.ask import ended
 
-    values = {
-        n: dict(v) if isinstance(v, Mapping) else list(v) if isinstance(v, tuple) else v
-        for n, v in record.values.items()
-    }
+    values = plain_values(record)
     made: dict[str, Any] = {
         "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
         "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),

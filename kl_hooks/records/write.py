@@ -44,28 +44,31 @@ def create_many(
     raws: Sequence[Mapping[str, Any]],
     *,
     asked: str | Sequence[str] = "",
-    body: str = "",
+    body: str | Sequence[str] = "",
     by: str = "",
 ) -> list[Record]:
-    """The same for several at once: all of them, or none. `asked` may be a list then, an id for each."""
-    ids = [asked] * len(raws) if isinstance(asked, str) else list(asked)
+    """The same for several at once: all of them, or none. `asked` may be a list then, an id for each, and `body` too.
+
+    Ids that somebody names are taken first, so that a record without one gets none of those.
+    """
+    ids, bodies = ([one] * len(raws) if isinstance(one, str) else list(one) for one in (asked, body))
     found = [checked_or_raise(kind, cleaned(raw), f"kl {kind.name} new") for raw in raws]
     catch_up(ws)
-    made: list[Record] = []
+    made: dict[int, Record] = {}
     last: int | None = None
     with ws.store.writing(what=f"making a {kind.name}") as db, Kept(ws) as kept, db.transaction():
-        for raw, values, one in zip(raws, found, ids, strict=True):
-            values = _begun(ws, kind, values, endless=raw.get("expires", "") is None)
-            identifier = new_id(ws, db, kind, values, one, last)
-            last = last if one else number_of(kind, identifier)
-            record = Record(kind.name, identifier, values, cleaned({"body": body})["body"])
-            if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made):
+        for n in sorted(range(len(raws)), key=lambda n: not ids[n]):
+            values = _begun(ws, kind, found[n], endless=raws[n].get("expires", "") is None)
+            identifier = new_id(ws, db, kind, values, ids[n], last)
+            last = last if ids[n] else number_of(kind, identifier)
+            record = Record(kind.name, identifier, values, cleaned({"body": bodies[n]})["body"])
+            if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made.values()):
                 hint = f"See: kl {kind.name} show {record.id}"
                 raise UsageProblem("is there already.", place=record.id, hint=hint)
-            made.append(keep(ws, db, kind, record, kept))
-        now = iso(ws.clock.now())
-        append(db, [Event("created", one.id, by, {"status": one.status}) for one in made], now)
-    return made
+            made[n] = keep(ws, db, kind, record, kept)
+        whole, now = [made[n] for n in range(len(raws))], iso(ws.clock.now())
+        append(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], now)
+    return whole
 
 
 def change(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,32 +25,31 @@ class Catalogue(NamedTuple):
 def catalogue(root: Path, kinds: Sequence[Kind]) -> Catalogue:
     """These kinds, in the order given (a plugin's are listed before ours), then those of the repository at `root`.
 
-    UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not fit together.
+    UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not fit together. Of
+    two files of the repository that share one neither is taken: nobody can tell which was there first.
     """
     found: dict[str, Kind] = {}
     for kind in kinds:
-        other = _in_the_way(kind, found)
+        other = next(iter(_in_the_way(kind, found.values())), None)
         if other:
             reason = f"the kind {kind.name!r} ({kind.prefix}) is there twice: from {other.by} and from {kind.by}."
             raise UsageProblem(reason, place=kind.by, hint="Give one of them another name and prefix.")
         found[kind.name] = kind
     described, problems = _described(root)
     for kind in described:
-        other = _in_the_way(kind, found)
-        if other:
-            reason = f"the kind {kind.name!r} ({kind.prefix}) is there already: from {other.by}."
-            problems.append(Problem(kind.by, 1, 1, reason, "Give it another name and prefix."))
+        others = _in_the_way(kind, [*kinds, *(one for one in described if one is not kind)])
+        if others:
+            reason = f"its name, plural or prefix is there already: from {', '.join(one.by for one in others)}."
+            problems.append(Problem(kind.by, 1, 1, reason, "Give one of them another name, plural and prefix."))
         else:
             found[kind.name] = kind
     return Catalogue(found, tuple(problems))
 
 
-def _in_the_way(kind: Kind, found: Mapping[str, Kind]) -> Kind | None:
-    """The kind that has its name, plural or prefix already."""
-    for other in found.values():
-        if {kind.name, kind.plural} & {other.name, other.plural} or kind.prefix == other.prefix:
-            return other
-    return None
+def _in_the_way(kind: Kind, others: Iterable[Kind]) -> list[Kind]:
+    """Those that have its name, plural or prefix."""
+    names = {kind.name, kind.plural}
+    return [one for one in others if names & {one.name, one.plural} or kind.prefix == one.prefix]
 
 
 def _described(root: Path) -> tuple[list[Kind], list[Problem]]:

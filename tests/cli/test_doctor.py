@@ -30,3 +30,11 @@ def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
         assert f"{repo.state} is on a file system that is mounted read-only" in done.stdout, done.stdout + done.stderr
         assert "fix: export KL_STATE=FOLDER" in done.stdout
     assert "known     1 receipt" in run([*mounted, *KL, "status"], repo.root, None).stdout
+
+
+def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:
+    repo.write(".kl/kinds/risk.yaml", "name: risk\nprefix: RISK\npurpose: x\nstatuses: [open]\nnme: x\n")
+    done = repo.kl("doctor")
+    assert (done.returncode, done.stdout.count(".kl/kinds/risk.yaml:5:1")) == (1, 1), done.stdout
+    assert "fix: edit .kl/kinds/risk.yaml" in done.stdout
+    assert "risk.yaml" not in done.stderr

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from kl_hooks.records.events import events
 from tests.support import Checkout
 
 SEED = "Id: OBJ-0007\nTitle: Ship it\nStatus: Paused\nCompletedTasks: [A]\nRemainingTasks: [B]\nOwner: ada\n"
@@ -38,3 +39,100 @@ def test_if_anything_is_wrong_nothing_is_taken_in(repo: Checkout) -> None:
     ):  # fmt: skip
         done = repo.kl("knowledge", "import", *args)
         assert done.returncode == 2 and said in done.stderr, args
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([{"id": "OBJ-0007", "title": "A"}, {"id": "OBJ-0007", "title": "B"}, {"title": "C"}], "a.json (2): OBJ-0007"),
+        ([{"title": "A"}, {"id": "bogus-1", "title": "B"}, {"id": "OBJ-xx_y!", "title": "C"}], "a.json (3): 'OBJ-xx"),
+        ([{"title": "A"}, {"title": "B", "status": "nearly"}], "a.json (2)"),
+        ([{"title": "A"}, {"id": "OBJ-0001", "title": "Gone"}], "a.json (2): OBJ-0001 was deleted"),
+    ],
+)  # fmt: skip
+def test_a_record_that_does_not_fit_keeps_all_others_out(repo: Checkout, records: list[object], said: str) -> None:
+    repo.kl("objective", "new", "Gone")
+    assert repo.kl("objective", "delete", "OBJ-0001", "--yes").returncode == 0
+    repo.write("a.json", json.dumps(records))
+    done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
+    assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
+    assert list((repo.root / ".kl/knowledge/objectives").iterdir()) == []
+
+
+def test_one_file_that_can_t_be_written_undoes_the_others(repo: Checkout) -> None:
+    repo.write("a.json", json.dumps([{"id": "OBJ-0001", "title": "One"}, {"id": "OBJ-0002", "title": "Two"}]))
+    (repo.root / ".kl/knowledge/objectives/OBJ-0002-two.md").mkdir(parents=True)
+    done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert [path.name for path in (repo.root / ".kl/knowledge/objectives").iterdir()] == ["OBJ-0002-two.md"]
+
+
+def test_ids_of_the_file_are_not_given_to_records_that_have_none(repo: Checkout) -> None:
+    repo.write("a.json", json.dumps([{"title": "A"}, {"title": "B"}, {"id": "OBJ-0002", "title": "C"}, {"title": "D"}]))
+    done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith("OBJ")] == [
+        "OBJ-0003", "OBJ-0004", "OBJ-0002", "OBJ-0005",
+    ], done.stderr  # fmt: skip
+
+
+def test_a_file_written_by_hand_counts_as_there(repo: Checkout) -> None:
+    repo.write(".kl/knowledge/objectives/OBJ-0004-x.md", "---\nid: OBJ-0004\ntitle: X\n---\n")
+    repo.write("a.json", json.dumps({"id": "OBJ-0004", "title": "Y"}))
+    done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
+    assert (done.returncode, done.stdout, "there already" in done.stderr) == (0, "", True), done.stderr
+
+
+def test_the_same_thing_twice_is_known_by_what_it_says_where_ids_follow_from_that(repo: Checkout) -> None:
+    one = {"title": "Mock the clock", "approach": "Mock it.", "prevention": "Use a real one."}
+    repo.write("a.json", json.dumps([one, one]))
+    done = repo.kl("knowledge", "import", "--kind", "failure", "a.json")
+    assert (done.returncode, done.stdout, "a.json (2): FAIL-" in done.stderr) == (2, "", True), done.stderr
+    repo.write("a.json", json.dumps(one))
+    assert repo.kl("knowledge", "import", "--kind", "failure", "a.json").stdout.startswith("FAIL-")
+    again = repo.kl("knowledge", "import", "--kind", "failure", "a.json")
+    assert (again.returncode, again.stdout, "there already" in again.stderr) == (0, "", True), again.stderr
+
+
+@pytest.mark.parametrize("text", ["[] #x", "---\n[]", "[ ]", "[]"])
+def test_a_file_without_a_record_is_told(repo: Checkout, text: str) -> None:
+    for name in ("a.yaml", "a.json"):
+        repo.write(name, text)
+        done = repo.kl("knowledge", "import", "--kind", "objective", name)
+        assert done.returncode == 2 and name in done.stderr, done.stderr
+    assert "holds no record" in repo.kl("knowledge", "import", "--kind", "objective", "a.yaml").stderr
+
+
+PLAN = """\
+name: plan
+prefix: PLAN
+purpose: What we mean to do.
+statuses: [proposed, approved]
+spellings: {ok: approved}
+verbs:
+  - {name: approve, to: approved, says: Go., person: true}
+"""
+
+
+@pytest.mark.parametrize("said", [{"status": "approved"}, {"Status": "approved"}, {"status": "ok"}, {"status": " OK "},
+                                  {"status": " approved "}])  # fmt: skip
+def test_an_agent_approves_nothing_by_an_import(repo: Checkout, said: dict[str, str]) -> None:
+    repo.write(".kl/kinds/plan.yaml", PLAN)
+    repo.write("a.json", json.dumps({"title": "A", **said}))
+    for env, status, authority in (({"KL_AGENT": "bot"}, "proposed", "agent"), ({}, "approved", "human")):
+        done = repo.kl("knowledge", "import", "--kind", "plan", "a.json", "--format", "json", env=env)
+        (made,) = json.loads(done.stdout)["made"]
+        found = json.loads(repo.kl("plan", "show", made, "--format", "json").stdout)
+        assert (found["status"], found["authority"]) == (status, authority)
+        (event,) = events(repo.workspace(), made, "created")
+        assert event.session == ("agent:bot" if env else "")
+
+
+def test_an_agent_stands_for_nobody_else_in_an_import(repo: Checkout) -> None:
+    repo.write("a.json", json.dumps([{"title": "A"}, {"title": "B", "Authority": " Human"}]))
+    done = repo.kl("knowledge", "import", "--kind", "objective", "a.json", env={"KL_AGENT": "bot"})
+    assert done.returncode == 2 and "a.json (2): human is for people" in done.stderr and "twice" not in done.stderr
+    assert not (repo.root / ".kl/knowledge/objectives").exists()
+    repo.write("a.json", json.dumps({"title": "B", "Authority": "auto"}))
+    done = repo.kl("knowledge", "import", "--kind", "objective", "a.json", env={"KL_AGENT": "bot"})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(repo.kl("objective", "show", "OBJ-0001", "--format", "json").stdout)["authority"] == "auto"

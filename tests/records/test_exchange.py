@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.record import Record
+from kl_hooks.records import document
 from kl_hooks.records.check import checked
+from kl_hooks.records.document import besides
 from kl_hooks.records.exchange import FORMATS, read, write
 
 from .naughty import naughty
@@ -24,9 +28,9 @@ def test_what_leaves_comes_back(kind, form: str) -> None:  # type: ignore[no-unt
     values, _ = checked(kind, raw, lambda name: ("kl", 0, 0))
     records = [Record(kind.name, f"{kind.prefix}-000{n}", values) for n in (1, 2)]
     for some in (records[:1], records):
-        found, problems = read(kind, f"a.{form}", write(some, form).encode())
+        found, problems = read(kind, f"a.{form}", write({kind.name: kind}, some, form).encode())
         assert problems == []
-        assert [(i, checked(kind, r, lambda name: ("kl", 0, 0))[0], b) for i, r, b in found] == [
+        assert [(one.id, checked(kind, one.raw, lambda name: ("kl", 0, 0))[0], one.body) for one in found] == [
             (one.id, values, "") for one in some
         ]
 
@@ -39,16 +43,22 @@ def test_any_text_comes_back(form: str, text: str) -> None:
     )
     assert problems == []
     found, problems = read(
-        OBJECTIVE, f"a.{form}", write([Record("objective", "OBJ-0001", values)], form).encode("utf-8")
+        OBJECTIVE,
+        f"a.{form}",
+        write({"objective": OBJECTIVE}, [Record("objective", "OBJ-0001", values)], form).encode("utf-8"),
     )
-    assert problems == [] and checked(OBJECTIVE, found[0][1], lambda n: ("", 0, 0))[0] == values
+    assert problems == [] and checked(OBJECTIVE, found[0].raw, lambda n: ("", 0, 0))[0] == values
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+@example(b"[ ]")
+@example(b"[] #x")
+@example(b"---\n[]")
+@example(b"")
 def test_no_bytes_bring_it_down(data: bytes) -> None:
     for name in ("a.json", "a.yaml"):
         found, problems = read(OBJECTIVE, name, data)
-        assert found or problems or data.strip() in (b"[]", b"")
+        assert bool(found) != bool(problems)
 
 
 def test_the_layout_of_another_tool() -> None:
@@ -61,10 +71,61 @@ RemainingTasks:
   - Write
 Owner: ada
 """
-    ((identifier, raw, body),), problems = read(OBJECTIVE, "OBJ-0001.yaml", text.encode())
+    (one,), problems = read(OBJECTIVE, "OBJ-0001.yaml", text.encode())
     assert problems == []
-    values, _ = checked(OBJECTIVE, raw, lambda name: ("", 0, 0))
-    assert identifier == "OBJ-0001" and body == "Imported besides:\n\n- Owner: ada"
+    values, _ = checked(OBJECTIVE, one.raw, lambda name: ("", 0, 0))
+    assert one.id == "OBJ-0001" and one.body == "Imported besides:\n\n- Owner: ada"
     assert values == {
         "title": "Ship the importer", "status": "active", "completed": ("Parse",), "remaining": ("Write",),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("ascii_", [False, True])
+@given(text=st.sampled_from(naughty()) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
+def test_any_text_comes_back_beside_the_fields_and_over_a_wire_that_bears_ascii(
+    form: str, ascii_: bool, text: str
+) -> None:
+    values, _ = checked(OBJECTIVE, least(OBJECTIVE) | {"description": text}, lambda n: ("", 0, 0))
+    record = Record("objective", "OBJ-0001", values, text)
+    made = write({"objective": OBJECTIVE}, [record, record], form, ascii_only=ascii_)
+    assert made.isascii() or not ascii_
+    found, problems = read(OBJECTIVE, f"a.{form}", made.encode())
+    assert problems == [] and [one.body for one in found] == [besides(OBJECTIVE, record)] * 2
+    assert checked(OBJECTIVE, found[0].raw, lambda n: ("", 0, 0))[0] == values
+
+
+TEXTS = st.sampled_from(["A", "a\n## Notes\nb", "```\n## Notes", "# T", "x\n\ny", "- a\n- b", "<!-- x -->", "---"])
+
+
+HEADINGS = st.sampled_from(["Notes", "Description", "Remaining", "More"])
+
+
+@given(st.lists(st.tuples(HEADINGS, TEXTS), max_size=5, unique_by=lambda one: one[0]), TEXTS)
+def test_a_file_with_a_body_comes_back(sections: list[tuple[str, str]], before: str) -> None:
+    body = "\n".join([before, *(f"## {heading}\n\n{text}\n" for heading, text in sections)])
+    text = f"---\nid: OBJ-0001\ntitle: X\n---\n\n{body}\n"
+    record = document.read(OBJECTIVE, "OBJ-0001-x.md", text.encode()).record
+    assert record is not None
+    (one,), _ = read(OBJECTIVE, "a.json", write({"objective": OBJECTIVE}, [record], "json").encode())
+    values, _ = checked(OBJECTIVE, one.raw, lambda n: ("", 0, 0))
+    made = document.render(OBJECTIVE, Record("objective", "OBJ-0001", values, one.body))
+    again = document.read(OBJECTIVE, "OBJ-0001-x.md", made.encode()).record
+    assert again is not None and again.values == record.values
+    assert besides(OBJECTIVE, again) == besides(OBJECTIVE, record)
+
+
+@pytest.mark.parametrize("body", [7, ["a"], {"a": "b"}])
+def test_a_body_that_is_no_text_is_told(body: object) -> None:
+    found, problems = read(OBJECTIVE, "a.json", json.dumps({"title": "A", "body": body}).encode())
+    assert found == [] and '"body" must be text' in str(problems[0])
+
+
+def test_a_body_of_another_tool_stands_beside_what_no_field_bears() -> None:
+    (one,), _ = read(OBJECTIVE, "a.json", json.dumps({"title": "A", "Body": "So.", "Owner": "ada"}).encode())
+    assert one.body == "So.\n\nImported besides:\n\n- Owner: ada"
+
+
+def test_a_file_with_too_many_records_is_told() -> None:
+    found, problems = read(OBJECTIVE, "a.json", json.dumps([{"title": "A"}] * 10_001).encode())
+    assert found == [] and [one.message for one in problems] == ["holds 10001 records; at most 10000 are read."]

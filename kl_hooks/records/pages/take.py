@@ -11,6 +11,7 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import Link
+from kl_hooks.records.hiding import hidden
 from kl_hooks.records.links import links_of, node
 from kl_hooks.records.pages.names import Names, Page
 from kl_hooks.records.pages.read import MOST_BYTES, Text, page_text
@@ -63,10 +64,11 @@ def _content(ws: Workspace, path: str) -> bytes:
 
 
 def _put(db: Database, ws: Workspace, page: Page, authored: bool, stamp: str, said: Sequence[Wikilink]) -> None:
-    links = json.dumps([[one.target, one.shown, one.line, one.column] for one in said])
+    links = json.dumps([[hidden(one.target), hidden(one.shown), one.line, one.column] for one in said])
     old = db.row("SELECT leads FROM page WHERE path = ?", (page.path,))
     leads = old[0] if old else "[]"  # what the graph still holds of it
-    row = (page.path, int(authored), stamp, page.node, page.id, page.title, _changed(ws, page.path), links, leads)
+    title = hidden(page.title)
+    row = (page.path, int(authored), stamp, page.node, page.id, title, _changed(ws, page.path), links, leads)
     db.execute("DELETE FROM page WHERE path = ?", (page.path,))
     db.execute(
         "INSERT INTO page (path, authored, stamp, node, id, title, changed, links, leads)"

@@ -14,6 +14,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.records.document import read
 from kl_hooks.records.files import kind_of
+from kl_hooks.records.hiding import problem_hidden, secrets_in
 from kl_hooks.records.pages.names import Names, Page
 from kl_hooks.records.pages.read import Text, page_text
 
@@ -52,6 +53,8 @@ def verify(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozens
         found = read(kind, path, data)
         made.findings += found.problems
         made.remarks += found.remarks
+        for problem, sure in secrets_in(path, data.decode("utf-8-sig")):
+            (made.findings if sure else made.remarks).append(problem)
         if found.record:
             records[path] = found.record
             pages.append(Page(path, found.record.id, found.record.id, found.record.title))
@@ -60,6 +63,8 @@ def verify(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozens
     for path, text in texts.items():
         made.links += len(text.links)
         made.findings += _broken(path, text, names, known)
+    for some in (made.findings, made.remarks):
+        some[:] = [problem_hidden(one) for one in some]
     return made
 
 

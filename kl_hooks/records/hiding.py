@@ -1,0 +1,65 @@
+"""Hiding: secrets that somebody wrote into a file by hand are taken out of what is kept of it and said about it.
+
+The file itself is never changed. A text without a secret stays as it is, character for character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.record import Record, Value
+
+_MARK: Final = re.compile(r"\[redacted:([a-z0-9 _-]+)\]")
+_UNSURE: Final = frozenset({"random", "assignment"})
+"""Rules that go by the look of a word, or of the word before it: worth a remark, not a finding."""
+
+
+def hidden(text: str) -> str:
+    """The text without the secrets that can be recognised."""
+    from kl_hooks.store.redact import redact
+
+    made = redact(text)
+    return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
+
+
+def record_hidden(record: Record) -> Record:
+    """The record without them in any field, or in its body."""
+    values = {name: _value(value) for name, value in record.values.items()}
+    return replace(record, values=values, body=hidden(record.body))
+
+
+def problem_hidden(problem: Problem) -> Problem:
+    """The problem without them: it may quote what the file says."""
+    return problem._replace(message=hidden(problem.message), hint=hidden(problem.hint))
+
+
+def secrets_in(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
+    """A Problem for each line that holds one, and whether it is one for sure."""
+    if hidden(text) == text:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        made = hidden(line)
+        rules = sorted({*_MARK.findall(made)} - {*_MARK.findall(line)}) if made != line else []
+        if rules:
+            reason = f"holds what looks like a secret ({', '.join(rules)})."
+            hint = "Take it out, and make it worthless where it counts: git keeps what was committed."
+            yield Problem(path, number, 1, reason, hint), not _UNSURE.issuperset(rules)
+
+
+def _value(value: Value) -> Value:
+    from kl_hooks.store.redact import redact_value
+
+    if isinstance(value, str):
+        return hidden(value)
+    if isinstance(value, tuple):
+        return tuple(hidden(one) for one in value)
+    if isinstance(value, Mapping):  # a key may say that the value is one
+        pairs: list[tuple[Any, Any]] = [
+            (pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items()
+        ]
+        return dict(new if _MARK.search("".join(new)) else old for old, new in pairs)
+    return value
