@@ -64,7 +64,7 @@ def test_an_input_that_ends_before_the_last_answer_decides_nothing(
 
 def test_a_key_that_is_not_offered_does_nothing(repo: Checkout, kl: Call, three: list[str]) -> None:
     _, _, err = kl("memory", "review", stdin="n\ny\nx\nq\n")
-    assert [line for line in err.splitlines() if "unknown key" in line][0].endswith("kl: unknown key: n")
+    assert next(line for line in err.splitlines() if "unknown key" in line).endswith("kl: unknown key: n")
     assert err.count("kl: unknown key: ") == 3
     assert set(statuses(kl).values()) == {"candidate"}
     code, out, err = kl("memory", "review", stdin="s\na\ns\ne\nr\n?\nn\n")
