@@ -195,6 +195,7 @@ def test_an_empty_list_names_the_command_to_begin_with(repo: Checkout) -> None:
     assert repo.kl("memory", "list").stdout == 'no memories yet. Make one: kl memory add "…"\n'
     assert repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new --edit\n"
     assert repo.kl("knowledge", "list").stdout.startswith("nothing is known yet.")
+    assert repo.kl("decision", "list", "--status", "accepted").stdout == "no decision fits.\n"
 
 
 def test_a_change_of_status_and_an_edit_answer_in_json_too(repo: Checkout) -> None:
