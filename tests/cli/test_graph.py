@@ -328,9 +328,7 @@ def test_a_question_imports_what_it_needs(kl: Kl, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seen", [True, False])
-def test_what_takes_long_is_said_first_to_whoever_watches(
-    kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool
-) -> None:
+def test_what_takes_long_is_said_first_to_whoever_watches(kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: seen)
     monkeypatch.setattr("sys.stderr", screen)
