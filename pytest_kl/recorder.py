@@ -137,7 +137,8 @@ class Recorder:
             self._say(terminalreporter)
         elif self._recording is not None and not self._silent:
             try:
-                for line in summary.closing(self._recording.run, account.result(self._ending())):
+                recording, result = self._recording, account.result(self._ending())
+                for line in summary.closing(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
             except Exception as problem:
                 self._fail(problem)

@@ -26,10 +26,14 @@ def header(place: Place, previous: str, elsewhere: str) -> str:
     return line
 
 
-def closing(run: str, result: Mapping[str, Any]) -> list[str]:
-    """What the run is worth, why if it is no pass, and how to look at it: two or three lines."""
+def closing(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[str]:
+    """What the run is worth, why if it is no pass, and how to look at it: two or three lines.
+
+    `elsewhere` as in the header, which a quiet pytest leaves out.
+    """
     told = phrase(result["counts"]) or "no test was run"
-    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {result['verdict']}"]
+    kept = f", kept in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
+    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {result['verdict']}{kept}"]
     if result["verdict"] == "inconclusive":
         lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
     return [*lines, f"kl: kl evidence show {run[:SHORT]}"]

@@ -11,6 +11,8 @@ from kl_hooks.config.typed import Reader, nearest, snake
 from kl_hooks.model.manifest import Layer
 
 BELOW: Final = "below"
+AFRESH: Final = "delete this file and propose layers with: kl init"
+"""The way on from a manifest that says nothing: `kl init` itself overwrites no file."""
 _KEYS: Final = ("name", "paths", "may_depend_on", "decision")
 
 Pair = tuple[Text, Node]
@@ -24,7 +26,7 @@ def read_layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Lay
     """
     items = reader.items(node, '"layers"')
     if needed and not items and not reader.problems:
-        reader.say(node, '"layers" is empty.', "Propose layers with: kl init")
+        reader.say(node, '"layers" is empty.', f"List some, or {AFRESH}")
     names: dict[str, Text] = {}
     raw = [one for one in (_layer(reader, item, names) for item in items) if one]
     _refuse_shared_paths(reader, raw)

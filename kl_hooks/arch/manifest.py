@@ -8,10 +8,10 @@ from datetime import date
 from typing import Final
 
 from kl_hooks.arch.contracts.read import read_contracts, without_types
-from kl_hooks.arch.layers import plain_text, read_layers
+from kl_hooks.arch.layers import AFRESH, plain_text, read_layers
 from kl_hooks.arch.mistakes import ManifestProblems
 from kl_hooks.config.nodes import Mapping, Node
-from kl_hooks.config.typed import Reader
+from kl_hooks.config.typed import Reader, nearest, snake
 from kl_hooks.config.yaml import load
 from kl_hooks.model.manifest import Allowance, Manifest
 from kl_hooks.model.problem import Problem
@@ -30,7 +30,7 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     """
     root, problems = load(path_name, text)
     if root is None:
-        raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", "Propose layers with: kl init")])
+        raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", AFRESH.capitalize())])
     refused = tuple(problems)
     reader = Reader(path_name, problems)
     found = reader.keys(without_types(reader, root), _KEYS)
@@ -38,8 +38,8 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
         reader.choice(found["version"][1], '"version"', ("1",))
     contracts = read_contracts(reader, found["contracts"][1]) if "contracts" in found else ()
     given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
-    if "layers" not in found and not given and isinstance(root, Mapping):
-        reader.say(root, 'the key "layers" is missing.', "Propose layers with: kl init")
+    if "layers" not in found and not given and isinstance(root, Mapping) and not _is_misspelt(root):
+        reader.say(root, 'the key "layers" is missing.', f"Add it, or {AFRESH}")
     layers = read_layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
     mode, exhaustive = _TYPE_CHECKING[0], False
     if "type_checking_imports" in found:
@@ -51,6 +51,12 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
     return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect)
+
+
+def _is_misspelt(root: Mapping) -> bool:
+    """True where an unknown key was told that it may be `layers`: then that is not missing too."""
+    words = [snake(key.value) for key, _ in root.entries]
+    return any(word not in _KEYS and nearest(word, _KEYS) == nearest("layers", _KEYS) for word in words)
 
 
 def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:

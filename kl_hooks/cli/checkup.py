@@ -77,7 +77,7 @@ def _manifest(ws: Workspace) -> Iterator[Finding]:
         manifest = read_manifest(MANIFEST, text)
     except ManifestProblems as found:
         for problem in found.problems:
-            yield Finding("layers", "wrong", str(problem), "kl arch check")
+            yield Finding("layers", "wrong", str(problem), f"edit {MANIFEST}")
         return
     yield Finding("layers", "ok", f"{counted(len(manifest.layers), 'layer')} in {MANIFEST}")
 

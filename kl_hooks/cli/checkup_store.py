@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from kl_hooks.errors import StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.spools import spools
@@ -15,6 +16,9 @@ from kl_hooks.workspace.open import Workspace
 
 Said = tuple[str, str, str]
 """State (`ok`, `remark`, `wrong`), what it says, the fix."""
+
+
+_OTHER_PLACE: Final = "export KL_STATE=FOLDER   (one that you can write)"
 
 
 def look(ws: Workspace) -> Iterator[Said]:
@@ -28,17 +32,38 @@ def look(ws: Workspace) -> Iterator[Said]:
         yield "wrong", f"{problem.place}: {problem.reason}", fix
     elif problem is not None:
         yield "wrong", f"{problem.place}: {problem.reason}", problem.hint
+    elif no_place := _no_place(ws):
+        yield "wrong", f"{no_place}; captures go to another spool.", _OTHER_PLACE
     elif not database.exists() and os.access(_there(ws.state.directory), os.W_OK):
         yield "remark", "no evidence yet; the store is made by the first command that needs it.", ""
     else:
         yield _can_be_written(ws)
 
 
+def _no_place(ws: Workspace) -> str:
+    """Why the state directory can never be where it is to be; empty where it is there, or may be. Leaves nothing.
+
+    Of a place that somebody named, rights alone do not tell: the superuser has them all, and /proc takes no folders.
+    """
+    import tempfile
+
+    folder, there = ws.state.directory, _there(ws.state.directory)
+    if not there.is_dir():
+        return f"{there} is not a folder"
+    if ws.state.origin != "override" or there == folder or not os.access(there, os.W_OK):
+        return ""
+    try:
+        Path(tempfile.mkdtemp(prefix=".kl-", dir=there)).rmdir()
+    except OSError as problem:
+        return f"{folder} can't be made ({problem.strerror})"
+    return ""
+
+
 def _can_be_written(ws: Workspace) -> Said:
     folder, database = ws.state.directory, ws.state.database
     if os.statvfs(_there(folder)).f_flag & os.ST_RDONLY:
         says = f"{folder} is on a file system that is mounted read-only; captures go to another spool."
-        return "wrong", says, "export KL_STATE=FOLDER   (one that you can write)"
+        return "wrong", says, _OTHER_PLACE
     try:
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
             writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)

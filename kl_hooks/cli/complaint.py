@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kl_hooks.model.text import brief, one_line
+from kl_hooks.model.text import brief, one_line, safe_text
 
 LONGEST = 1000
 """Characters of a message about how kl was called: it may quote an argument."""
@@ -19,6 +19,9 @@ def complain(text: str) -> None:
 
 def complain_of_use(problem: click.ClickException) -> None:
     """What click says about a call, as it says it, but for what an argument may hold."""
+    if _is_help(problem):
+        _write(safe_text(problem.format_message()) + "\n")
+        return
     lines = []
     context = getattr(problem, "ctx", None)
     if context is not None:
@@ -27,6 +30,12 @@ def complain_of_use(problem: click.ClickException) -> None:
             lines.append(f"Try '{context.command_path} {context.help_option_names[-1]}' for help.")
         lines.append("")
     _write("\n".join([*lines, f"Error: {one_line(problem.format_message(), LONGEST)}", ""]))
+
+
+def _is_help(problem: click.ClickException) -> bool:
+    """True for the whole help, which a group without a command is answered with. An older click prints it by itself."""
+    kind = getattr(click.exceptions, "NoArgsIsHelpError", None)
+    return kind is not None and isinstance(problem, kind)
 
 
 def _write(text: str) -> None:

@@ -33,7 +33,7 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
                 say(quoted(one.summary, "  | "))
             say()
     if not any(found.values()):
-        note("nothing binds work here yet. See: kl decision new, kl gate new, kl seed --system")
+        note("nothing binds work here yet. See: kl decision new --edit, kl gate new --edit, kl seed --system")
 
 
 def _plain(one: Candidate) -> dict[str, Any]:

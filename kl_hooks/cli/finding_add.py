@@ -25,7 +25,9 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     from kl_hooks.records.write import refuse_unset
 
     if not from_agent:
-        raise click.UsageError("say where from: --hook. To write one yourself: kl finding new")
+        raise click.UsageError("say where from: --hook. To write one yourself: kl finding new --edit")
+    if sys.stdin is not None and sys.stdin.isatty():
+        note("waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D ends it.")
     try:
         ws = workspace()
         refuse_unset(ws)

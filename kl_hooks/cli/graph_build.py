@@ -30,7 +30,7 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
     with asked(rev, shape, watch=_watched) as graph:
         scan, counts = graph.scan, count(graph.db)
     sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
-    lines, differences = _compared() if precise else ([], None)
+    lines, differences = _compared(scan.files) if precise else ([], None)
     if shape == "json":
         found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, "unresolved": counts.unresolved}
         more = {"nodes": counts.nodes, "relations": counts.links, "problems": [_plain(p) for p in scan.problems]}
@@ -48,9 +48,12 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
         say(line)
 
 
-def _compared() -> tuple[list[str], Any]:
+def _compared(files: int) -> tuple[list[str], Any]:
+    """As `precise.compared`; at a terminal it says first why nothing is seen for a while."""
     from kl_hooks.cli.precise import compared
 
+    if sys.stderr.isatty():
+        note(f"reading {counted(files, 'file')} with libcst and grimp too; that takes a while.")
     return compared(workspace())
 
 

@@ -55,9 +55,9 @@ def uninstall(shape: str) -> int:
 @format_option()
 def status(shape: str) -> int:
     """How each git hook stands: installed, called, missing, edited, broken or inert."""
-    from kl_hooks.git.hooks import status as status_of_hooks
+    from kl_hooks.cli.hooks_standing import standing
 
-    states = status_of_hooks(_repository(workspace()))
+    states = standing(_repository(workspace()))
     return _show("status", [_plain(s.name, s.path, "state", s.state, s.reason) for s in states], shape)
 
 

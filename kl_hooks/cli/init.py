@@ -10,9 +10,10 @@ from kl_hooks.arch.source import repository
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.cli.init_files import apply, refuse_odd_home, undo
 from kl_hooks.cli.init_plan import look
-from kl_hooks.cli.init_precommit import CONFIG
+from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.cli.init_say import plain_of, say_found
 from kl_hooks.cli.init_seed import forget, how_many, sow_here
+from kl_hooks.config.files import read_small
 from kl_hooks.workspace.open import Workspace
 
 
@@ -48,8 +49,10 @@ def init(yes: bool, back: bool, shape: str) -> int:
 
 
 def _agrees(ws: Workspace) -> bool:
-    """Asks, where there is a file to add to."""
-    return (ws.root / CONFIG).is_file() and click.confirm(f"Add kl's entries to {CONFIG}?", default=False, err=True)
+    """Asks, where there is a file to add to that has none of ours yet."""
+    text = read_small(ws.root / CONFIG, within=ws.root)
+    can_be = text is not None and not mentions_kl(text) and addition(text) is not None
+    return can_be and click.confirm(f"Add kl's entries to {CONFIG}?", default=False, err=True)
 
 
 def _sows(seeds: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 from kl_hooks.cli.init_record import keep, record_of
 from kl_hooks.config.files import read_small
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.lock import store_lock
 from kl_hooks.store.state import State, prepare
@@ -68,6 +69,8 @@ def _apply(root: Path, state: State, plan: Plan) -> None:
 
 def undo(root: Path, state: State) -> list[tuple[str, str]]:
     """Takes back what `apply` wrote; (path, what was done) for each. EnvironmentProblem where nothing is on record."""
+    if not os.path.lexists(root / ".kl") and record_of(state) is None:
+        raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
     record_of(state, needed=True)
     with store_lock(state.lock, wait=PATIENCE, what="kl init --undo"):
         return _undo(root, state, record_of(state, needed=True))

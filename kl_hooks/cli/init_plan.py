@@ -11,6 +11,7 @@ from kl_hooks.arch.propose import propose
 from kl_hooks.arch.source import content
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.cli.common import counted
+from kl_hooks.cli.hooks_standing import all_run
 from kl_hooks.cli.init_files import Plan
 from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.config.files import read_small
@@ -33,9 +34,11 @@ class Found:
     """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
     notes: tuple[str, ...] = ()
     seeds: int = 0
-    """Records that the project's documents would give."""
+    """Records that the project's documents would give, beyond those that are there."""
     seeded: list[str] = field(default_factory=list)
     """Paths of those that were made."""
+    hooked: bool = False
+    """True where git runs every git hook of kl already, or pre-commit runs our entries."""
     set_up: str = ""
     """File of import-linter or tach whose rules could be taken over instead of the proposal."""
 
@@ -60,6 +63,7 @@ def look(ws: Workspace, *, append: bool) -> Found:
     if made.set_up:
         made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
     _pre_commit(ws, made, append)
+    made.hooked = ws.repo is not None and all_run(ws.repo)
     return made
 
 

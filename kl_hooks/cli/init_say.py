@@ -61,13 +61,14 @@ def _steps(found: Found) -> list[str]:
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
     force = " --force" if MANIFEST in found.plan.create else ""
     own = [f"or keep your own rules   kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
-    review = [f"look at the proposal     {MANIFEST}", "hold the code to it      kl arch check"] if found.layers else []
+    look = [f"look at the proposal     {MANIFEST}"] if MANIFEST in found.plan.create else []
+    review = [*look, "hold the code to it      kl arch check"] if found.layers else []
     seeds = [f"seed from your documents kl seed   ({counted(found.seeds, 'record')})"] if found.seeds else []
     return [
         *review,
         *own,
         *(seeds if not found.seeded else []),
-        f"install the git hooks    {hooks}",
+        *([] if found.hooked else [f"install the git hooks    {hooks}"]),
         "leave a record of tests  pytest",
         "see what is known        kl status",
     ]

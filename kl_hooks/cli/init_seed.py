@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 
 
 def how_many(ws: Workspace) -> int:
-    """Records that the documents at hand would give; only small files are read for it."""
+    """Records that the documents at hand would give and that are not there yet; only small files are read for it."""
     from kl_hooks.kinds.seeds.gather import project_seeds
 
-    return len(project_seeds(ws.root)[0])
+    seeds = project_seeds(ws.root)[0]
+    if not ws.initialised or not seeds:
+        return len(seeds)
+    from kl_hooks.records.seed.sow import planned
+
+    try:
+        return sum(step.what in ("created", "updated") for step in planned(ws, seeds))
+    except KlError:  # what can't be read is said by who reads it
+        return len(seeds)
 
 
 def sow_here(ws: Workspace) -> list[str]:

@@ -84,7 +84,8 @@ def _new(kind: Kind) -> click.Command:
         flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
         made = flag(made)
     made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
-    return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"')(made)
+    more = " --edit" if any(field.required and field.name != "title" for field in kind.all_fields) else ""
+    return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"{more}')(made)
 
 
 def _edit(kind: Kind) -> click.Command:

@@ -17,6 +17,8 @@ from kl_hooks.workspace.open import Workspace
 
 def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
+    from kl_hooks.cli.kind_missing import with_options
+    from kl_hooks.config.problems import Problems
     from kl_hooks.records.write import create, refuse_unset
 
     ws = workspace()
@@ -24,7 +26,10 @@ def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     by = signed(ws, raw, agent=bool(options.get("agent")))
     if options.get("edit"):
         raw, options["body"] = _edited(kind, raw)
-    record = create(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
+    try:
+        record = create(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
+    except Problems as found:
+        raise with_options(found, editor="edit" in options) from None
     show_made(ws, record, options.get("shape") or "text")
 
 
@@ -123,14 +128,15 @@ def _editor_is_there(command: str) -> None:
 
 
 def _edited(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """What a person wrote into the form of the kind."""
+    """What a person wrote into the form of the kind. UsageProblem where the editor was closed as it was opened."""
+    from kl_hooks.errors import UsageProblem
     from kl_hooks.records.document import read
     from kl_hooks.records.form import form
 
     _editor_is_there(f"kl {kind.name} new")
     text = click.edit(form(kind, raw), extension=".md")
     if text is None:
-        raise click.Abort
+        raise UsageProblem("nothing was changed in the editor, so nothing was made.", place=f"kl {kind.name} new")
     while True:
         found = read(kind, f"{kind.prefix}-0000.md", text.encode("utf-8", "replace"))
         if found.record is not None:

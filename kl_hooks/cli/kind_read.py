@@ -44,9 +44,9 @@ def list_of(kind: Kind) -> click.Command:
         _say(kind, found, total, shape)
         if not found and shape == "text":
             say(
-                f"no {kind.plural} yet. Make one: kl {kind.name} {FIRST.get(kind.name, 'new')}"
+                f"no {kind.plural} yet. Make one: kl {kind.name} {FIRST.get(kind.name, 'new --edit')}"
                 if wanted == Wanted((kind.name,))
-                else f"no such {kind.name}."
+                else f"no {kind.name} fits."
             )
 
     list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"

@@ -17,9 +17,10 @@ STANDARD: Final[Mapping[str, str]] = {
 """Command → its line; each works on any kind."""
 
 FIRST: Final[Mapping[str, str]] = {
-    "memory": "add", "outcome": "capture", "failure": "record", "turn": "add", "finding": "add --hook",
+    "memory": 'add "…"', "outcome": 'capture "…" --success', "failure": 'record "…"',
+    "turn": 'add --feature FEAT-0001 --summary "…"', "objective": 'create --title "…" --tasks "A,B"', "task": 'new "…"',
 }  # fmt: skip
-"""Kind → the command that most people begin with, where it is not `new`."""
+"""Kind → the call that most people begin with, as it can be typed, where it is not `new --edit`."""
 
 EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
     "decision": {

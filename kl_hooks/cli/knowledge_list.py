@@ -45,7 +45,7 @@ def list_(
         say(
             "nothing of that is known."
             if asked
-            else 'nothing is known yet. Begin with: kl seed, or kl decision new "…"'
+            else "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
         )
 
 

@@ -31,4 +31,4 @@ def status(shape: str) -> None:
     for line in asked(ws, numbers):
         say(f"waiting for a person: {line}")
     if not counts:
-        say('nothing is known yet. Begin with: kl decision new "…", or kl memory add "…"')
+        say('nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"')

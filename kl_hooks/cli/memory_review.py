@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def review(everything: bool, limit: int, answers: str | None, shape: str) -> None:
     """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip, undo, quit.
 
-    One key and Enter each; `r` takes a reason after it. Nothing is done before the end, so undo always works; Ctrl-C
-    drops it all. `--format json` lists the candidates for a program, `--answers` takes its decisions.
+    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is answered, so undo
+    always works; Ctrl-C drops it all. `--format json` lists the candidates for a program, `--answers` takes its
+    decisions.
     """
     from kl_hooks.cli.memory_after import listed
     from kl_hooks.kinds.memory.reviewing import shown, to_review

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kl_hooks.cli import status_layers
 from kl_hooks.cli.common import counted, format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import line
@@ -15,6 +16,7 @@ from kl_hooks.evidence.claims import parents_of
 from kl_hooks.evidence.gate import proof, with_untracked
 from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.place import place_of
+from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.tier import Tier
 from kl_hooks.store.database import Database
 
@@ -42,7 +44,8 @@ def status(shape: str) -> None:
             "head": place.head,
             "branch": place.branch,
             "changed": place.changed,
-            "manifest": (ws.root / ".kl" / "architecture.yaml").is_file(),
+            "manifest": (ws.root / MANIFEST).is_file(),
+            "manifest_mistakes": status_layers.has_mistakes(ws),
             "counts": _counts(db) if db else {},
             "proof": {
                 "tier": proven.tier.word, "run": proven.run, "reasons": list(proven.reasons),
@@ -82,7 +85,7 @@ def _lines(
     yield f"  tests     {_proof(facts, tier)}"
     for reason in facts["proof"]["reasons"][:3]:
         yield f"            {reason}"
-    yield f"  layers    {_drift(facts, drift)}"
+    yield f"  layers    {status_layers.told(facts, drift)}"
     yield f"  known     {_known(facts['counts']) or 'nothing yet'}"
     if any(facts["memories"].values()):
         yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
@@ -117,13 +120,3 @@ def _proof(facts: dict[str, Any], tier: Tier) -> str:
         return "nothing proves this tree yet. Run: pytest"
     what = "this content, with untracked files beside it" if facts["proof"]["untracked"] else "exactly this content"
     return f"{tier.word}: run {short(facts['proof']['run'], 8)} passed on {what}"
-
-
-def _drift(facts: dict[str, Any], drift: Entry | None) -> str:
-    if not facts["manifest"]:
-        return "no .kl/architecture.yaml: nothing is enforced. Propose one with: kl init"
-    if drift is None:
-        return "not checked yet. Run: kl arch check"
-    found = "clean" if facts["drift"] == "passed" else "violations"
-    same = "this tree" if drift.receipt.tree == facts["tree"] else f"tree {short(drift.receipt.tree, 7)}"
-    return f"{found} at the last check ({same}, {drift.receipt.ended[:16].replace('T', ' ')})"

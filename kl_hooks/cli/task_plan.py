@@ -39,5 +39,5 @@ def plan(path: str | None, shape: str) -> int:
     for name, one in made.unmet:
         say(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
     if not todo:
-        say("nothing is to be done. Make a task: kl task new" if not works else "everything is done.")
+        say('nothing is to be done. Make a task: kl task new "…"' if not works else "everything is done.")
     return 1 if made.circles else 0

@@ -8,7 +8,7 @@ import click
 
 from kl_hooks.cli.common import format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.gate import Proof, proof, with_untracked
 from kl_hooks.model.tier import Tier
 from kl_hooks.workspace.open import Workspace
@@ -56,7 +56,10 @@ def verify(rev: str | None, require: str, shape: str) -> int:
 
 
 def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
-    """The tree ids that evidence may carry: of a commit, or of the content now. EnvironmentProblem for none."""
+    """The tree ids that evidence may carry: of a commit, or of the content now.
+
+    UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be told.
+    """
     from kl_hooks.evidence.place import place_of
     from kl_hooks.git.trees import tree_of
 
@@ -64,8 +67,10 @@ def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
         trees = place_of(ws.repo).trees
     else:
         trees = tuple(tree for tree in [tree_of(ws.repo, rev)] if tree)
+    if not trees and rev is not None:
+        raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     if not trees:
-        what = f"no commit {rev!r} here." if rev else "the tree of this content can't be told (no git?)."
+        what = "the tree of this content can't be told (no git?)."
         raise EnvironmentProblem(what, place=str(ws.root), hint="See: kl doctor")
     return trees
 

@@ -137,7 +137,9 @@ def _check(state: State) -> None:
     link = directory.is_symlink()
     if not directory.is_dir():
         reason = "is a link that leads nowhere." if link and not directory.exists() else "is not a folder."
-        raise EnvironmentProblem(reason, place=str(directory), hint="Move it away, then try again.")
+        named = "KL_STATE, or git config kl.state, names it: name a folder there."
+        hint = named if state.origin == "override" else "Move it away, then try again."
+        raise EnvironmentProblem(reason, place=str(directory), hint=hint)
     info = directory.stat()
     if info.st_uid != us and (link or us != 0):
         reason = f"is {'a link to ' if link else ''}somebody else's folder (user {info.st_uid})."

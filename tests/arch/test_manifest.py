@@ -97,10 +97,11 @@ layers:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "architecture.yaml: is empty. Propose layers with: kl init"),
-        ("# only this\n", "architecture.yaml: is empty. Propose layers with: kl init"),
-        ("version: 1\n", 'architecture.yaml:1:1: the key "layers" is missing. Propose layers with: kl init'),
-        ("layers: []\n", 'architecture.yaml:1:9: "layers" is empty. Propose layers with: kl init'),
+        ("", "architecture.yaml: is empty. Delete this file and propose layers with: kl init"),
+        ("# only this\n", "architecture.yaml: is empty. Delete this file and propose layers with: kl init"),
+        ("version: 1\n", 'architecture.yaml:1:1: the key "layers" is missing. Add it, or delete this file and propose layers with: kl init'),
+        ("layers: []\n", 'architecture.yaml:1:9: "layers" is empty. List some, or delete this file and propose layers with: kl init'),
+        ("layrs: [{name: a, paths: [x]}]", 'architecture.yaml:1:1: unknown key "layrs". Did you mean "layers"?'),
         ("version: 2\nlayers: [{name: a, paths: [x]}]", 'architecture.yaml:1:10: "version" must be one of: 1.'),
         ("layers: [{paths: [x]}]", 'architecture.yaml:1:10: a layer without "name".'),
         ("layers: [{name: a}]", 'architecture.yaml:1:17: layer "a" has no "paths". Give the folders it owns.'),

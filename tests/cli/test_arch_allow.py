@@ -73,10 +73,11 @@ def test_what_nothing_needs_is_said(drifted: Call) -> None:
         (("core", "web", "--until", "soon", "--reason", "x"), "Write 30d, or YYYY-MM-DD."),
         (("core", "web", "--until", "2020-01-01", "--reason", "x"), "is over"),
         (("core", "web", "--until", "30d", "--reason", "  "), "--reason is empty"),
+        (("core", "web", "--until", "30d", "--reason", "..."), "--reason has no word in it"),
         (("core", "web", "--until", "30d"), "--reason"),
         (("core", "web", *WHY, "--decision", "4"), "no id of a decision"),
     ],
-    ids=range(7),
+    ids=range(8),
 )  # fmt: skip
 def test_wrong_use_writes_nothing(drifted: Call, args: tuple[str, ...], said: str) -> None:
     code, out, err = drifted("arch", "allow", *args)

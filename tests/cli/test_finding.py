@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -150,3 +152,15 @@ def test_a_long_transcript_is_taken_in_at_once(shop: Checkout, tmp_path: Path) -
     path.write_text("\n".join(json.dumps(line) for line in lines))
     assert "400 findings new" in shop.kl("finding", "import", str(path)).stdout
     assert "0 findings new, 400 known already." in shop.kl("finding", "import", str(path)).stdout
+
+
+def test_at_a_terminal_it_says_what_it_waits_for(shop: Checkout) -> None:
+    ours, theirs = os.openpty()
+    os.write(ours, b"{}\n\x04")
+    done = subprocess.run(
+        [*KL, "finding", "add", "--hook"], cwd=shop.root, stdin=theirs, capture_output=True, text=True, check=False
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 0
+    assert done.stderr.startswith("kl: waiting for the JSON of an agent hook")

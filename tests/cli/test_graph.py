@@ -325,3 +325,12 @@ def test_a_question_imports_what_it_needs(kl: Kl, tmp_path: Path) -> None:
     changed = imported(root, "graph", "symbols", "src/shop/core.py")
     assert changed & NEVER == set()
     assert WRITING - changed == set(), "what is never imported proves nothing above"
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_what_takes_long_is_said_first_to_whoever_watches(kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: seen)
+    monkeypatch.setattr("sys.stderr", screen)
+    assert kl("graph", "build", "--precise")[0] == 0
+    assert ("with libcst and grimp too; that takes a while." in screen.getvalue()) == seen

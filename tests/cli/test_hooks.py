@@ -145,3 +145,21 @@ def test_where_it_cannot_be_installed_the_lines_to_add_are_shown(repo: Repositor
     assert done.returncode == 1
     assert "add to .husky/pre-commit: kl arch check --staged" in done.stdout
     assert not any((repo.top / ".husky").iterdir())
+
+
+def test_what_pre_commit_runs_of_ours_is_not_missing(repo: Repository) -> None:
+    entries = ("kl-check", "kl-record-commit", "kl-verify")
+    listed = "".join(f"      - {{id: {one}, name: x, language: system, entry: 'true'}}\n" for one in entries)
+    (repo.top / ".pre-commit-config.yaml").write_text(f"repos:\n  - repo: local\n    hooks:\n{listed}")
+    before = as_json(repo.top, "hooks", "status")["hooks"]
+    assert [(h["state"], h["reason"].partition("   ")[0]) for h in before] == [
+        ("missing", f"pre-commit install -t {name}") for name in ("post-commit", "pre-commit", "pre-push")
+    ]
+    for name in ("pre-commit", "pre-push"):
+        pre_commit = [sys.executable, "-m", "pre_commit", "install", "-t", name]
+        assert subprocess.run(pre_commit, cwd=repo.top, env=ENV, capture_output=True, check=False).returncode == 0
+    after = as_json(repo.top, "hooks", "status")["hooks"]
+    assert [h["state"] for h in after] == ["missing", "called", "called"]
+    assert after[1]["reason"] == "pre-commit runs kl's entry in .pre-commit-config.yaml."
+    (repo.top / ".pre-commit-config.yaml").write_text("repos: []  # kl-check-push\n")
+    assert [h["reason"] for h in as_json(repo.top, "hooks", "status")["hooks"]][1] == "kl hooks install"

@@ -262,3 +262,43 @@ def test_without_consent_seeding_is_a_step_that_is_named(kl: Kl) -> None:
     assert not Path(".kl/knowledge/facts").exists()
     value = json.loads(kl("init", "--format", "json")[1])
     assert (value["seeds"], value["seeded"]) == (2, [])
+
+
+class Terminal(io.StringIO):
+    """A person who types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_second_time_only_what_is_still_to_be_done_is_asked_and_advised(
+    kl: Kl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(Path.cwd(), {"README.md": README, CONFIG: PRE_COMMIT})
+    monkeypatch.setattr("sys.stdin", Terminal("y\ny\n"))
+    code, out, err = kl("init")
+    assert (code, err.count("[y/N]")) == (0, 2)
+    assert "seeded  2 records" in out and f"added   {CONFIG}" in out
+    kl("hooks", "install")
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    code, out, err = kl("init")
+    assert (code, err) == (0, "")
+    for done in ("kl seed", "look at the proposal", "install the git hooks", "seeded", "wrote"):
+        assert done not in out
+    write(Path.cwd(), {"README.md": README + "\n## Usage\n\nshop --open\n"})
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    _, out, err = kl("init")
+    assert "Make 1 record of what your documents say?" in err and "kl seed   (1 record)" in out
+
+
+def test_nobody_is_asked_about_a_file_that_nothing_can_be_appended_to(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path.cwd(), {CONFIG: "repos: []\n"})
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    code, out, err = kl("init")
+    assert (code, err) == (0, "") and "To check commits, add this" in out
+
+
+def test_undo_where_nothing_was_made_speaks_of_no_files(kl: Kl) -> None:
+    code, out, err = kl("init", "--undo")
+    assert (code, out) == (3, "")
+    assert "nothing to undo: there is no .kl/" in err and "by hand" not in err

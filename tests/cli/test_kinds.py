@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -191,9 +192,10 @@ def test_no_editor_opens_where_nobody_can_see_it(repo: Checkout) -> None:
 
 
 def test_an_empty_list_names_the_command_to_begin_with(repo: Checkout) -> None:
-    assert repo.kl("memory", "list").stdout == "no memories yet. Make one: kl memory add\n"
-    assert repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new\n"
+    assert repo.kl("memory", "list").stdout == 'no memories yet. Make one: kl memory add "…"\n'
+    assert repo.kl("decision", "list").stdout == "no decisions yet. Make one: kl decision new --edit\n"
     assert repo.kl("knowledge", "list").stdout.startswith("nothing is known yet.")
+    assert repo.kl("decision", "list", "--status", "accepted").stdout == "no decision fits.\n"
 
 
 def test_a_change_of_status_and_an_edit_answer_in_json_too(repo: Checkout) -> None:
@@ -264,3 +266,32 @@ def test_what_a_person_made_is_not_an_agent_s_to_delete(repo: Checkout) -> None:
     done = repo.kl("objective", "delete", "OBJ-0001", "--yes", env={"KL_AGENT": "bot"})
     assert done.returncode == 2 and "a person made it" in done.stderr
     assert repo.kl("objective", "delete", "OBJ-0001", "--yes").returncode == 0
+
+
+def test_what_is_missing_names_its_option(repo: Checkout) -> None:
+    said = repo.kl("decision", "new").stderr
+    assert "Give --context, or --edit.\n" in said
+    assert "Give --decision, or --edit.\n" in said
+    assert "Give TITLE, or --edit.\n" in said
+    assert repo.kl("objective", "new").stderr.endswith('"title" is missing. What it is, in one line. Give TITLE.\n')
+    assert "Give --task-type, or --edit." in repo.kl("gate", "new", "Strict").stderr
+
+
+@pytest.mark.parametrize("kind", ["decision", "failure", "gate", "turn", "role", "finding"])
+def test_the_example_of_new_can_be_typed_as_it_stands(repo: Checkout, kind: str) -> None:
+    (example,) = [line for line in repo.kl(kind, "new", "--help").stdout.splitlines() if "Example: kl " in line]
+    assert example.endswith(" --edit")
+    writes = repo.write("editor.sh", "#!/bin/sh\nexit 0\n")
+    writes.chmod(0o755)
+    done = repo.kl(kind, "new", "In one line", "--edit", env={"EDITOR": str(writes)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"kl {kind} new: nothing was changed in the editor, so nothing was made.\n" in done.stderr
+    assert "interrupted" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["memory", "objective", "task", "outcome", "failure", "turn", "role"])
+def test_what_an_empty_list_says_can_be_typed_as_it_stands(repo: Checkout, kind: str) -> None:
+    advice = repo.kl(kind, "list").stdout.partition("Make one: kl ")[2]
+    done = repo.kl(*shlex.split(advice), env={"EDITOR": "false"})
+    assert "missing" not in done.stderr.lower()
+    assert "Editing failed" in done.stderr if "--edit" in advice else done.returncode == 0, done.stderr

@@ -57,6 +57,13 @@ def test_wrong_use_is_exit_2_with_a_hint(argv: tuple[str, ...], said: str, tmp_p
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("group", [(), ("arch",), ("graph",), ("decision",), ("evidence",)])
+def test_a_group_without_a_command_prints_its_help_as_it_stands(group: tuple[str, ...], tmp_path: Path) -> None:
+    help_, bare = kl(*group, "--help", cwd=tmp_path), kl(*group, cwd=tmp_path)
+    # a click before 8.2 has it on stdout, with 0
+    assert (bare.returncode, bare.stdout, bare.stderr) in [(2, "", help_.stdout), (0, help_.stdout, "")]
+
+
 def test_an_option_may_come_from_the_environment(tmp_path: Path) -> None:
     assert "is not one of" in kl("status", cwd=tmp_path, KL_STATUS_FORMAT="yaml").stderr
     assert "is not one of" in kl("context", "x", cwd=tmp_path, KL_CONTEXT_FORMAT="yaml").stderr

@@ -81,3 +81,14 @@ def test_a_record_that_cannot_be_read_is_said_beside_the_status(repo: Checkout) 
     assert done.returncode == 0
     assert "ADR-0001-x.md" in done.stderr
     assert done.stdout.startswith(f"{repo.root}   main ")
+
+
+def test_a_manifest_with_mistakes_is_said_instead_of_an_old_verdict(repo: Checkout) -> None:
+    repo.write("x.py", "")
+    repo.write(".kl/architecture.yaml", "layers: [{name: x, paths: [x.py]}]\n")
+    assert repo.kl("arch", "check").returncode == 0
+    assert "layers    clean at the last check" in repo.kl("status").stdout
+    repo.write(".kl/architecture.yaml", "layrs: [{name: x, paths: [x.py]}]\n")
+    assert "layers    .kl/architecture.yaml has mistakes. See: kl arch check\n" in repo.kl("status").stdout
+    plain = json.loads(repo.kl("status", "--format", "json").stdout)
+    assert (plain["manifest"], plain["manifest_mistakes"]) == (True, True)

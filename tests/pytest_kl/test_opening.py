@@ -59,6 +59,16 @@ def test_a_read_only_state_directory_sends_the_record_elsewhere_and_says_where(t
     assert _newest(home).result["verdict"] == "passed"
 
 
+@pytest.mark.parametrize("named", ["file", "file/x"])
+def test_a_quiet_run_says_too_where_its_record_went(tmp_path: Path, named: str) -> None:
+    project, home = repository(tmp_path / "p", PASSES), tmp_path / "state"
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    environ = {"XDG_STATE_HOME": str(home), "KL_STATE": str(tmp_path / named)}
+    done = run_pytest(project, "-q", "-p", "no:cacheprovider", env=environ)
+    assert done.returncode == 0
+    assert f"1 passed; recorded as passed, kept in {home}/kl/" in done.stdout
+
+
 def test_sixteen_runs_at_once_keep_sixteen_records(tmp_path: Path) -> None:
     body = "import pytest\n@pytest.mark.parametrize('n', range(50))\ndef test_a(n): pass\n"
     repository(tmp_path, {"test_x.py": body})

@@ -169,6 +169,13 @@ def test_a_file_or_a_dead_link_in_its_place_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_file_that_somebody_named_as_the_state_directory_says_who_names_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    state = locate(tmp_path, tmp_path / ".git", None, str(tmp_path / "file"), {})
+    with pytest.raises(EnvironmentProblem, match=r"is not a folder\. KL_STATE, or git config kl\.state, names it"):
+        prepare(state)
+
+
 def test_a_link_to_a_folder_of_ours_is_followed(tmp_path: Path) -> None:
     state = _git(tmp_path)
     (tmp_path / "disk").mkdir()

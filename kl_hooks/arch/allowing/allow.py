@@ -55,8 +55,9 @@ def allow(ws: Workspace, source: str, target: str, until: str, reason: str, deci
     manifest = read_manifest(MANIFEST, seen.manifest)
     last = last_day(until, ws)
     why = redact(reason).strip()
-    if not why:
-        raise UsageProblem("--reason is empty.", place="kl arch allow", hint="Say why, for whoever reads it later.")
+    if not any(letter.isalpha() for letter in why):
+        what = "--reason has no word in it." if why else "--reason is empty."
+        raise UsageProblem(what, place="kl arch allow", hint="Say why, for whoever reads it later.")
     found = survey(ws, seen)
     crossing = list(edges(manifest, found.links, found.modules))
     refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)

@@ -10,8 +10,7 @@ from kl_hooks.model.problem import Problem
 
 DOES: Final = ("approve", "reject", "skip", "edit")
 KEYS: Final[Mapping[str, str]] = {
-    "a": "approve", "y": "approve", "r": "reject", "n": "reject", "s": "skip", "": "skip", "e": "edit", "u": "undo",
-    "q": "quit", "?": "help", "h": "help",
+    "a": "approve", "r": "reject", "s": "skip", "": "skip", "e": "edit", "u": "undo", "q": "quit", "?": "help",
 }  # fmt: skip
 """Key → what it does; the whole word does too."""
 

@@ -39,16 +39,38 @@ def test_candidates_are_shown_by_reinforcement_and_decided_by_key(repo: Checkout
     assert json.loads(kl("memory", "show", three[2], "--format", "json")[1])["fields"]["reason"] == "wrong"
 
 
-def test_undo_quit_and_the_end_of_the_input(repo: Checkout, kl: Call, three: list[str]) -> None:
+def test_undo_and_quit_and_the_question_at_the_end(repo: Checkout, kl: Call, three: list[str]) -> None:
     assert kl("memory", "review", stdin="a\nu\nr\na\na\nu\nu\nu\nq\n")[0] == 0
     assert set(statuses(kl).values()) == {"candidate"}
-    assert kl("memory", "review", stdin="a\na\na\nn\n")[0] == 0
+    for no in "nq":
+        assert kl("memory", "review", stdin=f"a\na\na\n{no}\n")[0] == 0
+        assert set(statuses(kl).values()) == {"candidate"}, no
+    assert kl("memory", "review", stdin="a\nq\nu\nq\n")[0] == 0
     assert set(statuses(kl).values()) == {"candidate"}
-    assert kl("memory", "review", stdin="a\nq\n")[0] == 0
-    assert list(statuses(kl).values()).count("approved") == 1
-    assert kl("memory", "review", stdin="a")[0] == 0
-    assert list(statuses(kl).values()).count("approved") == 2
+    code, _, err = kl("memory", "review", stdin="a\nq\ny\n")
+    assert (code, list(statuses(kl).values()).count("approved")) == (0, 1)
+    assert "carry out 1 of them (Enter)" in err
+
+
+@pytest.mark.parametrize("stdin", ["a", "a\nq\n", "a\na\na\n", "e\nIt says more.\na\n"])
+def test_an_input_that_ends_before_the_last_answer_decides_nothing(
+    repo: Checkout, kl: Call, three: list[str], stdin: str
+) -> None:
+    code, out, err = kl("memory", "review", stdin=stdin)
+    assert code == 2 and "the input ended before the last answer, so nothing was decided. " in err
+    assert "changed" not in out and set(statuses(kl).values()) == {"candidate"}
     assert kl("memory", "review", stdin="")[0] == 0
+
+
+def test_a_key_that_is_not_offered_does_nothing(repo: Checkout, kl: Call, three: list[str]) -> None:
+    _, _, err = kl("memory", "review", stdin="n\ny\nx\nq\n")
+    assert next(line for line in err.splitlines() if "unknown key" in line).endswith("kl: unknown key: n")
+    assert err.count("kl: unknown key: ") == 3
+    assert set(statuses(kl).values()) == {"candidate"}
+    code, out, err = kl("memory", "review", stdin="s\na\ns\ne\nr\n?\nn\n")
+    assert (code, err.count("kl: unknown key: "), err.count("carry out 1 of them")) == (0, 2, 4)
+    assert "approve (a)" not in out and "it shall say" not in err
+    assert set(statuses(kl).values()) == {"candidate"}
 
 
 def test_an_edit_keeps_the_id_and_changes_the_words(repo: Checkout, kl: Call, three: list[str]) -> None:
