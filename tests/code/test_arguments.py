@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
 
 import kl_hooks
 from kl_hooks.code.rewriting.arguments import Place, may_take, parameter_names, takers, users
@@ -49,11 +52,66 @@ def test_takers_by_name_or_annotation() -> None:
         "def users(x): ...\n",
         "def f(\n    x,\n) -> user: ...\n",
         "user(1)\n",
+        "def f(a='(', *, b=\")\"): user  # \N{GREEK SMALL LETTER ALPHA}\n",
     ],
 )
 def test_a_text_in_which_nobody_takes_one(text: str) -> None:
     assert not may_take(text.encode(), ["user"])
     assert takers(ast.parse(text), text.encode(), ["user"]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'def f(a=")", user=None): ...\n',
+        "def f(a,  # one )\n    user): ...\n",
+        "def f(a,  # def f()\n    user): ...\n",
+        "def f(a='''\ndef f()''', user=1): ...\n",
+        "def\tf(user): ...\n",
+        "def \\\n  f(user): ...\n",
+        f"def f(a={'1' * 4000}{'+1' * 1000}, user=1): ...\n",
+        "def f(a='\\'', b=')', user=1): ...\n",
+        "def f(a: '\\x75ser'):\n    user\n",
+        "def f(a: 'us' 'er'):\n    user\n",
+        "def f(\N{FULLWIDTH LATIN SMALL LETTER U}ser): ...\n",
+        "# coding: utf-7\ndef f(us+AGU-r): ...\n",
+    ],
+)
+def test_the_text_never_hides_an_argument(text: str) -> None:
+    content = text.encode()
+    assert takers(ast.parse(content), content, ["user"])
+    assert may_take(content, ["user"])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters came with Python 3.12")
+def test_brackets_before_the_arguments_hide_none() -> None:
+    content = b"def f[T: (int, str)](user): ...\n"
+    assert takers(ast.parse(content), content, ["user"])
+    assert may_take(content, ["user"])
+
+
+GAPS = st.sampled_from(["", " ", "\t", "\n", " # )\n", " # def g(\n", " \\\n", " # '\n", "\r\n", "\f"])
+VALUES = st.sampled_from(
+    ["1", "')'", '"("', "'''\n)'''", "(1, [2])", "b')'", r"r'\\'", "'def x()'", "f')'", "g(user)", "{1: ')'}", r"'\''"]
+)
+PARAMETERS = st.tuples(GAPS, st.sampled_from(["a", "b", "user", "c: user", "d: 'x[user]'", "e: ')'"]), GAPS, VALUES)
+FUNCTIONS = st.builds(
+    lambda start, gap, some, more: f"{start}{gap}f({','.join(f'{a}{n}{b}={v}' for a, n, b, v in some)}{more}): ...",
+    st.sampled_from(["def ", "def\t", "async def ", "if 1: pass\ndef ", "'''(\n'''\ndef "]),
+    st.sampled_from(["", " ", "\\\n"]),
+    st.lists(PARAMETERS, max_size=4),
+    GAPS,
+)
+
+
+@given(st.lists(FUNCTIONS, min_size=1, max_size=3).map("\n".join))
+def test_whoever_takes_one_is_not_hidden_by_the_text(text: str) -> None:
+    content = text.encode()
+    try:
+        tree = ast.parse(content)
+    except SyntaxError:  # an argument twice
+        reject()
+    assert bool(takers(tree, content, ["user"])) <= may_take(content, ["user"])
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from kl_hooks.code.chains import chain
+from kl_hooks.code.decoded import encoding_of
 from kl_hooks.code.rewriting.names import binds
 from kl_hooks.code.rewriting.near import lines_with, near, places
-
-_LONGEST: Final = 5_000
-"""Bytes between `def` and the last parameter that is looked for."""
-_BRACKET: Final = re.compile(rb"[()]")
+from kl_hooks.code.rewriting.signature import signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +73,15 @@ def _root(node: ast.expr) -> ast.expr:
 
 def may_take(content: bytes, names: Collection[str]) -> bool:
     """False where the text alone says that `takers` would find nothing, as it does of most files."""
-    for place in places(content, {*names, *_wanted(names)}):
-        start = content.rfind(b"def ", max(place - _LONGEST, 0), place)
-        if start >= 0 and _is_open(content, start, place):
-            return True
+    found = sorted(places(content, {*names, *_wanted(names)}))
+    if encoding_of(content) != "utf-8":
+        return True
+    if not found and content.isascii():
+        return False
+    for start, end in signatures(content):
+        if bisect_left(found, start) < bisect_left(found, end) or not content[start:end].isascii():
+            return True  # letters of other scripts may spell the same names
     return False
-
-
-def _is_open(content: bytes, start: int, end: int) -> bool:
-    """True if the first bracket after `start` is not closed before `end`."""
-    depth = 0
-    for bracket in _BRACKET.finditer(content, start, end):
-        depth += 1 if bracket[0] == b"(" else -1
-        if depth == 0:
-            return False
-    return depth > 0
 
 
 def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:
