@@ -55,3 +55,16 @@ def test_of_few_modules_only_their_own_imports_are_looked_at(tmp_path: Path, mon
     monkeypatch.setattr(ready.Ready, "into", lambda self, names: asked.append(set(names)) or into(self, names))
     assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
     assert asked == [one for n in range(FEW) for one in ({f"shop.web.w{n}"}, {f"shop.ports.{n}"})]
+
+
+@pytest.mark.parametrize(
+    "link", ["from shop.core import order", "def f():\n    import shop.core.order", "from .b import x"]
+)
+def test_no_way_leads_through_a_module_that_comes_back(tmp_path: Path, link: str) -> None:
+    folder = drifted(tmp_path / "shop")
+    write(folder, {"src/shop/ports/0.py": f"from shop.web import w0\n{link}\n"})
+    write(
+        folder, {"src/shop/ports/b.py": "from shop.ports import c\n", "src/shop/ports/c.py": "import shop.core.order\n"}
+    )
+    found = ways_out(folder)
+    assert [way for way in found if "through shop.ports" in way] == [BRIDGED.format(n=n) for n in (1, 2)]

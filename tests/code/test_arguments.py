@@ -28,12 +28,23 @@ SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
         ("import a.b\ndef f():\n    a.b.c()\ndef g():\n    a.version()\n", ["b"], [Place("f", 2)]),
         ("import a.b\nV = a.version\ndef f():\n    a\n", ["b"], []),
         ("import a, a.b\ndef f():\n    a\ndef g(): ...\n", ["a", "b"], [Place("f", 2)]),
+        ("from a import b\ndef __getattr__(n):\n    return b\n", ["b"], []),
+        ("from a import b\nclass C:\n    def __eq__(self, o):\n        return b\ndef f():\n    b\n", ["b"], []),
+        ("from a import b\nclass C:\n    def __init__(self):\n        b\n", ["b"], [Place("__init__", 3)]),
+        ("from a import b\nclass C:\n    def __call__(self):\n        b\n", ["b"], [Place("__call__", 3)]),
+        ("from a import b\nclass C:\n    def __new__(cls):\n        b\n", ["b"], [Place("__new__", 3)]),
+        ("from a import b\ndef __f():\n    b\ndef f__():\n    b\n", ["b"], [Place("__f", 2), Place("f__", 4)]),
         ("import a.b as c\ndef f():\n    c\n", ["b"], [Place("f", 2)]),
     ],
 )
 def test_users(text: str, names: list[str], places: list[Place]) -> None:
     line = next(n for n, one in enumerate(text.splitlines(), 1) if "import" in one)
     assert users(ast.parse(text), text.encode(), line) == (names, places)
+
+
+def test_methods_with_a_fixed_signature_are_no_example() -> None:
+    text = b"class C:\n    def __init__(self, user): ...\n    def __eq__(self, user): ...\n"
+    assert takers(ast.parse(text), text, ["user"]) == [Place("__init__", 2)]
 
 
 def test_takers_by_name_or_annotation() -> None:
