@@ -99,6 +99,9 @@ def test_what_may_be_needed_stays(tmp_path: Path) -> None:
                              "        from order.Page('y')\n"}, "tests/test_x.py:6 may take Page"),
         ({"tests/test_x.py": "from shop.core import order\n\n\ndef go():\n    yield \\\n    from order.Page()\n"},
          "tests/test_x.py:6 may take Page"),
+        ({"tests/test_x.py": "import order\n\norder.Page\n"}, "test_x.py:3 may take Page"),
+        ({"tests/test_x.py": "from order import Page\n"}, "test_x.py:1 may take Page"),
+        ({"tests/test_x.py": "from shop.core.order import f\nprint order.Page\n"}, "test_x.py:2 may take Page"),
         ({"tests/test_x.py": "from shop.core import order\n\ngetattr(order, 'Page')\n"}, "test_x.py:3 may take Page"),
         ({"tests/test_x.py": "from shop.core import order\n\ndef test_x(monkeypatch):\n"
                              "    monkeypatch.setattr(order, 'Page', 1)\n"}, "test_x.py:4 may take Page"),

@@ -94,9 +94,9 @@ def test_the_text_never_hides_an_argument(text: str) -> None:
     assert may_take(content, ["user"])
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters came with Python 3.12")
-def test_brackets_before_the_arguments_hide_none() -> None:
-    content = b"def f[T: (int, str)](user): ...\n"
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="both came with Python 3.12")
+@pytest.mark.parametrize("content", [b"def f[T: (int, str)](user): ...\n", b"def f(a=f'{x[')']}', user=1): ...\n"])
+def test_type_parameters_and_nested_quotes_hide_none(content: bytes) -> None:
     assert takers(ast.parse(content), content, ["user"])
     assert may_take(content, ["user"])
 

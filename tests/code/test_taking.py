@@ -23,6 +23,7 @@ def module(node: Importing, alias: ast.alias) -> str | None:
         ("import m\ndef f(m):\n    m.A\n", {"m": 3, None: 3}),
         ("from p import X\nX.A\n", {None: 2}),
         ("x.A\n", {None: 1}),
+        ("from p.q import A as B\nfrom . import A\n", {"p.q": 1, "": 2}),
         ("import m\nm.b.A\n", {None: 2}),
         ("f().A\n", {None: 1}),
         ("x. \\\n  A\n", {None: 2}),
@@ -34,7 +35,7 @@ def module(node: Importing, alias: ast.alias) -> str | None:
         ("def f():\n    '''\n    >>> x.A\n    '''\n", {None: 2}),
         ("def f():\n    '''A'''\n    'A'\n", {None: 3}),
         ("def f(self, cls): return self.A, cls.A, A\n", {}),
-        ("class A: ...\nimport A\nfrom A import A\nA = A\n# A x.A\n", {}),
+        ("class A: ...\nimport A\nfrom m import B as A\nA = A\n# A x.A\n", {}),
         ("x.AA\n'AA'\n", {}),
     ],
 )

@@ -39,7 +39,9 @@ class Elsewhere:
         found = self._taken[path]
         if found is None:
             return _line(content, any_of([name]))
-        return min((line for owner, line in found.get(name, {}).items() if owner in (None, module)), default=0)
+        # a program that minds its own paths may import the module by the last part of its name
+        places = found.get(name, {}).items()
+        return min((line for owner, line in places if owner is None or owner.rpartition(".")[2] == last), default=0)
 
     def _reached_by(self, module: str) -> set[str]:
         """The files that import a module or a package above it, and those that import them."""
@@ -58,8 +60,7 @@ class Elsewhere:
     def _module(self, path: str, node: Importing, alias: ast.alias) -> str | None:
         """See `taken`."""
         if isinstance(node, ast.Import):
-            name = alias.name if alias.asname else alias.name.partition(".")[0]
-            return None if self._inside(name) and not self._known.called(name) else name
+            return alias.name if alias.asname else alias.name.partition(".")[0]
         base = node.module or ""
         if not node.level and not self._inside(base):
             return base

@@ -16,7 +16,7 @@ _OWN = ("self", "cls")
 
 
 def taken(tree: ast.Module, module: Callable[[Importing, ast.alias], str | None]) -> Taken:
-    """The words with which a file may take something from a module, plain names, imports and docstrings left out.
+    """The words with which a file may take something from a module, plain names and docstrings left out.
 
     `module`: the dotted name of the module that an import binds a name to; None where that can't be told.
     """
@@ -32,6 +32,9 @@ def taken(tree: ast.Module, module: Callable[[Importing, ast.alias], str | None]
                     _note(found[node.attr], one, line)
             else:
                 _note(found[node.attr], None, line)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                _note(found[alias.name], node.module or "", node.lineno)
         elif not isinstance(node, ast.Constant) or id(node) not in docs or _has_doctest(node):
             for word in _said(node):
                 _note(found[word], None, node.lineno)  # type: ignore[attr-defined]
