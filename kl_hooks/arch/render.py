@@ -7,6 +7,7 @@ from itertools import groupby
 from shlex import quote
 from typing import Any, Final
 
+from kl_hooks.arch.indirect import INDIRECT
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.problem import Problem
@@ -34,8 +35,7 @@ def text(verdict: Verdict, seconds: float | None = None) -> list[str]:
         lines.append(f"{rest} could not be read; the other {verdict.files} were checked.")
     if verdict.problems:
         lines.append("")
-    if verdict.violations:
-        lines += [_advice(verdict)]
+    lines += _advice(verdict)
     return [*lines, _closing(verdict, seconds)]
 
 
@@ -70,10 +70,13 @@ def _safe(line: str) -> str:
     return safe_text(line).replace("\n", " ").replace("\t", " ")
 
 
-def _advice(verdict: Verdict) -> str:
-    first = verdict.violations[0]
+def _advice(verdict: Verdict) -> list[str]:
+    """For the first violation that an exception can excuse: chains have none."""
+    first = next((one for one in verdict.violations if one.method != INDIRECT), None)
+    if first is None:
+        return []
     ends = f"{quote(first.importer)} {quote(first.imported)}"
-    return _safe(f'  fix it, or record an exception:  kl arch allow {ends} --until 30d --reason "..."')
+    return [_safe(f'  fix it, or record an exception:  kl arch allow {ends} --until 30d --reason "..."')]
 
 
 def _closing(verdict: Verdict, seconds: float | None) -> str:

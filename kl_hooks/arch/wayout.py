@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kl_hooks.arch.circular import Circles
 from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Borders, Edge
 from kl_hooks.arch.paths import owner
 from kl_hooks.code.modules import plain_name
@@ -61,6 +62,7 @@ class Ways:
         self._manifest, self._ready, self._modules, self._crossing = manifest, ready, modules, crossing
         self._asked = self._looks = 0
         self._legal: dict[str, list[Edge]] = {}
+        self._circles = Circles(ready, crossing, modules)
 
     @cached_property
     def _borders(self) -> Borders:
@@ -124,23 +126,30 @@ class Ways:
 
     def _bridge(self, edge: Edge) -> str:
         """Through a module that may import it and that the source layer may import; one in use already comes first."""
+        if self._manifest.indirect == "forbid":
+            return ""  # it would be the middle of a chain that is forbidden
         others = [
             other
             for other in self._allowed([edge.imported])[edge.imported]
-            if other.source.name in edge.source.may_depend_on
+            if other.source.name in edge.source.may_depend_on and _offers(other)
         ]
         uses = self._allowed({other.importer for other in others})
         found = []
         for other in others:
             users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
             found.append((not users, other.importer, other, users))
-        if not found:
-            return ""
-        _, _, other, users = min(found, key=lambda row: row[:2])
-        way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"
-        return way + (f" and which {users[0].link.path}:{users[0].link.line} uses already" if users else "")
+        for _, _, other, users in sorted(found, key=lambda row: row[:2]):
+            if not self._circles.closes(other.link.path, edge.link.path):
+                way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"
+                return way + (f" and which {users[0].link.path}:{users[0].link.line} uses already" if users else "")
+        return ""
 
     def _move(self, edge: Edge) -> str:
         lower = [layer.name for layer in self._manifest.layers if layer.name in edge.source.may_depend_on]
         into = " or ".join([edge.source.name, *lower[:1]])
         return f"pass it in as an argument, or move what is needed of {edge.imported} into {into}"
+
+
+def _offers(edge: Edge) -> bool:
+    """True if others can take what is imported from the module that imports it: it has it as soon as it is there."""
+    return edge.link.method in ("import", "star import") and edge.importer.rpartition(".")[2] != "__main__"

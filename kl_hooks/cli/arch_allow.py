@@ -20,7 +20,8 @@ def allow(source: str, target: str, until: str, reason: str, decision: str, shap
     """Allow imports of TO by FROM (modules or layers) until a day, and record why.
 
     Adds an exception to `.kl/architecture.yaml`, every other byte of which stays as it is, and writes a decision into
-    `.kl/knowledge/decisions/` unless --decision names one. Review and commit both.
+    `.kl/knowledge/decisions/` unless --decision names one. Review and commit both. Refused where it would excuse no
+    import of today: no exception excuses a chain (`indirect: forbid`).
     """
     from kl_hooks.arch.allowing.allow import allow as run
     from kl_hooks.model.manifest import MANIFEST

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.arch import circular
 from kl_hooks.arch.check import circles, unowned, violations, warnings
 from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.arch.paths import owner
@@ -145,6 +146,65 @@ def test_a_way_out_through_a_module_that_may() -> None:
     used = link("shop.domain.price", "shop.ports", 18)
     (found,) = violations(manifest(), [BREAKING, legal, used], MODULES)
     assert found.way_out.endswith("and which src/shop/domain/price.py:18 uses already")
+
+
+LEGAL = link("shop.ports", "shop.api.http", 1)
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        [link("shop.ports", "shop.api.http", 1, "type-checking import")],
+        [link("shop.ports", "shop.api.http", 1, "lazy import")],
+        [link("shop.ports", "shop.api.http", 1, "dynamic import")],
+        [LEGAL, link("shop.ports", "shop.domain.order")],
+        [LEGAL, link("shop.api.http", "shop.domain.order")],
+        [
+            LEGAL,
+            link("shop.ports", "shop.domain.price"),
+            link("shop.domain.price", "shop.domain.order", 1, "lazy import"),
+        ],
+        [LEGAL, link("shop.ports", "shop"), link("shop", "shop.domain.order")],
+        [LEGAL, link("shop.api", "shop.domain.order")],
+    ],
+)
+@pytest.mark.parametrize("more", ["", "type_checking_imports: enforce\n"])
+def test_no_way_out_leads_through_a_module_that_has_it_not_or_imports_the_importer(
+    links: list[Link], more: str
+) -> None:
+    found = [one for one in violations(manifest(more), [BREAKING, *links], MODULES) if one.line == 3]
+    assert [one.way_out.partition(",")[0] for one in found] == ["pass it in as an argument"]
+
+
+def test_a_way_out_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> None:
+    others = [
+        link("shop", "shop.domain.order"),  # runs before the importer, whatever that imports
+        link("shop.domain.price", "shop.domain.order"),
+        link("shop.ports", "shop.domain.order", 1, "type-checking import"),
+    ]
+    (found,) = violations(manifest(), [BREAKING, LEGAL, *others], MODULES)
+    assert found.way_out.startswith("get it through shop.ports")
+
+
+def test_a_program_of_a_package_is_no_way_out() -> None:
+    modules = {**MODULES, "src/shop/ports/__main__.py": "shop.ports.__main__"}
+    rules = read_manifest(MANIFEST, LAYERS.replace("src/shop/ports.py", "src/shop/ports/").encode())
+    legal = Link(
+        "namespace:shop.ports.__main__", "imports", "namespace:shop.api.http", "src/shop/ports/__main__.py", 1, "import"
+    )
+    (found,) = violations(rules, [BREAKING, legal], modules)
+    assert found.way_out.startswith("pass it in")
+
+
+def test_where_chains_are_forbidden_no_way_out_makes_one() -> None:
+    (found,) = violations(manifest("indirect: forbid\n"), [BREAKING, LEGAL], MODULES)
+    assert found.way_out.startswith("pass it in")
+
+
+def test_where_too_many_modules_would_be_followed_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(circular, "_MOST_WALKS", 0)
+    (found,) = violations(manifest(), [BREAKING, LEGAL], MODULES)
+    assert found.way_out.startswith("pass it in")
 
 
 def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None:

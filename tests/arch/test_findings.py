@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kl_hooks.arch.formats.findings import findings, gathered
+from kl_hooks.arch.indirect import INDIRECT
 from tests.arch.verdicts import UNREAD, broken, verdict
 
 
@@ -30,6 +31,14 @@ def test_a_rule_says_where_it_stands_what_is_allowed_and_why() -> None:
     assert one.message == (
         "from w import page: core may not depend on web (.kl/architecture.yaml:9, ADR-0004). A way out: pass it in."
     )
+
+
+def test_a_rule_offers_no_exception_for_chains_alone() -> None:
+    chain = replace(broken(line=1), imported="c", method=INDIRECT)
+    (one,) = findings(verdict(chain))
+    assert "kl arch allow" not in one.rule.help and "Mend one import of the chain" in one.rule.help
+    assert all("kl arch allow" in one.rule.help for one in findings(verdict(chain, broken())))
+    assert all("kl arch allow" in one.rule.help for one in findings(verdict(chain, accepted=(broken(),))))
 
 
 def test_the_same_import_twice_is_numbered_by_line() -> None:

@@ -95,6 +95,33 @@ def test_what_may_be_needed_stays(tmp_path: Path) -> None:
         ({"tests/test_x.py": "from shop.core import order\n\norder.Page\n"}, "tests/test_x.py:3 may take Page"),
         ({"tests/test_x.py": "patch('shop.core.order.Page')\n"}, "tests/test_x.py:1 may take Page"),
         ({"src/shop/core/z.py": "from .order import *\n"}, "src/shop/core/z.py:1 may take Page"),
+        ({"tests/test_x.py": "import shop.core.order as order\n\n\ndef go():\n    raise ValueError('x') \\\n"
+                             "        from order.Page('y')\n"}, "tests/test_x.py:6 may take Page"),
+        ({"tests/test_x.py": "from shop.core import order\n\n\ndef go():\n    yield \\\n    from order.Page()\n"},
+         "tests/test_x.py:6 may take Page"),
+        ({"tests/test_x.py": "import order\n\norder.Page\n"}, "test_x.py:3 may take Page"),
+        ({"tests/test_x.py": "from order import Page\n"}, "test_x.py:1 may take Page"),
+        ({"tests/test_x.py": "from shop.core.order import f\nprint order.Page\n"}, "test_x.py:2 may take Page"),
+        ({"tests/test_x.py": "from shop.core import order\n\ngetattr(order, 'Page')\n"}, "test_x.py:3 may take Page"),
+        ({"tests/test_x.py": "from shop.core import order\n\ndef test_x(monkeypatch):\n"
+                             "    monkeypatch.setattr(order, 'Page', 1)\n"}, "test_x.py:4 may take Page"),
+        ({"tests/test_x.py": "from shop.core import order\nfrom unittest.mock import patch\n\n"
+                             "patch.multiple(order, Page=1)\n"}, "test_x.py:4 may take Page"),
+        ({"tests/test_x.py": "import shop.core as c\n\np = c.order\np.Page()\n"}, "test_x.py:4 may take Page"),
+        ({"src/shop/m.py": "from shop.core import order as o\n",
+          "tests/test_x.py": "from shop import m\n\nm.o.Page()\n"}, "test_x.py:3 may take Page"),
+        ({"src/shop/m.py": "from shop.core import order as o\n",
+          "tests/test_x.py": "from shop.m import o\n\no.Page()\n"}, "test_x.py:3 may take Page"),
+        ({"tests/test_x.py": "exec('from shop.core.order import Page')\n"}, "test_x.py:1 may take Page"),
+        ({"tests/test_x.py": "exec(b'import shop.core.order as o; o.Page')\n"}, "test_x.py:1 may take Page"),
+        ({"tests/test_x.py": "from shop.core import order\n\nmatch order:\n    case object(Page=p):\n        p\n"},
+         "test_x.py:4 may take Page"),
+        ({"tests/test_x.py": "from shop.core import order\n\norder . \\\n Page\n"}, "test_x.py:4 may take Page"),
+        ({"pyproject.toml": "[project.scripts]\nx = 'shop.core.order:Page'\n"}, "pyproject.toml:2 may take Page"),
+        ({"tests/test_x.py": "import shop.web\n\n\ndef go():\n    raise ValueError('x') \\\n"
+                             "        from shop.web.page.Page()\n"}, "tests/test_x.py:6 may use web.page"),
+        ({"tests/test_x.py": "import shop.web as w\n\nw.page.Form()\n"}, "tests/test_x.py:3 may use web.page"),
+        ({"tests/test_x.py": "import shop.web as w\n\ngetattr(w, 'page')\n"}, "tests/test_x.py:3 may use web.page"),
         ({PAGE: "print('hello')\n" + QUIET}, "page.py does more than define (line 1: print('hello'))"),
         ({"src/shop/web/__init__.py": "import atexit\natexit.register(print)\n"}, "web/__init__.py does more"),
         ({PAGE: "from shop.web.deep import B\n" + QUIET,
@@ -111,6 +138,23 @@ def test_what_may_be_needed_stays(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_others_may_notice_stays(tmp_path: Path, more: dict[str, str], said: str) -> None:
     assert said in reason(tmp_path, "from shop.web.page import Page\n\n\ndef f(page: Page) -> None: ...\n", more)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from shop.core import order  # Page, order.Page\n",
+        'from shop.core import order\n\n\ndef f():\n    """A Page, of order.Page."""\n',
+        "from shop.core import order\nfrom shop.web.page import Page\n\nPage()\n",
+        "from shop.core import order\nfrom shop.web import page\nfrom shop.web import page as p\n\npage.Page\np.Page\n",
+        "import shop.core.order\nimport shop.web.page\n\n\nclass C:\n    def f(self):\n        return self.Page\n",
+        "from shop.core import order\nimport ast\nfrom os import path\n\nast.Page\npath.Page\n",
+        "from shop.core import order\n\n\ndef f(Page, Pages, order_Page):\n    Page = order.Pages\n",
+    ],
+)
+def test_what_others_say_of_something_else_holds_nothing_up(tmp_path: Path, text: str) -> None:
+    folder = order(tmp_path, "from shop.web.page import Page\n", {"tests/test_x.py": text})
+    assert [manner for _, manner in mended(folder).outcome.fixed] == ["dropped"]
 
 
 def test_what_is_imported_anyway_may_do_what_it_likes(tmp_path: Path) -> None:

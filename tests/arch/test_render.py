@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.arch.indirect import INDIRECT
 from kl_hooks.arch.render import plain, text
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.manifest import Layer, Manifest, Violation
@@ -44,6 +46,15 @@ src/shop/api/x.py:14:9: syntax error: invalid syntax.
   fix it, or record an exception:  kl arch allow shop.domain.order shop.api.http --until 30d --reason "..."
 checked 41 files, 2 layers in 0.11 s from the staged content"""
     )
+
+
+def test_an_exception_is_offered_for_what_it_can_excuse() -> None:
+    chain = replace(broken(), importer="a", imported="c", method=INDIRECT)
+    lines = text(Verdict(RULES, (chain, broken()), (), (), 41, "staged"))
+    assert [line.partition("  kl ")[2][:45] for line in lines if "kl arch allow" in line] == [
+        "arch allow shop.domain.order shop.api.http --u"[:45]
+    ]
+    assert "kl arch allow" not in "\n".join(text(Verdict(RULES, (chain,), (), (), 41, "staged")))
 
 
 def test_with_a_baseline_and_a_decision_that_has_a_title() -> None:

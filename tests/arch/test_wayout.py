@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.arch import ready, survey, wayout
+from kl_hooks.arch.check import violations
+from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.arch.run import check
+from kl_hooks.model.symbol import Link
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 from tests.git.repos import write
 
@@ -55,3 +58,49 @@ def test_of_few_modules_only_their_own_imports_are_looked_at(tmp_path: Path, mon
     monkeypatch.setattr(ready.Ready, "into", lambda self, names: asked.append(set(names)) or into(self, names))
     assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
     assert asked == [one for n in range(FEW) for one in ({f"shop.web.w{n}"}, {f"shop.ports.{n}"})]
+
+
+@pytest.mark.parametrize(
+    "link", ["from shop.core import order", "def f():\n    import shop.core.order", "from .b import x"]
+)
+def test_no_way_leads_through_a_module_that_comes_back(tmp_path: Path, link: str) -> None:
+    folder = drifted(tmp_path / "shop")
+    write(folder, {"src/shop/ports/0.py": f"from shop.web import w0\n{link}\n"})
+    write(
+        folder, {"src/shop/ports/b.py": "from shop.ports import c\n", "src/shop/ports/c.py": "import shop.core.order\n"}
+    )
+    found = ways_out(folder)
+    assert [way for way in found if "through shop.ports" in way] == [BRIDGED.format(n=n) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("named", ["shop.web.w0", "shop.web.w0@src/shop/web/w0.py"])
+def test_modules_that_share_their_name_with_others_are_found(named: str) -> None:
+    modules = {ORDER: "shop.core.order", "src/shop/web/w0.py": named, "src/shop/ports/p.py": "shop.ports.p@src/p.py"}
+    links = [
+        Link(f"namespace:{modules[path]}", "imports", f"namespace:{named}", path, 1, "import")
+        for path in (ORDER, "src/shop/ports/p.py")
+    ]
+    (found,) = violations(read_manifest(MANIFEST, RULES.encode()), links, modules)
+    assert found.way_out == "get it through shop.ports.p (ports), which may import shop.web.w0"
+
+
+def test_of_two_imports_on_a_line_each_is_asked_for_itself(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", {"src/shop/core/price.py": "x = 1\n", "src/shop/web/form.py": "x = 1\n"})
+    write(
+        folder, {ORDER: "import shop.core.price as p; import shop.web.page as w; import shop.web.form as f\np.x(w)\n"}
+    )
+    verdict, _ = check(opened(folder))
+    assert verdict is not None
+    assert [(one.imported, one.statement) for one in verdict.violations] == [
+        ("shop.web.form", "import shop.web.form as f"), ("shop.web.page", "import shop.web.page as w"),
+    ]  # fmt: skip
+
+
+def test_of_two_names_on_a_line_each_is_needed_for_itself(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", {"src/shop/web/form.py": "x = 1\n"})
+    write(folder, {ORDER: "from shop.web import form, page\n\nform.x()\n"})
+    verdict, _ = check(opened(folder))
+    assert verdict is not None
+    assert [(one.imported, one.way_out.startswith("nothing uses it")) for one in verdict.violations] == [
+        ("shop.web.form", False), ("shop.web.page", True),
+    ]  # fmt: skip

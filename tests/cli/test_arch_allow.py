@@ -60,10 +60,44 @@ def test_layers_json_and_a_decision_that_is_there(drifted: Call) -> None:
     assert "ADR-0042-shop-core-order-may-import-web.md" in records(), "numbers of the archive are taken"
 
 
-def test_what_nothing_needs_is_said(drifted: Call) -> None:
-    code, out, err = drifted("arch", "allow", "shop.core", "shop.web.page", *WHY, "--decision", "ADR-0900")
-    assert code == 0 and "0 imports excused" in out
-    assert "no import of today needs it" in err and "ADR-0900 is not in" in err
+def test_a_decision_that_is_not_there_is_said(drifted: Call) -> None:
+    code, out, err = drifted("arch", "allow", "core", "web", *WHY, "--decision", "ADR-0900")
+    assert code == 0 and "1 import excused" in out and "ADR-0900 is not in" in err
+
+
+CHAIN = """\
+version: 1
+indirect: forbid
+layers:
+  - {name: core, paths: [src/shop/core/], may_depend_on: []}
+  - {name: web, paths: [src/shop/web/], may_depend_on: [core]}
+  - {name: cli, paths: [src/shop/cli/], may_depend_on: [web]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("shop.core", "shop.web.page", "no import that is forbidden"),
+        ("shop.web.page", "shop.core.order", "no import that is forbidden"),
+        ("web", "core", "no import that is forbidden"),
+        ("shop.core.order", "shop.web", "no import that is forbidden"),
+    ],
+)
+def test_what_would_excuse_nothing_is_refused(drifted: Call, source: str, target: str, said: str) -> None:
+    code, out, err = drifted("arch", "allow", source, target, *WHY)
+    assert (code, out) == (2, "") and said in err and "See: kl arch check" in err
+    assert sh(Path.cwd(), "status", "--porcelain") == "" and records() == []
+
+
+def test_a_chain_is_not_excused(in_shop: Call) -> None:
+    write(Path.cwd(), {MANIFEST: CHAIN, "src/shop/cli/main.py": "import shop.web.page\n"})
+    commit(Path.cwd(), "chain")
+    code, out, _ = in_shop("arch", "check")
+    assert code == 1 and "shop.cli.main -> shop.web.page -> shop.core.order" in out and "kl arch allow" not in out
+    code, out, err = in_shop("arch", "allow", "shop.cli.main", "shop.core.order", *WHY)
+    assert (code, out) == (2, "") and "take one import out of the chain" in err
+    assert sh(Path.cwd(), "status", "--porcelain") == "" and records() == []
 
 
 @pytest.mark.parametrize(

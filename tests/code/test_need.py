@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from kl_hooks.code.rewriting.names import Mentions
 from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, Need, Source, mention, need
 from kl_hooks.code.scan import scan_python
 
@@ -65,6 +66,14 @@ def test_anything_else_is_kept_with_a_reason(rest: str) -> None:
 def test_statements_that_are_left_alone(text: str) -> None:
     answer = found(text + "\n")
     assert answer.kind == KEPT and answer.reason
+
+
+@pytest.mark.parametrize("note", ["vars()", "globals()", "sys.modules[__name__]"])
+def test_an_annotation_that_looks_at_all_names_is_no_mention_of_one(note: str) -> None:
+    said = Mentions("A", ast.walk(ast.parse(f"x: {note}\n")))
+    assert (said.noted, said.looks, said.used, said.string) == (False, 0, 0, 0)
+    both = Mentions("A", ast.walk(ast.parse(f"x: {note}\ny: A\nz = {note}\n")))
+    assert (both.noted, both.looks, both.used) == (True, 3, 0)
 
 
 def test_an_init_file_offers_what_it_imports() -> None:

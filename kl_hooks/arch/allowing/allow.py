@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kl_hooks.arch.allowing.decision_record import decision_text, file_name, next_id
 from kl_hooks.arch.allowing.insert import insert_exception
-from kl_hooks.arch.allowing.terms import decision_id, last_day, refuse_again, refuse_unknown
+from kl_hooks.arch.allowing.terms import decision_id, last_day, refuse_again, refuse_idle, refuse_unknown
 from kl_hooks.arch.check import excuses
 from kl_hooks.arch.decisions import DECISIONS, id_of
 from kl_hooks.arch.edges import edges
@@ -62,10 +62,11 @@ def allow(ws: Workspace, source: str, target: str, until: str, reason: str, deci
     crossing = list(edges(manifest, found.links, found.modules))
     refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)
     refuse_again(manifest, source, target, last)
+    fitting = [edge for edge in crossing if not edge.allowed and excuses(Allowance(source, target), edge)]
+    refuse_idle(manifest, fitting, source, target)
     known = _records(top)
     name = decision_id(decision, known) if decision else next_id(known | _named(manifest) | _ever(ws))
     wanted = Allowance(source, target, last, name)
-    fitting = [edge for edge in crossing if not edge.allowed and excuses(wanted, edge)]
     made = insert_exception(MANIFEST, seen.manifest, wanted)
     if made is None:
         entry = f"{{from: {source}, to: {target}, until: {last}}}"
@@ -74,7 +75,7 @@ def allow(ws: Workspace, source: str, target: str, until: str, reason: str, deci
     files = {path: text for path, text in found.modules.items() if plain_name(text) == source}
     text = decision_text(name, wanted, why, day(ws), manifest, fitting, sorted(files))
     _write(top, seen.manifest, made[0], record, text)
-    remarks = [] if fitting else [f"no import of today needs it: {source} does not import {target} against the rules."]
+    remarks = []
     if decision and decision not in known:
         remarks.append(f"{decision} is not in {DECISIONS}: make sure that people find it.")
     exception = Allowance(source, target, last, name, made[1])

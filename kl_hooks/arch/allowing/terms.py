@@ -57,6 +57,17 @@ def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> No
             raise UsageProblem(said, place=place, hint="Nothing was written.")
 
 
+def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target: str) -> None:
+    """UsageProblem where no import of today is among those that an exception would excuse."""
+    if fitting:
+        return
+    hint = "Name the two ends of one that is. See: kl arch check"
+    if manifest.indirect == "forbid":
+        hint = "An exception excuses no chain: take one import out of the chain. See: kl arch check"
+    said = f"no import that is forbidden leads from {source} to {target}: nothing would be excused."
+    raise UsageProblem(said, place="kl arch allow", hint=hint)
+
+
 def decision_id(decision: str, known: Collection[str]) -> str:
     """The id as it was given. UsageProblem for what is none; `known` ones help to say which was meant."""
     if not RECORD_ID.fullmatch(decision):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from kl_hooks.arch.fixing.elsewhere import Elsewhere
 from kl_hooks.arch.groups import ASIDE
 from kl_hooks.arch.levels import components
 from kl_hooks.arch.survey import Survey
@@ -23,8 +24,6 @@ from kl_hooks.model.manifest import Violation
 _AT_ONCE: Final = ("import", "star import")
 """Manners of imports that run when the module is imported."""
 _PEEK = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
-_NO_IMPORT: Final = rb"^(?!\s*(?:from|import)\s[^;\n]*$).*?"
-"""The start of a line that is not an import and nothing else: what those take is known from their rows."""
 
 Row = Sequence[Any]
 """An import as the source says it: see `code.imports_found`."""
@@ -41,33 +40,26 @@ class Around:
         self._trees: dict[str, ast.Module | None] = {}
         self._known = survey.known()
         self._kept_away: dict[str, bool] = {}
+        self._elsewhere = Elsewhere(self._known, lambda: self._importers)
 
     def taken_elsewhere(self, path: str, name: str) -> str:
         """Who else takes `name` from the file `path`, as a clause; empty where nobody does."""
-        last = re.escape(plain_name(self._survey.modules[path]).rpartition(".")[2].encode())
-        word = name.encode()
-        spelled = re.compile(_NO_IMPORT + rb"\b" + last + rb"[.:]" + word + rb"\b", re.M)
-        dotted = re.compile(_NO_IMPORT + rb"\.\s*" + word + rb"\b", re.M)
+        word, owner = name.encode(), plain_name(self._survey.modules[path])
         for other, content in self._contents.items():
             if other == path or (word not in content and b"*" not in content):
                 continue
-            asked = self._asks(other, path, name)
-            found = spelled.search(content) or (dotted.search(content) if asked is not None else None)
-            line = asked or (content.count(b"\n", 0, found.start()) + 1 if found else 0)
+            line = self._asks(other, path, name) or self._elsewhere.line(other, content, owner, name)
             if line:
                 return f"{other}:{line} may take {name} from here"
         return ""
 
-    def _asks(self, other: str, path: str, name: str) -> int | None:
-        """The line where a file imports `name` (or everything) from another; 0: only the module; None: neither."""
+    def _asks(self, other: str, path: str, name: str) -> int:
+        """The line where a file imports `name` (or everything) from another; 0: it does not."""
         target = f"namespace:{self._survey.modules[path]}"
-        found = None
         for row in self._survey.facts.get(other, {}).get("imports", ()):
-            if any(link.target == target for link in file_links(other, [row], self._known)):
-                if row[1] in (name, "*"):
-                    return int(row[3])
-                found = 0
-        return found
+            if row[1] in (name, "*") and any(link.target == target for link in file_links(other, [row], self._known)):
+                return int(row[3])
+        return 0
 
     def edge(self, path: str, row: Row) -> Going | None:
         """The files at both ends of an import; None where what it imports has no source here."""
@@ -107,17 +99,16 @@ class Around:
 
     def _submodule(self, path: str, target: str) -> str:
         """Who uses `package.module` although only others import that module."""
-        package, dot, last = plain_name(self._survey.modules[target]).rpartition(".")
+        package, dot, last = (whole := plain_name(self._survey.modules[target])).rpartition(".")
         if not dot:
             return ""
-        above = re.escape(package.rpartition(".")[2].encode())
-        name = rb"\b" + above + rb"\." + re.escape(last.encode()) + rb"\b"
-        spelled = re.compile(rb"^(?!\s*(?:from|import)\s).*?" + name, re.M)
         for other, content in self._contents.items():
-            if other.endswith(".py") and other != path and target not in self._direct.get(other, ()):
-                found = spelled.search(content)
-                if found:
-                    line = content.count(b"\n", 0, found.start()) + 1
+            direct = other == path or target in self._direct.get(other, ())
+            if other in self._survey.ready.errors:  # it can't be parsed
+                direct = direct or whole.encode() in content
+            if other.endswith(".py") and not direct and last.encode() in content:
+                line = self._elsewhere.line(other, content, package, last)
+                if line:
                     return f"{other}:{line} may use {package.rpartition('.')[2]}.{last} because it is imported here"
         return ""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kl_hooks.arch.indirect import INDIRECT
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach
@@ -40,6 +41,9 @@ UNJUDGED: Final = Rule(
     "Every file of a layer must parse and, where the manifest is exhaustive, every file must belong to a layer: "
     "what can't be judged must not pass.",
 )
+
+
+_MEND: Final = "Mend the import, or record an exception that ends: kl arch allow FROM TO --until 30d --reason TEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,17 @@ def _rule(one: Violation, verdict: Verdict) -> Rule:
     text = (
         f"{one.source_layer} may depend on: {allowed}. The rule stands at {one.rule}"
         + (f", decided in {behind}. " if behind else ". ")
-        + "Mend the import, or record an exception that ends: kl arch allow FROM TO --until 30d --reason TEXT"
+        + (_MEND if _excusable(one, verdict) else "Mend one import of the chain.")
     )
     title = f"{one.source_layer} may not depend on {one.target_layer}"
     return Rule(f"layers/{one.source_layer}/{one.target_layer}", one_line(title), one_line(text, 1000))
+
+
+def _excusable(one: Violation, verdict: Verdict) -> bool:
+    """True where an import leads directly from layer to layer: an exception excuses no chain."""
+    pair = (one.source_layer, one.target_layer)
+    found = (*verdict.violations, *verdict.accepted)
+    return any((each.source_layer, each.target_layer) == pair and each.method != INDIRECT for each in found)
 
 
 def _finding(one: Violation, rule: Rule, accepted: bool) -> Finding:

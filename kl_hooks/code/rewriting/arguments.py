@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.code.chains import chain
+from kl_hooks.code.decoded import encoding_of
 from kl_hooks.code.rewriting.names import binds
 from kl_hooks.code.rewriting.near import lines_with, near, places
+from kl_hooks.code.rewriting.signature import signatures
 
-_LONGEST: Final = 5_000
-"""Bytes between `def` and the last parameter that is looked for."""
-_BRACKET: Final = re.compile(rb"[()]")
+_FREE: Final = ("__init__", "__new__", "__call__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Place:
 def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[Place]]:
     """The names imported by the statement on a line, and the functions that use them, in order.
 
-    No functions where something outside of functions uses them too: an argument would not do there.
+    No functions where something outside of functions, or a method whose arguments Python decides about, uses them too:
+    an argument would not do there.
     """
     imports = [n for n in near([tree], [line]) if isinstance(n, ast.Import | ast.ImportFrom) and n.lineno == line]
     if not imports:
@@ -42,7 +44,7 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     for node in tree.body:
         outer = [n for n in getattr(node, "body", ()) if _is_function(n)] if isinstance(node, ast.ClassDef) else [node]
         for function in outer:
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and _is_free(function.name):
                 for part in near(function.body, lines):
                     if id(part) in uses:
                         found[Place(function.name, function.lineno)] = None
@@ -75,21 +77,15 @@ def _root(node: ast.expr) -> ast.expr:
 
 def may_take(content: bytes, names: Collection[str]) -> bool:
     """False where the text alone says that `takers` would find nothing, as it does of most files."""
-    for place in places(content, {*names, *_wanted(names)}):
-        start = content.rfind(b"def ", max(place - _LONGEST, 0), place)
-        if start >= 0 and _is_open(content, start, place):
-            return True
+    found = sorted(places(content, {*names, *_wanted(names)}))
+    if encoding_of(content) != "utf-8":
+        return True
+    if not found and content.isascii():
+        return False
+    for start, end in signatures(content):
+        if bisect_left(found, start) < bisect_left(found, end) or not content[start:end].isascii():
+            return True  # letters of other scripts may spell the same names
     return False
-
-
-def _is_open(content: bytes, start: int, end: int) -> bool:
-    """True if the first bracket after `start` is not closed before `end`."""
-    depth = 0
-    for bracket in _BRACKET.finditer(content, start, end):
-        depth += 1 if bracket[0] == b"(" else -1
-        if depth == 0:
-            return False
-    return depth > 0
 
 
 def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:
@@ -98,7 +94,7 @@ def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Pla
     noted = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b") if names else None
     found = []
     for node in near([tree], lines_with(content, {*names, *wanted})):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not _is_free(node.name):
             continue
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         if any(
@@ -107,6 +103,11 @@ def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Pla
         ):
             found.append(Place(node.name, node.lineno))
     return sorted(found, key=lambda place: place.line)
+
+
+def _is_free(name: str) -> bool:
+    """False for `__getattr__`, `__eq__` and the like: Python calls them, with arguments of its own."""
+    return name in _FREE or not (name.startswith("__") and name.endswith("__"))
 
 
 def _wanted(names: Iterable[str]) -> set[str]:

@@ -40,7 +40,7 @@ class Mentions:
                 if node.id == name:
                     (found if isinstance(node.ctx, ast.Load) else others).append(node)
             elif isinstance(node, ast.Constant):
-                if isinstance(node.value, str) and name in node.value and name in _WORD.findall(node.value):
+                if isinstance(node.value, str) and name in node.value and name in words(node.value):
                     found.append(node)
             elif sort is ast.Call or sort is ast.Subscript:
                 if looks_at_names(node):
@@ -49,7 +49,7 @@ class Mentions:
                 others.append(node)
         self.bound = sum(list(binds(node)).count(name) for node in others)
         inside = {id(part) for node in others for note in notes_of(node) for part in ast.walk(note)} if found else set()
-        docs = {id(one.body[0].value) for one in others if _has_docstring(one)} if found else set()  # type: ignore[attr-defined]
+        docs = {id(doc) for one in others if (doc := docstring_of(one))} if found else set()
         for node in found:
             if id(node) in inside:
                 self.noted = self.noted or not isinstance(node, ast.Call | ast.Subscript)
@@ -70,7 +70,7 @@ def _in_type_comment(name: str, text: str) -> bool:
     if name not in text:
         return False
     found = (_TYPE_COMMENT.search(line) for line in _NEWLINE.split(text) if name in line)
-    return any(name in _WORD.findall(one[1]) for one in found if one)
+    return any(name in words(one[1]) for one in found if one)
 
 
 def looks_at_names(node: ast.AST) -> bool:
@@ -110,8 +110,15 @@ def binds(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def _has_docstring(node: ast.AST) -> bool:
+def docstring_of(node: ast.AST) -> ast.Constant | None:
+    """The docstring of this very node."""
     if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or not node.body:
-        return False
+        return None
     first = node.body[0]
-    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    value = first.value if isinstance(first, ast.Expr) else None
+    return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
+
+def words(text: str) -> list[str]:
+    """The identifiers in a text."""
+    return _WORD.findall(text)
