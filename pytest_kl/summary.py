@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kl_hooks.evidence.place import Place
+from kl_hooks.model.outcome import word_of_run
 from kl_hooks.model.text import one_line
 from pytest_kl.account import phrase
 
@@ -29,7 +30,7 @@ def header(place: Place, previous: str, elsewhere: str) -> str:
 def closing(run: str, result: Mapping[str, Any]) -> list[str]:
     """What the run is worth, why if it is no pass, and how to look at it: two or three lines."""
     told = phrase(result["counts"]) or "no test was run"
-    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {result['verdict']}"]
+    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {word_of_run(result)}"]
     if result["verdict"] == "inconclusive":
         lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
     return [*lines, f"kl: kl evidence show {run[:SHORT]}"]
