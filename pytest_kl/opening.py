@@ -39,6 +39,10 @@ class Recording:
     """The run before this one, if it has no end; empty where it has, or where none is waiting."""
 
 
+class Lost(OSError):
+    """What was written of this run is not in its file any more."""
+
+
 def begin(config: pytest.Config, folder: Path) -> Recording:
     """Opens a record and writes down what is known. Raises KlError or OSError where no place can be written."""
     ws = open_workspace(folder, environ=dict(os.environ))
@@ -56,8 +60,15 @@ def begin(config: pytest.Config, folder: Path) -> Recording:
     )
 
 
+def still_there(recording: Recording) -> None:
+    """Raises `Lost` where the file of this run was taken away or spoiled, by a test perhaps."""
+    writer = recording.writer
+    if what := writer.missing(recording.run):
+        raise Lost(f"the file of this run {what} while it ran: {writer.path}")
+
+
 def end(recording: Recording, result: Mapping[str, Any], selection: Mapping[str, Any], tests: int) -> None:
-    """Writes the last record, synced: from here on the run counts as ended."""
+    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not there after that."""
     after = place_of(recording.workspace.repo, untracked=False)
     recording.writer.record(
         {
@@ -67,6 +78,7 @@ def end(recording: Recording, result: Mapping[str, Any], selection: Mapping[str,
         }
     )  # fmt: skip
     recording.writer.sync()
+    still_there(recording)
     recording.writer.close()
 
 

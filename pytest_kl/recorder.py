@@ -18,7 +18,7 @@ from pytest_kl import account, summary
 from pytest_kl.journal import Journal
 from pytest_kl.listener import Listener
 from pytest_kl.message import detail_of, short
-from pytest_kl.opening import Recording, begin, end
+from pytest_kl.opening import Lost, Recording, begin, end, still_there
 from pytest_kl.worker import Tally
 
 STRICT_EXIT = account.INTERNAL_ERROR
@@ -133,6 +133,11 @@ class Recorder:
         """At most three lines."""
         if self._getpid() != self._pid:
             return
+        if self._recording is not None and not self._trouble:
+            try:
+                still_there(self._recording)
+            except Exception as problem:
+                self._fail(problem)
         if self._trouble:
             self._say(terminalreporter)
         elif self._recording is not None and not self._silent:
@@ -193,7 +198,9 @@ class Recorder:
     def _fail(self, problem: Exception) -> None:
         """Takes recording out of this run. The record stays without an end, and so is never evidence of success."""
         if not self._trouble:
-            self._trouble = summary.trouble(problem, started=self._recording is not None)
+            self._trouble = summary.trouble(
+                problem, started=self._recording is not None and not isinstance(problem, Lost)
+            )
         plugins = self._config.pluginmanager
         for name in ("kl-listener", "kl-tally"):
             if plugins.has_plugin(name):

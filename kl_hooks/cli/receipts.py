@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kl_hooks.cli.common import counted, short
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation
+from kl_hooks.model.outcome import word_of_run
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import one_line
 
@@ -15,16 +16,8 @@ def line(entry: Entry) -> str:
     """`3f9a1c2b4d5e  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
-    return (
-        f"{short(entry.id)}  {when}  {receipt.source:<8} {verdict(receipt):<16} {tree(receipt):<18} {counts(receipt)}"
-    ).rstrip()
-
-
-def verdict(receipt: Receipt) -> str:
-    """`passed`, `failed`, `inconclusive`, `incomplete`."""
-    if not receipt.result.get("complete"):
-        return "incomplete" if receipt.result.get("how") == "killed" else str(receipt.result.get("how"))
-    return str(receipt.result.get("verdict") or "unknown")
+    word = word_of_run(receipt.result)
+    return f"{short(entry.id)}  {when}  {receipt.source:<8} {word:<16} {tree(receipt):<18} {counts(receipt)}".rstrip()
 
 
 def counts(receipt: Receipt) -> str:
@@ -46,7 +39,7 @@ def describe(entry: Entry) -> Iterator[str]:
     yield f"run       {r.run}   {r.source}, seen by {r.observer}" + (f", inside run {r.parent[:8]}" if r.parent else "")
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
     yield f"content   {tree(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
-    yield f"verdict   {verdict(r)}   {counts(r)}   exit {r.result.get('exit')}"
+    yield f"verdict   {word_of_run(r.result)}   {counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
     limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}

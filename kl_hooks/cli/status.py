@@ -12,10 +12,10 @@ from kl_hooks.cli.common import counted, format_option, say, say_json, short, wo
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import line
 from kl_hooks.cli.waiting import Counts, asked, by_status, waiting
-from kl_hooks.evidence.claims import parents_of
-from kl_hooks.evidence.gate import proof, with_untracked
-from kl_hooks.evidence.ledger import Entry, of_tree, recent
+from kl_hooks.evidence.gate import with_untracked
+from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.proven import proven
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.tier import Tier
 from kl_hooks.store.database import Database
@@ -34,8 +34,7 @@ def status(shape: str) -> None:
     ws = workspace()
     place = place_of(ws.repo)
     with ledger_open(ws, place.head) as db:
-        here = of_tree(db, place.trees) if db else []
-        proven = proof(here, parents_of(db, here) if db else {}, ws.settings.verified_requires, place.trees)
+        here, found = proven(ws, db, place.trees)
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),
@@ -48,8 +47,8 @@ def status(shape: str) -> None:
             "manifest_mistakes": status_layers.has_mistakes(ws),
             "counts": _counts(db) if db else {},
             "proof": {
-                "tier": proven.tier.word, "run": proven.run, "reasons": list(proven.reasons),
-                "untracked": with_untracked(here, proven.run, place.tree),
+                "tier": found.tier.word, "run": found.run, "reasons": list(found.reasons),
+                "untracked": with_untracked(here, found.run, place.tree),
             },
         }  # fmt: skip
         newest = recent(db, 5) if db else []
@@ -64,7 +63,7 @@ def status(shape: str) -> None:
         say_json(facts)
         return
     asks = asked(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
-    for text in _lines(facts, newest, drift, proven.tier, asks):
+    for text in _lines(facts, newest, drift, found.tier, asks):
         say(text)
 
 

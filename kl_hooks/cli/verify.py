@@ -9,7 +9,7 @@ import click
 from kl_hooks.cli.common import format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.gate import Proof, proof, with_untracked
+from kl_hooks.evidence.gate import Proof, with_untracked
 from kl_hooks.model.tier import Tier
 from kl_hooks.workspace.open import Workspace
 
@@ -26,8 +26,7 @@ from kl_hooks.workspace.open import Workspace
 @format_option()
 def verify(rev: str | None, require: str, shape: str) -> int:
     """Is there complete, passing test evidence for exactly this tree? Exit 0 for yes, 1 for no."""
-    from kl_hooks.evidence.claims import parents_of
-    from kl_hooks.evidence.ledger import of_tree
+    from kl_hooks.evidence.proven import proven
 
     ws = workspace()
     if ws.repo is None:
@@ -36,10 +35,10 @@ def verify(rev: str | None, require: str, shape: str) -> int:
     if not ws.initialised:
         say("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
         return 0
-    trees = trees_at(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"))
+    rev = rev or os.environ.get("PRE_COMMIT_TO_REF")
+    trees = trees_at(ws, rev)
     with ledger_open(ws) as db:
-        entries = of_tree(db, trees) if db else []
-        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires, trees)
+        entries, found = proven(ws, db, trees, rev is not None)
     beside = with_untracked(entries, found.run, trees[0])
     enough = found.tier >= Tier[require.upper()]
     if shape == "json":
@@ -86,7 +85,12 @@ def _say(found: Proof, tree: str, require: str, enough: bool, beside: bool) -> N
             say("  No commit holds those. If the tests need them: git add, then pytest")
     elif found.tier >= Tier.INFERRED:
         say("  One observer saw it pass. A second, independent one would be: kl run -- pytest, or a CI run.")
-    elif any("tests failed" in reason for reason in found.reasons):
-        say("  The newest run of this content failed. Mend it, then run: pytest")
+    elif found.failed:
+        what = (
+            "The newest run of this content failed."
+            if found.failed == "newest"
+            else "What failed has not passed since."
+        )
+        say(f"  {what} Mend it, then run: pytest")
     else:
         say("  No complete, passing run of exactly this content is on record. Run: pytest")

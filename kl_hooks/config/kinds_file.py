@@ -22,6 +22,8 @@ from kl_hooks.model.text import one_line
 FOLDER: Final = ".kl/kinds"
 HOMES: Final = ("file", "state")
 NUMBERINGS: Final = ("serial", "hash", "random", "given")
+_DIGITS: Final = {"hash": (8, 16), "random": (8, 16)}
+"""Of ids that do not count: fewest and most (`model.ids.RECORD_ID`). Those that count have 4 to 9."""
 _KEYS: Final = (
     "version", "name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "section",
     "beside", "share", "filed", "numbering", "identity", "digits", "ttl", "retention", "spellings",
@@ -116,7 +118,7 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         share=reader.choice(found["share"][1], '"share"', SHARES) if "share" in found else "domain_knowledge",
         filed=words(reader, found, "filed", "", known=statuses),
         identity=_identity(reader, root, found, fields, numbering),
-        digits=reader.number(found["digits"][1], '"digits"', 1, 9, 4) if "digits" in found else 0,
+        digits=_digits(reader, found, numbering) if "digits" in found else 0,
         ttl=_ttl(reader, found), spellings=pairs(reader, found, "spellings", "", statuses, "one of the statuses"),
         retention=reader.number(found["retention"][1], '"retention"', 0, 36_500, 0) if "retention" in found else 0,
         by=reader.path,
@@ -143,6 +145,12 @@ def _identity(reader: Reader, root: Node, found: Found, fields: Sequence[Field],
     if numbering == "hash" and "identity" not in found:
         reader.say(root, '"numbering: hash" needs "identity": the fields that make two records the same.')
     return named
+
+
+def _digits(reader: Reader, found: Found, numbering: str) -> int:
+    least, most = _DIGITS.get(numbering, (4, 9))
+    what = f'"digits" for "numbering: {numbering}"' if "numbering" in found else '"digits"'
+    return reader.number(found["digits"][1], what, least, most, least)
 
 
 def _ttl(reader: Reader, found: Found) -> dict[str, int]:

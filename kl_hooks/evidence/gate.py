@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +23,8 @@ class Proof:
     run: str | None
     """The newest run that proves it."""
     reasons: tuple[str, ...]
+    failed: str = ""
+    """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since; else empty."""
 
 
 _LIMITS: Final = {
@@ -65,22 +67,33 @@ def _some(names: object, number: object) -> str:
 
 
 def proof(
-    entries: Sequence[Entry], parents: Mapping[str, Entry], rule: str = "independent", trees: Sequence[str] = ()
+    entries: Sequence[Entry],
+    parents: Mapping[str, Entry],
+    rule: str = "independent",
+    trees: Sequence[str] = (),
+    holds: Callable[[str], bool] = lambda path: True,
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files beside it must not count for it alone.
+    `holds`: whether a path from the repository's root is in this content; where it can't be told, it is.
     """
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     problems = [_problem(entry) or _more_than(entry.receipt, trees) for entry in runs]
     good = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
-    failing = _failing(runs, good)
+    failing, beside = _failing(runs, good), _without(runs, good, trees)
+    past = [(test, run) for test, run in failing if run in beside and not holds(test.partition("::")[0])]
+    left = set(past)
+    failing = [one for one in failing if one not in left]
     reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
-    reasons += [f"{split(test)[1]} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
+    reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    if failing or (runs and problems[0].startswith("tests failed")):
-        return Proof(Tier.GUESSED, None, tuple(reasons))
+    reasons += [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
+    newest = bool(runs) and problems[0].startswith("tests failed")
+    if failing or newest:
+        more = not newest or _more_than(runs[0].receipt, trees)
+        return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
     seen = [observation(e.receipt, e.receipt.evidence[0], e.origin) for e in good]
     for entry in good:
         parent = parents.get(entry.receipt.parent or "")
@@ -88,6 +101,15 @@ def proof(
             saw = vouching(parent.receipt, entry.receipt)
             seen += [observation(parent.receipt, one, parent.origin) for one in saw]
     return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons))
+
+
+def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
+    """The runs of more than this content that a good run of just this content came after.
+
+    Just this: the untracked files of that run are known too. A failed test of such a run may be gone with its file.
+    """
+    last = next((at for at, one in enumerate(runs) if one in good and one.receipt.tree_all), len(runs))
+    return {one.receipt.run for one in runs[last:] if _more_than(one.receipt, trees)}
 
 
 def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, str]]:
@@ -109,7 +131,7 @@ def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, st
             if not (bad and any(known.startswith(f"{one.subject}::") for known in last)):
                 words[one.subject] = (one.outcome, entry.receipt.run)
         last.update(words)
-    return [(subject, run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
+    return [(split(subject)[1], run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
 
 
 def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:

@@ -99,6 +99,14 @@ def links(repo: Repository, source: str, paths: Sequence[str]) -> list[str]:
     return [path for about, _, path in rows if about.startswith(_LINK)]
 
 
+def holds(repo: Repository, tree: str, path: str) -> bool:
+    """Whether a file or folder of this path is in a tree; True where git can't tell. One git process."""
+    try:
+        return bool(ask(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path))
+    except (GitFailed, ValueError):
+        return True
+
+
 def names(repo: Repository, suffixes: Sequence[str]) -> list[str]:
     """The paths with these endings that git tracks, or neither tracks nor ignores. One git process."""
     out = ask(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *index.patterns(suffixes))

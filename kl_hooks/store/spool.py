@@ -19,11 +19,15 @@ from fcntl import LOCK_EX, LOCK_NB
 from fcntl import flock as _flock
 from hashlib import sha256 as _sha256
 from os import close as _close
+from os import fstat as _fstat
 from os import fsync as _fsync
 from os import getpid as _getpid
 from os import link as _link
+from os import lseek as _lseek
+from os import lstat as _lstat
 from os import makedirs as _makedirs
 from os import open as _open
+from os import read as _read
 from os import rename as _rename
 from os import unlink as _unlink
 from os import write as _write
@@ -37,6 +41,9 @@ from kl_hooks.store.redact import redact_value
 SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_LOOK: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_LONGEST: Final = 1 << 20
+"""Bytes of a first record that are looked at again."""
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _sync_data: Final = getattr(os, "fdatasync", os.fsync)
 _living: Final[set[SpoolWriter]] = set()
@@ -105,6 +112,23 @@ class SpoolWriter:
             self._break(error)
             raise
 
+    def missing(self, word: str) -> str:
+        """What became of the file, if what was written is not there under its name any more; empty while it is.
+
+        `word` stands in the first record. For the end of a capture: it asks the disk. OSError where that can't be told.
+        """
+        if _getpid() != self._pid:
+            return ""
+        own, path = _fstat(self._fd), str(self.path)
+        try:
+            named = _lstat(path)
+        except FileNotFoundError:
+            return "was removed"
+        if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino):
+            return "was replaced"
+        cut = own.st_size < _lseek(self._fd, 0, os.SEEK_CUR)
+        return "was cut or overwritten" if cut or not _begins_with(path, word.encode()) else ""
+
     def close(self) -> None:
         """Lets go of the file and its lock; does not sync. May be called again."""
         _living.discard(self)
@@ -158,6 +182,16 @@ def _born_locked(path: str) -> int:
             _unlink(hidden)  # noqa: PTH108
         raise
     return fd
+
+
+def _begins_with(path: str, word: bytes) -> bool:
+    """Whether the first line holds it; also where that line is too long to be looked at."""
+    fd = _open(path, _LOOK)
+    try:
+        line, end, _ = _read(fd, _LONGEST).partition(b"\n")
+    finally:
+        _close(fd)
+    return word in line or (not end and len(line) == _LONGEST)
 
 
 def _name_it(hidden: str, path: str) -> None:

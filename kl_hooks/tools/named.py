@@ -119,18 +119,15 @@ def _context(ws: Workspace, given: Arguments) -> Any:
 
 def _verify(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.evidence.catch_up import catch_up
-    from kl_hooks.evidence.claims import parents_of
-    from kl_hooks.evidence.gate import proof
     from kl_hooks.evidence.home import require_home
-    from kl_hooks.evidence.ledger import of_tree
     from kl_hooks.evidence.place import place_of
+    from kl_hooks.evidence.proven import proven
 
     require_home(ws)
     catch_up(ws)
     trees = place_of(ws.repo).trees
     with ws.store.reading() as db:
-        entries = of_tree(db, trees) if db else []
-        found = proof(entries, parents_of(db, entries) if db else {}, ws.settings.verified_requires, trees)
+        _, found = proven(ws, db, trees)
     return {
         "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
         "run": found.run, "reasons": list(found.reasons),

@@ -27,6 +27,49 @@ def test_a_pass_beside_untracked_files_is_said_to_be_one(repo: Checkout) -> None
     assert json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["untracked"] is False
 
 
+def answers(repo: Checkout) -> set[bool]:
+    """Whether the tests are proven, as everybody says it who can be asked."""
+    plain = json.loads(repo.kl("verify", "--format", "json").stdout)["proven"]
+    tier = json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["tier"]
+    tool = json.loads(repo.kl("tool", "verify", "{}").stdout)["result"]["proven"]
+    return {plain, repo.kl("verify", "--at", "HEAD").returncode == 0, tier != "guessed", tool}
+
+
+def test_a_scratch_test_that_is_gone_does_not_make_a_tree_unprovable(repo: Checkout) -> None:
+    repo.write("tests/test_x.py", "def test_x():\n    pass\n")
+    repo.commit("the tests")
+    scratch = repo.write("tests/test_scratch.py", "def test_try():\n    assert 0\n")
+    assert repo.pytest("-q").returncode == 1
+    assert answers(repo) == {False}
+    assert "The newest run of this content failed." in repo.kl("verify").stdout
+    scratch.unlink()
+    done = repo.kl("verify")
+    assert done.returncode == 1
+    assert "What failed has not passed since. Mend it, then run: pytest" in done.stdout
+    assert repo.pytest("-q").returncode == 0
+    assert answers(repo) == {True}
+    assert "tests/test_scratch.py::test_try failed in run" in repo.kl("verify").stdout
+    scratch.write_text("def test_try():\n    assert 0\n")
+    done = repo.kl("verify")
+    assert done.returncode == 1, "it is here again, and failed"
+    assert "What failed has not passed since." in done.stdout
+    assert repo.kl("verify", "--at", "HEAD").returncode == 0
+
+
+def test_a_failure_of_a_test_in_a_file_that_is_still_here_stands(repo: Checkout) -> None:
+    repo.write("tests/test_x.py", "from pathlib import Path\n\n\ndef test_x():\n    assert not Path('y').exists()\n")
+    repo.write("tests/test_z.py", "def test_z():\n    pass\n")
+    repo.commit("the tests")
+    other = repo.write("y", "y\n")
+    assert repo.pytest("-q").returncode == 1
+    other.unlink()
+    assert repo.pytest("-q", "tests/test_z.py").returncode == 0
+    assert answers(repo) == {False}
+    assert "What failed has not passed since." in repo.kl("verify").stdout
+    assert repo.pytest("-q").returncode == 0
+    assert answers(repo) == {True}
+
+
 def test_verify_without_a_repository_is_no_proof(home: Path, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     done = Checkout(tmp_path / "plain").kl("verify")

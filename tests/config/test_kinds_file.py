@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.config.kinds_file import read_kind, read_kinds
+from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import SHARES, TYPES
 from kl_hooks.model.problem import Problem
 
@@ -165,3 +166,22 @@ def test_a_damaged_file_is_never_an_error_of_ours(start: int, length: int, put: 
     problems: list[Problem] = []
     kind = read_kind("k.yaml", text[:start] + put + text[start + length :], problems)
     assert (kind is None) == bool(problems)
+
+
+SOUP = "name: recipe\nprefix: REC\npurpose: p\nstatuses: [current]\nidentity: [title]\n"
+
+
+@pytest.mark.parametrize(
+    ("numbering", "least", "most"), [("serial", 4, 9), ("given", 4, 9), ("random", 8, 16), ("hash", 8, 16)]
+)
+def test_digits_that_give_no_id_are_refused_with_their_place_and_range(numbering: str, least: int, most: int) -> None:
+    for digits in (0, 1, least - 1, most + 1):
+        assert said(f"{SOUP}numbering: {numbering}\ndigits: {digits}\n") == [
+            f'k.yaml:7:9: "digits" for "numbering: {numbering}" must be a whole number from {least} to {most}.'
+        ]
+    for digits in (least, most):
+        kind = read_kind("k.yaml", f"{SOUP}numbering: {numbering}\ndigits: {digits}\n".encode(), [])
+        assert kind is not None
+        assert RECORD_ID.fullmatch(f"REC-{'1':0>{kind.digits}}")
+        assert RECORD_ID.fullmatch(f"REC-{'a' * kind.digits}") or numbering in ("serial", "given")
+    assert said(f"{SOUP}digits: 3\n") == ['k.yaml:6:9: "digits" must be a whole number from 4 to 9.']

@@ -92,6 +92,49 @@ def test_notes_and_what_editors_leave_are_no_files_that_a_test_needs() -> None:
     assert Place(untracked=names).beside == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
 
 
+SCRATCH = {"tree_all": THERE, "environment": {"untracked": {"files": 1, "first": ["b.py"]}}}
+CLEAN = {"tree_all": HERE}
+
+
+def after_scratch(holds: tuple[str, ...] = ("a.py",), scratch: Any = SCRATCH, **later: Any) -> Any:
+    """The proof where b.py failed as an untracked file, and a later run has no such test."""
+    failed = run("a1", evidence=seen(a="passed", b="failed"), result=FAILED, **scratch)
+    green = run("a2", seq=2, **({"evidence": seen(a="passed")} | CLEAN | later))
+    return proof([green, failed], {}, trees=(HERE,), holds=holds.__contains__)
+
+
+def test_a_failure_of_an_untracked_test_that_is_gone_does_not_stand_against_a_later_whole_run() -> None:
+    found = after_scratch()
+    assert (found.tier.word, found.run, found.failed) == ("inferred", "a2" * 16, "")
+    assert "b.py::one failed in run a1a1a1a1; its file was untracked, and is gone" in found.reasons
+    assert after_scratch(tree_all=THERE, environment={"untracked": {"files": 0, "first": []}}).tier.word == "inferred"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"holds": ("a.py", "b.py")}, {"scratch": CLEAN}, {"scratch": {}}, {"selection": PART}, {"moved": True},
+        {"origin": "imported:junit"}, {"tree_all": None}, {"tree_all": "3" * 40},
+        {"result": {**DONE, "complete": False}},
+        {"scratch": {"tree_all": THERE, "environment": {"untracked": {"files": 0, "first": []}}}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_any_other_failure_stands(changes: dict[str, Any]) -> None:
+    found = after_scratch(**changes)
+    assert (found.tier.word, found.run, found.failed) == ("guessed", None, "earlier")
+    assert "b.py::one failed in run a1a1a1a1, and did not pass since" in found.reasons
+
+
+def test_a_failure_stands_where_the_whole_run_came_before_it_or_nobody_can_tell_what_is_there() -> None:
+    failed = run("a1", seq=2, evidence=seen(a="passed", b="failed"), result=FAILED, **SCRATCH)
+    green = run("a0", evidence=seen(a="passed"), **CLEAN)
+    found = proof([failed, green], {}, trees=(HERE,), holds=lambda path: False)
+    assert (found.tier.word, found.failed) == ("guessed", "earlier"), "it was not just this content that failed"
+    assert proof([green, failed], {}, trees=(HERE,)).tier.word == "guessed"
+    assert proof([run(outcome="failed", result=FAILED, **CLEAN)], {}, trees=(HERE,)).failed == "newest"
+
+
 BEFORE, AFTER = "2025-12-31T23:59:59.000000Z", "2026-01-01T00:00:02.000000Z"
 
 

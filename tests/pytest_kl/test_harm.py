@@ -245,3 +245,53 @@ def test_c(): pass
     run = only(tmp_path)
     assert not run.spool.ended
     assert run.verdicts["test_x.py::test_a"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("args", "exit_code"), [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["--kl-strict"], 3)]
+)
+@pytest.mark.parametrize("place", [".git/kl/spool", ".git/kl", ".git"])
+def test_a_record_that_a_test_removed_is_said_to_be_gone(
+    tmp_path: Path, place: str, args: list[str], exit_code: int
+) -> None:
+    repository(tmp_path, {"test_x.py": f"import shutil\n\n\ndef test_a():\n    shutil.rmtree('{place}')\n"})
+    done = run_pytest(tmp_path, *args)
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("kl: ") and "tree" not in line]
+    assert len(said) == 1
+    assert said[0].startswith("kl: not recorded - the file of this run was removed while it ran: ")
+    assert said[0].endswith(".jsonl")
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        ("path.write_bytes(b'')", "was cut or overwritten"),
+        ("path.write_bytes(path.read_bytes()[:40])", "was cut or overwritten"),
+        ("path.unlink(); path.write_text('x')", "was replaced"),
+        ("path.rename('elsewhere')", "was removed"),
+    ],
+)
+def test_a_record_that_a_test_spoiled_is_said_to_be_none(tmp_path: Path, act: str, why: str) -> None:
+    test = (
+        f"from pathlib import Path\n\n\ndef test_a():\n    (path,) = Path('.git/kl/spool').glob('*.jsonl')\n    {act}\n"
+    )
+    repository(tmp_path, {"test_x.py": test})
+    done = run_pytest(tmp_path)
+    assert done.returncode == 0
+    assert "1 passed" in done.stdout
+    assert f"kl: not recorded - the file of this run {why} while it ran: " in done.stdout
+    assert "recorded as" not in done.stdout
+
+
+def test_a_record_that_is_removed_at_the_very_end_is_said_to_be_gone(tmp_path: Path) -> None:
+    late = """
+import pytest, shutil
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    shutil.rmtree(".git/kl")
+"""
+    repository(tmp_path, {**PASSES, "conftest.py": late})
+    done = run_pytest(tmp_path, "--kl-strict")
+    assert done.returncode == 3
+    assert "kl: not recorded - the file of this run was removed while it ran: " in done.stderr

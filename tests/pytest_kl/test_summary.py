@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from kl_hooks.evidence.place import Place
 from pytest_kl import summary
 
-from .recorded import only, repository, run_pytest
+from .recorded import environment, only, repository, run_pytest
 
 TEST = {"test_x.py": "def test_a(): pass\n"}
 
@@ -75,3 +77,28 @@ def test_it_is_as_quiet_as_pytest_was_asked_to_be(tmp_path: Path, args: list[str
     done = run_pytest(tmp_path, *args)
     assert len(ours(done.stdout + done.stderr)) == count
     assert only(tmp_path).result["verdict"] == "passed"
+
+
+CRASH = "import os\nimport time\n\n\ndef test_a():\n    time.sleep(0.2)\n    os._exit(1)\n\n\ndef test_b(): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "word"),
+    [
+        ("def test_a(): assert 0\n\n\ndef test_b(): pass\n", ["-x"], "interrupted"),
+        ("import nowhere\n", [], "collection-error"),
+        (CRASH, ["-n1", "--max-worker-restart=0"], "failed"),
+        (TEST["test_x.py"], ["nowhere.py"], "usage-error"),
+        (TEST["test_x.py"], ["--collect-only"], "inconclusive"),
+        ("def test_a(): assert 0\n", [], "failed"),
+    ],
+)
+def test_the_list_of_evidence_has_the_same_word(tmp_path: Path, text: str, args: list[str], word: str) -> None:
+    repository(tmp_path, {"test_x.py": text})
+    said = ours(run_pytest(tmp_path, *args).stdout)
+    assert [line.rpartition("recorded as ")[2] for line in said if "recorded as" in line] == [word]
+    command = [sys.executable, "-m", "kl_hooks", "evidence", "list", "--source", "pytest"]
+    listed = subprocess.run(
+        command, cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=True
+    ).stdout
+    assert listed.split()[4] == word

@@ -77,6 +77,23 @@ def test_it_is_busy_while_its_writer_lives_and_ends_with_an_end_record(tmp_path:
     assert read(writer.path) == Spool([{"t": "open"}, {"t": "end"}], ended=True)
 
 
+def test_a_writer_can_tell_at_the_end_whether_its_file_still_holds_what_was_written(tmp_path: Path) -> None:
+    with SpoolWriter.create(tmp_path, "run") as writer:
+        writer.record({"run": "abc"})
+        writer.record({"t": "end"})
+        assert writer.missing("abc") == ""
+        assert writer.missing("abd") == "was cut or overwritten"
+        whole = writer.path.read_bytes()
+        writer.path.write_bytes(whole[:-1])
+        assert writer.missing("abc") == "was cut or overwritten"
+        writer.path.write_bytes(whole)
+        assert writer.missing("abc") == ""
+        writer.path.rename(tmp_path / "aside")
+        assert writer.missing("abc") == "was removed"
+        writer.path.write_bytes(whole)
+        assert writer.missing("abc") == "was replaced"
+
+
 def test_it_is_locked_before_it_has_its_name(tmp_path: Path) -> None:
     """Otherwise a reader could take a newborn spool for an abandoned one, and remove it."""
     seen: list[bool] = []
