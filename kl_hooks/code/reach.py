@@ -2,10 +2,11 @@
 mean anything.
 
 An expression comes to a name of a module only if it says the name, and comes to the module: by saying the last part of
-the module's name together with that of the package around it (or from within that package, where a relative import
-need not say it); by another name that somebody gave the module; by a star import; or by something that hangs on the
-name itself, in the outline of a file that can come to it: an import, a subclass, the class of a field. So names are
-followed, module by module, until no new one comes up. Said are more than meant; who could mean it is never left out.
+the module's name (the package around it need not be said: any module may pass on what it imported under that name); by
+another name that somebody gave the module; from within it, where a relative import need not say it; by a star import;
+or by something that hangs on the name itself, in the outline of a file that can come to it: an import, a subclass, the
+class of a field. So names are followed, module by module, until no new one comes up. Said are more than meant; who
+could mean it is never left out.
 """
 
 from __future__ import annotations
@@ -132,19 +133,12 @@ class _Looked:
         if not module:
             yield from self._read(said.numbers(self._db, {name}), lambda words, own: name in words)
             return
-        names, (package, _, last) = self.names(module), module.rpartition(".")
-        around = self.names(package) if package else frozenset[str]()
-        inside = self._inside(module)
-        wanted = said.numbers(self._db, {name}) & (said.numbers(self._db, names) | inside)
+        names = self.names(module)
+        wanted = said.numbers(self._db, {name}) & (said.numbers(self._db, names) | self._inside(module))
 
         def comes(words: set[str], own: str) -> bool:
-            if name not in words and own != module:
-                return False
-            if own == module or own.startswith(f"{module}.") or not words.isdisjoint(names - {last}):
-                return True
-            return last in words and (
-                not package or own.startswith(f"{package}.") or own == package or not words.isdisjoint(around)
-            )
+            near = own.startswith(f"{module}.") or not words.isdisjoint(names)
+            return own == module or (near and name in words)
 
         yield from self._read(wanted | self._itself(module), comes)
 

@@ -93,6 +93,19 @@ CHAINS = {
         {"b.py": "import core.low as n\n", "d.py": "from b import n as o\n"}, "import d\nd.o.other()\n"
     ),
     "a field that is the module": ({"b.py": "from core import low\nn = low\n"}, "from b import n\nn.other()\n"),
+    "its own name in another module": (
+        {"b.py": "from core import low\n"}, "import b\nb.low.A().save()\nb.low.other()\n"
+    ),
+    "its own name twice passed on": (
+        {"b.py": "from core import low\n", "d.py": "from b import low\n"}, "import d\nd.low.other()\n"
+    ),
+    "its own name as a star import brings it": (
+        {"core/__init__.py": "from . import low\n", "b.py": "from core import *\n"}, "from b import low\nlow.other()\n"
+    ),
+    "a field of its own name": (
+        {"b.py": "import core.low\nclass K:\n    def __init__(self): self.low = core.low\n"},
+        "from b import K\nK().low.other()\n",
+    ),
     "another name of the package": ({"b.py": "import core as c\n"}, "from b import c\nc.low.other()\n"),
     "a star import": ({"b.py": "from core.low import *\n"}, "import b\nb.A().save()\nb.other()\n"),
     "two star imports": (
