@@ -87,17 +87,14 @@ def _others(
         found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), [*gone, *changed]))
     except Unsure:
         found, _ = resolve_again(names, lambda some: _mentions(db, some), outline)
-    if any(path.rpartition("/")[2] == "__init__.py" for path in (*gone, *changed)):
-        found |= _below(
-            db, [one for one in was.keys() | now.keys() if came_or_went(was.get(one, {}), now.get(one, {}))]
-        )
-    return sorted(found - changed.keys())
+    moved = [one for one in was.keys() | now.keys() if came_or_went(was.get(one, {}), now.get(one, {}))]
+    return sorted((found | _below(db, moved)) - changed.keys())
 
 
-def _below(db: Database, packages: Iterable[str]) -> set[str]:
-    """The files under packages that came or went: their relative imports need not say the name."""
+def _below(db: Database, modules: Iterable[str]) -> set[str]:
+    """The files under modules that came or went, packages or not: their relative imports need not say the name."""
     sql = "SELECT path FROM files WHERE module >= ? AND module < ?"
-    return {row[0] for one in packages for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
+    return {row[0] for one in modules for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
 
 
 def _borne_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:

@@ -138,6 +138,15 @@ def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_below_it(tmp_p
         assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
 
 
+@pytest.mark.parametrize("said", ["from .zz import q\n", "from . import q\nq.f()\n", "from .q import f\nf()\n"])
+def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(tmp_path: Path, said: str) -> None:
+    """The folder has no `__init__.py`: what is in it stands under the module as soon as that is there."""
+    files = {"k/t.py": said, "k/s/t.py": said, "other.py": "def f(): pass\n"}
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {"k.py": "X = 1\n"}, {"k.py": ""}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
 def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
     many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
