@@ -14,6 +14,7 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.code.named import under
 from kl_hooks.code.reach import Unsure, reach, tops
 from kl_hooks.code.resolve import Outline, Resolver
+from kl_hooks.code.stars import let_through
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
 from kl_hooks.store.rows import marks, pieces
@@ -71,7 +72,8 @@ def _others(
 ) -> list[str]:  # fmt: skip
     """The unchanged files that say a name whose meaning may have changed, and could mean it."""
     now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
-    names = changed_names(was, now)
+    below = let_through(db, was, now)
+    names = changed_names(was, now) | {name for _, name in below}
     if not names:
         return []
 
@@ -82,7 +84,7 @@ def _others(
     try:
         if EVERY in names or len(changed) + len(gone) > _FEW:
             raise Unsure
-        reached = reach(db, tops(was, now), outlines.of)
+        reached = reach(db, tops(was, now) | below, outlines.of)
         found, _ = resolve_again(names, lambda _: reached, outline)
         found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), [*gone, *changed]))
     except Unsure:

@@ -147,6 +147,19 @@ def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(
         assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
 
 
+LISTS = ["X = 1\n__all__ = ['sub']\n", "X = 1\n__all__ = []\n", "X = 1\n", "__all__ = ['sub']\n", "__all__ = []\n"]
+
+
+@pytest.mark.parametrize("before", LISTS)
+@pytest.mark.parametrize("after", LISTS)
+def test_a_submodule_that_all_names_is_a_name_of_its_package(tmp_path: Path, before: str, after: str) -> None:
+    files = {"pkg/sub.py": "def f(): pass\n", "use.py": "from pkg import *\nsub.f()\n"}
+    world = World(tmp_path / "one")
+    world.becomes(files | {"pkg/__init__.py": before})
+    now = files | {"pkg/__init__.py": after}
+    assert world.becomes(now) == World(tmp_path / "fresh").becomes(now)
+
+
 def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
     many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
