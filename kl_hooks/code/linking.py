@@ -14,7 +14,7 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.code.named import under
 from kl_hooks.code.reach import Unsure, reach, tops
 from kl_hooks.code.resolve import Outline, Resolver
-from kl_hooks.code.stars import let_through
+from kl_hooks.code.stars import bringing_others, let_through
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
 from kl_hooks.store.rows import marks, pieces
@@ -76,21 +76,34 @@ def _others(
     names = changed_names(was, now) | {name for _, name in below}
     if not names:
         return []
+    paths = [*gone, *changed]
+    starred = _starred(db, paths, was, now, outlines)
+    if starred is None:
+        names |= {EVERY}
 
     def outline(path: str) -> Outline | None:
         return outlines.of(targets.module_of(path))
 
-    found: set[str] = set()
     try:
-        if EVERY in names or len(changed) + len(gone) > _FEW:
+        if EVERY in names or len(paths) > _FEW:
             raise Unsure
         reached = reach(db, tops(was, now) | below, outlines.of)
         found, _ = resolve_again(names, lambda _: reached, outline)
-        found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), [*gone, *changed]))
+        found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), paths))
     except Unsure:
         found, _ = resolve_again(names, lambda some: _mentions(db, some), outline)
     moved = [one for one in was.keys() | now.keys() if came_or_went(was.get(one, {}), now.get(one, {}))]
-    return sorted((found | _below(db, moved)) - changed.keys())
+    return sorted((found | (starred or set()) | _below(db, moved)) - changed.keys())
+
+
+def _starred(
+    db: Database, paths: Collection[str], was: Mapping[str, Outline], now: Mapping[str, Outline], outlines: _Outlines
+) -> set[str] | None:  # fmt: skip
+    """The files that come to a star import which may bring any other name now; None where it may be all."""
+    try:
+        return set(reach(db, bringing_others(db, paths, was, now, outlines.of), outlines.of))
+    except Unsure:
+        return None
 
 
 def _below(db: Database, modules: Iterable[str]) -> set[str]:

@@ -22,6 +22,7 @@ from kl_hooks.code.uses import WORD
 from kl_hooks.store.rows import Rows, marks, pieces
 
 STAR: Final = "*"
+"""Instead of a name: any of the module."""
 _NAMES: Final = 60
 """Other names of one module, up to which they are followed."""
 _FILES: Final = 1500
@@ -93,13 +94,15 @@ def reach(db: Rows, changed: Collection[tuple[str, str]], outline: Callable[[str
 def _hanging(own: str, outline: Outline, module: str, name: str, looked: _Looked) -> Iterator[tuple[str, str]]:
     """The names of the module `own` that stand for something which may have to do with a name of `module`."""
     plain = plain_name(own)
+    if name == STAR and plain == module:
+        return  # any of its names is being followed
     inside = plain == module or plain.startswith(f"{module}.") or not module
     names = looked.names(module) if module else frozenset[str]()
     texts = [pair for part in _PARTS for pair in (outline.get(part) or {}).items()]
     texts += [(key, " ".join(some)) for key, some in (outline.get("bases") or {}).items()]
     for key, text in texts:
         words = WORD.findall(text)
-        if name in words and (inside or not names.isdisjoint(words)):
+        if (name == STAR or name in words) and (inside or not names.isdisjoint(words)):
             yield plain, key.partition(".")[0]
 
 
@@ -134,11 +137,13 @@ class _Looked:
             yield from self._read(said.numbers(self._db, {name}), lambda words, own: name in words)
             return
         names = self.names(module)
-        wanted = said.numbers(self._db, {name}) & (said.numbers(self._db, names) | self._inside(module))
+        wanted = said.numbers(self._db, names) | self._inside(module)
+        if name != STAR:
+            wanted &= said.numbers(self._db, {name})
 
         def comes(words: set[str], own: str) -> bool:
             near = own.startswith(f"{module}.") or not words.isdisjoint(names)
-            return own == module or (near and name in words)
+            return own == module or (near and (name == STAR or name in words))
 
         yield from self._read(wanted | self._itself(module), comes)
 

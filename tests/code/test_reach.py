@@ -160,22 +160,71 @@ def test_a_submodule_that_all_names_is_a_name_of_its_package(tmp_path: Path, bef
     assert world.becomes(now) == World(tmp_path / "fresh").becomes(now)
 
 
-def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+STARRED = {
+    "q.py": "from hub import *\n", "r.py": "from q import *\n", "m.py": "from q import D\ndef f() -> D: pass\n",
+    "m2.py": "import r as s\ndef f() -> s.D: pass\n", "m3.py": "from m2 import s\nclass K(s.D): pass\n",
+    "m4.py": "from m3 import K\nK.x()\nfrom m import f\nf().x()\n", "other.py": "class D:\n    def x(self): pass\n",
+}  # fmt: skip
+INNER = {f"p/{path}": text.replace("from hub", "from .hub") for path, text in STARRED.items()}
+INNER = {path: text.replace("from q", "from .q").replace("import r", "from . import r") for path, text in INNER.items()}
+
+
+@pytest.mark.parametrize("files_at_most", [1500, 2, 0])
+@pytest.mark.parametrize("hub", ["hub.py", "hub/x.py", "p/hub.py", "p/hub/__init__.py", "a/hub.py"])
+def test_a_module_that_is_imported_with_a_star_comes_and_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub: str, files_at_most: int
+) -> None:
+    """A name that it does not have may have come from outside as long as it was not there."""
+    monkeypatch.setattr("kl_hooks.code.reach._FILES", files_at_most)
+    files = INNER | {"p/__init__.py": ""} if hub.startswith("p/") else STARRED
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {hub: "X = 1\n"}, {hub: ""}, {hub: "class D: pass\n"}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
+def test_of_two_that_a_star_import_may_mean_the_nearer_one_comes(tmp_path: Path) -> None:
+    files = {"a/hub.py": "class D: pass\n", "b/hub.py": "", "c/q.py": "from hub import *\n", "m.py": STARRED["m.py"]}
+    files |= {"use.py": "from c.q import D\nD()\n", "c/m.py": STARRED["m.py"]}
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {"c/hub.py": "X = 1\n"}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose links are written, one after the other."""
+    paths: list[str] = []
+    true = links.replace_rows
+
+    def noted(db: Any, batch: dict[str, Any], *more: Any) -> int:
+        paths.extend(batch)
+        return true(db, batch, *more)
+
+    monkeypatch.setattr(links, "replace_rows", noted)
+    return paths
+
+
+def test_what_many_say_concerns_few(tmp_path: Path, written: list[str]) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
     many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
     files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": "from core.low import A\nA().save()\n", **many}
     world = World(tmp_path)
     world.becomes(files)
-    written: list[str] = []
-
-    true = links.replace_rows
-
-    def noted(db: Any, batch: dict[str, Any], *more: Any) -> int:
-        written.extend(batch)
-        return true(db, batch, *more)
-
-    monkeypatch.setattr(links, "replace_rows", noted)
+    written.clear()
     world.becomes(files | {"core/low.py": f"import json\n{OLD}"})
     assert written == ["core/low.py"]
     world.becomes(files | {"core/low.py": f"import json\n{NEW}"})
     assert sorted(written[1:]) == ["core/low.py", "use.py"]
+
+
+def test_a_star_import_concerns_those_who_come_to_it(tmp_path: Path, written: list[str]) -> None:
+    """None where its package stood before, and only who says the name itself where another module of it came."""
+    many = {f"m{n}.py": f"from json import *\nimport q{n}\nq{n}.dumps(D)\n" for n in range(60)}
+    files = {"q.py": "from core.hub import *\n", "use.py": "from q import D\nD()\n", "core/a.py": "", **many}
+    world = World(tmp_path)
+    world.becomes(files)
+    for come, others in (("core/hub/a.py", ["q.py", "use.py"]), ("core/hub/b.py", []), ("other/hub.py", ["q.py"])):
+        written.clear()
+        files = files | {come: "X = 1\n"}
+        world.becomes(files)
+        assert written == [come, *others]
