@@ -14,6 +14,7 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.code.named import under
 from kl_hooks.code.reach import Unsure, reach, tops
 from kl_hooks.code.resolve import Outline, Resolver
+from kl_hooks.code.stars import bringing_others, let_through
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
 from kl_hooks.store.rows import marks, pieces
@@ -71,33 +72,44 @@ def _others(
 ) -> list[str]:  # fmt: skip
     """The unchanged files that say a name whose meaning may have changed, and could mean it."""
     now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
-    names = changed_names(was, now)
+    below = let_through(db, was, now)
+    names = changed_names(was, now) | {name for _, name in below}
     if not names:
         return []
+    paths = [*gone, *changed]
+    starred = _starred(db, paths, was, now, outlines)
+    if starred is None:
+        names |= {EVERY}
 
     def outline(path: str) -> Outline | None:
         return outlines.of(targets.module_of(path))
 
-    found: set[str] = set()
     try:
-        if EVERY in names or len(changed) + len(gone) > _FEW:
+        if EVERY in names or len(paths) > _FEW:
             raise Unsure
-        reached = reach(db, tops(was, now), outlines.of)
+        reached = reach(db, tops(was, now) | below, outlines.of)
         found, _ = resolve_again(names, lambda _: reached, outline)
-        found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), [*gone, *changed]))
+        found |= saying_any(said.saying(db, names), _borne_here_alone(db, names & borne(was, now), paths))
     except Unsure:
         found, _ = resolve_again(names, lambda some: _mentions(db, some), outline)
-    if any(path.rpartition("/")[2] == "__init__.py" for path in (*gone, *changed)):
-        found |= _below(
-            db, [one for one in was.keys() | now.keys() if came_or_went(was.get(one, {}), now.get(one, {}))]
-        )
-    return sorted(found - changed.keys())
+    moved = [one for one in was.keys() | now.keys() if came_or_went(was.get(one, {}), now.get(one, {}))]
+    return sorted((found | (starred or set()) | _below(db, moved)) - changed.keys())
 
 
-def _below(db: Database, packages: Iterable[str]) -> set[str]:
-    """The files under packages that came or went: their relative imports need not say the name."""
+def _starred(
+    db: Database, paths: Collection[str], was: Mapping[str, Outline], now: Mapping[str, Outline], outlines: _Outlines
+) -> set[str] | None:  # fmt: skip
+    """The files that come to a star import which may bring any other name now; None where it may be all."""
+    try:
+        return set(reach(db, bringing_others(db, paths, was, now, outlines.of), outlines.of))
+    except Unsure:
+        return None
+
+
+def _below(db: Database, modules: Iterable[str]) -> set[str]:
+    """The files under modules that came or went, packages or not: their relative imports need not say the name."""
     sql = "SELECT path FROM files WHERE module >= ? AND module < ?"
-    return {row[0] for one in packages for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
+    return {row[0] for one in modules for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
 
 
 def _borne_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:

@@ -2,10 +2,11 @@
 mean anything.
 
 An expression comes to a name of a module only if it says the name, and comes to the module: by saying the last part of
-the module's name together with that of the package around it (or from within that package, where a relative import
-need not say it); by another name that somebody gave the module; by a star import; or by something that hangs on the
-name itself, in the outline of a file that can come to it: an import, a subclass, the class of a field. So names are
-followed, module by module, until no new one comes up. Said are more than meant; who could mean it is never left out.
+the module's name (the package around it need not be said: any module may pass on what it imported under that name); by
+another name that somebody gave the module; from within it, where a relative import need not say it; by a star import;
+or by something that hangs on the name itself, in the outline of a file that can come to it: an import, a subclass, the
+class of a field. So names are followed, module by module, until no new one comes up. Said are more than meant; who
+could mean it is never left out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kl_hooks.code.uses import WORD
 from kl_hooks.store.rows import Rows, marks, pieces
 
 STAR: Final = "*"
+"""Instead of a name: any of the module."""
 _NAMES: Final = 60
 """Other names of one module, up to which they are followed."""
 _FILES: Final = 1500
@@ -92,13 +94,15 @@ def reach(db: Rows, changed: Collection[tuple[str, str]], outline: Callable[[str
 def _hanging(own: str, outline: Outline, module: str, name: str, looked: _Looked) -> Iterator[tuple[str, str]]:
     """The names of the module `own` that stand for something which may have to do with a name of `module`."""
     plain = plain_name(own)
+    if name == STAR and plain == module:
+        return  # any of its names is being followed
     inside = plain == module or plain.startswith(f"{module}.") or not module
     names = looked.names(module) if module else frozenset[str]()
     texts = [pair for part in _PARTS for pair in (outline.get(part) or {}).items()]
     texts += [(key, " ".join(some)) for key, some in (outline.get("bases") or {}).items()]
     for key, text in texts:
         words = WORD.findall(text)
-        if name in words and (inside or not names.isdisjoint(words)):
+        if (name == STAR or name in words) and (inside or not names.isdisjoint(words)):
             yield plain, key.partition(".")[0]
 
 
@@ -132,19 +136,14 @@ class _Looked:
         if not module:
             yield from self._read(said.numbers(self._db, {name}), lambda words, own: name in words)
             return
-        names, (package, _, last) = self.names(module), module.rpartition(".")
-        around = self.names(package) if package else frozenset[str]()
-        inside = self._inside(module)
-        wanted = said.numbers(self._db, {name}) & (said.numbers(self._db, names) | inside)
+        names = self.names(module)
+        wanted = said.numbers(self._db, names) | self._inside(module)
+        if name != STAR:
+            wanted &= said.numbers(self._db, {name})
 
         def comes(words: set[str], own: str) -> bool:
-            if name not in words and own != module:
-                return False
-            if own == module or own.startswith(f"{module}.") or not words.isdisjoint(names - {last}):
-                return True
-            return last in words and (
-                not package or own.startswith(f"{package}.") or own == package or not words.isdisjoint(around)
-            )
+            near = own.startswith(f"{module}.") or not words.isdisjoint(names)
+            return own == module or (near and (name == STAR or name in words))
 
         yield from self._read(wanted | self._itself(module), comes)
 

@@ -93,6 +93,19 @@ CHAINS = {
         {"b.py": "import core.low as n\n", "d.py": "from b import n as o\n"}, "import d\nd.o.other()\n"
     ),
     "a field that is the module": ({"b.py": "from core import low\nn = low\n"}, "from b import n\nn.other()\n"),
+    "its own name in another module": (
+        {"b.py": "from core import low\n"}, "import b\nb.low.A().save()\nb.low.other()\n"
+    ),
+    "its own name twice passed on": (
+        {"b.py": "from core import low\n", "d.py": "from b import low\n"}, "import d\nd.low.other()\n"
+    ),
+    "its own name as a star import brings it": (
+        {"core/__init__.py": "from . import low\n", "b.py": "from core import *\n"}, "from b import low\nlow.other()\n"
+    ),
+    "a field of its own name": (
+        {"b.py": "import core.low\nclass K:\n    def __init__(self): self.low = core.low\n"},
+        "from b import K\nK().low.other()\n",
+    ),
     "another name of the package": ({"b.py": "import core as c\n"}, "from b import c\nc.low.other()\n"),
     "a star import": ({"b.py": "from core.low import *\n"}, "import b\nb.A().save()\nb.other()\n"),
     "two star imports": (
@@ -125,22 +138,93 @@ def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_below_it(tmp_p
         assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
 
 
-def test_what_many_say_concerns_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", ["from .zz import q\n", "from . import q\nq.f()\n", "from .q import f\nf()\n"])
+def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(tmp_path: Path, said: str) -> None:
+    """The folder has no `__init__.py`: what is in it stands under the module as soon as that is there."""
+    files = {"k/t.py": said, "k/s/t.py": said, "other.py": "def f(): pass\n"}
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {"k.py": "X = 1\n"}, {"k.py": ""}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
+LISTS = ["X = 1\n__all__ = ['sub']\n", "X = 1\n__all__ = []\n", "X = 1\n", "__all__ = ['sub']\n", "__all__ = []\n"]
+
+
+@pytest.mark.parametrize("before", LISTS)
+@pytest.mark.parametrize("after", LISTS)
+def test_a_submodule_that_all_names_is_a_name_of_its_package(tmp_path: Path, before: str, after: str) -> None:
+    files = {"pkg/sub.py": "def f(): pass\n", "use.py": "from pkg import *\nsub.f()\n"}
+    world = World(tmp_path / "one")
+    world.becomes(files | {"pkg/__init__.py": before})
+    now = files | {"pkg/__init__.py": after}
+    assert world.becomes(now) == World(tmp_path / "fresh").becomes(now)
+
+
+STARRED = {
+    "q.py": "from hub import *\n", "r.py": "from q import *\n", "m.py": "from q import D\ndef f() -> D: pass\n",
+    "m2.py": "import r as s\ndef f() -> s.D: pass\n", "m3.py": "from m2 import s\nclass K(s.D): pass\n",
+    "m4.py": "from m3 import K\nK.x()\nfrom m import f\nf().x()\n", "other.py": "class D:\n    def x(self): pass\n",
+}  # fmt: skip
+INNER = {f"p/{path}": text.replace("from hub", "from .hub") for path, text in STARRED.items()}
+INNER = {path: text.replace("from q", "from .q").replace("import r", "from . import r") for path, text in INNER.items()}
+
+
+@pytest.mark.parametrize("files_at_most", [1500, 2, 0])
+@pytest.mark.parametrize("hub", ["hub.py", "hub/x.py", "p/hub.py", "p/hub/__init__.py", "a/hub.py"])
+def test_a_module_that_is_imported_with_a_star_comes_and_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub: str, files_at_most: int
+) -> None:
+    """A name that it does not have may have come from outside as long as it was not there."""
+    monkeypatch.setattr("kl_hooks.code.reach._FILES", files_at_most)
+    files = INNER | {"p/__init__.py": ""} if hub.startswith("p/") else STARRED
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {hub: "X = 1\n"}, {hub: ""}, {hub: "class D: pass\n"}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
+def test_of_two_that_a_star_import_may_mean_the_nearer_one_comes(tmp_path: Path) -> None:
+    files = {"a/hub.py": "class D: pass\n", "b/hub.py": "", "c/q.py": "from hub import *\n", "m.py": STARRED["m.py"]}
+    files |= {"use.py": "from c.q import D\nD()\n", "c/m.py": STARRED["m.py"]}
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {"c/hub.py": "X = 1\n"}, {}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose links are written, one after the other."""
+    paths: list[str] = []
+    true = links.replace_rows
+
+    def noted(db: Any, batch: dict[str, Any], *more: Any) -> int:
+        paths.extend(batch)
+        return true(db, batch, *more)
+
+    monkeypatch.setattr(links, "replace_rows", noted)
+    return paths
+
+
+def test_what_many_say_concerns_few(tmp_path: Path, written: list[str]) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
     many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
     files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": "from core.low import A\nA().save()\n", **many}
     world = World(tmp_path)
     world.becomes(files)
-    written: list[str] = []
-
-    true = links.replace_rows
-
-    def noted(db: Any, batch: dict[str, Any], *more: Any) -> int:
-        written.extend(batch)
-        return true(db, batch, *more)
-
-    monkeypatch.setattr(links, "replace_rows", noted)
+    written.clear()
     world.becomes(files | {"core/low.py": f"import json\n{OLD}"})
     assert written == ["core/low.py"]
     world.becomes(files | {"core/low.py": f"import json\n{NEW}"})
     assert sorted(written[1:]) == ["core/low.py", "use.py"]
+
+
+def test_a_star_import_concerns_those_who_come_to_it(tmp_path: Path, written: list[str]) -> None:
+    """None where its package stood before, and only who says the name itself where another module of it came."""
+    many = {f"m{n}.py": f"from json import *\nimport q{n}\nq{n}.dumps(D)\n" for n in range(60)}
+    files = {"q.py": "from core.hub import *\n", "use.py": "from q import D\nD()\n", "core/a.py": "", **many}
+    world = World(tmp_path)
+    world.becomes(files)
+    for come, others in (("core/hub/a.py", ["q.py", "use.py"]), ("core/hub/b.py", []), ("other/hub.py", ["q.py"])):
+        written.clear()
+        files = files | {come: "X = 1\n"}
+        world.becomes(files)
+        assert written == [come, *others]
