@@ -75,6 +75,9 @@ KEPT = [
     ("from shop.web.page import Page\nimport pydantic\nx: Page\n", "pydantic reads annotations"),
     ("from shop.web.page import Page\nx: Page\nfrom app import a\n@a.get('/')\ndef f(): ...\n", "@a.get may read"),
     ("from shop.web.page import Page\n# why\nx = 1\nfrom shop.web.page import Page\n", "called Page too"),
+    ("from shop.web.page import Page\nx = b'cshop.core.m11\\nPage\\n.'\n", "a string names it (line 2)"),
+    ("from shop.web.page import Page\ndef __getattr__(name): return name\n", "__getattr__ would answer"),
+    ("from shop.web.page import Page\nclass K:\n    v: Page\nx = vars(K)['__annotations__']\n", "reads annotations"),
 ]  # fmt: skip
 
 
@@ -100,6 +103,8 @@ def test_what_may_be_needed_stays(tmp_path: Path) -> None:
         ({"tests/test_x.py": "from shop.core import order\n\n\ndef go():\n    yield \\\n    from order.Page()\n"},
          "tests/test_x.py:6 may take Page"),
         ({"tests/test_x.py": "import order\n\norder.Page\n"}, "test_x.py:3 may take Page"),
+        ({"docs/use.md": "Use it:\n\n>>> from shop.core.order import Page\n"}, "docs/use.md:3 may take Page"),
+        ({"README.rst": "  >>> import shop.core.order as o\n  >>> o.Page()\n"}, "README.rst:2 may take Page"),
         ({"tests/test_x.py": "from order import Page\n"}, "test_x.py:1 may take Page"),
         ({"tests/test_x.py": "from shop.core.order import f\nprint order.Page\n"}, "test_x.py:2 may take Page"),
         ({"tests/test_x.py": "from shop.core import order\n\ngetattr(order, 'Page')\n"}, "test_x.py:3 may take Page"),

@@ -18,12 +18,16 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.code.rewriting.evaluators import LIBRARIES
 from kl_hooks.code.rewriting.parsed import parsed
 from kl_hooks.code.rewriting.quiet import disturbance
+from kl_hooks.git import files
 from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Violation
 
 _AT_ONCE: Final = ("import", "star import")
 """Manners of imports that run when the module is imported."""
 _PEEK = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+
+_PAGES: Final = (".md", ".rst", ".txt")
+"""Endings of files whose examples may be run as doctests."""
 
 Row = Sequence[Any]
 """An import as the source says it: see `code.imports_found`."""
@@ -141,7 +145,10 @@ class Around:
 
     @cached_property
     def _contents(self) -> Mapping[str, bytes]:
-        return self._survey.read(sorted(entry.path for entry in self._survey.content.entries))
+        content = self._survey.content
+        pages = content.read(files.worktree(content.repo, _PAGES, content.look))
+        shown = {entry.path: text for entry, text in pages if b"import" in text}
+        return {**self._survey.read(sorted(entry.path for entry in content.entries)), **shown}
 
     @cached_property
     def _direct(self) -> dict[str, set[str]]:

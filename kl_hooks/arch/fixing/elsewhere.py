@@ -30,7 +30,7 @@ class Elsewhere:
         """
         last = module.rpartition(".")[2]
         if not path.endswith(".py"):
-            return _line(content, re.compile(rb"\b%s[.:]%s\b" % (re.escape(last.encode()), re.escape(name.encode()))))
+            return _shown(content, re.escape(last.encode()), re.escape(name.encode()))
         if path not in self._reached_by(module) and not any_of([last]).search(content):
             return 0
         if path not in self._taken:
@@ -73,6 +73,13 @@ class Elsewhere:
     def _inside(self, name: str) -> bool:
         top = name.partition(".")[0]
         return bool(self._known.called(top)) or self._known.inside(top)
+
+
+def _shown(content: bytes, module: bytes, name: bytes) -> int:
+    """The line of a text that is no program where it names both together, or shows a program that imports it."""
+    found = _line(content, re.compile(rb"\b%s[.:]%s\b" % (module, name)))
+    importing = re.compile(rb"^[ \t>.]*(?:from|import)\b[^\n]*\b%s\b" % module, re.MULTILINE)
+    return found or (_line(content, re.compile(rb"\b%s\b" % name)) if importing.search(content) else 0)
 
 
 def _line(content: bytes, sought: re.Pattern[bytes]) -> int:

@@ -40,7 +40,7 @@ class Mentions:
                 if node.id == name:
                     (found if isinstance(node.ctx, ast.Load) else others).append(node)
             elif isinstance(node, ast.Constant):
-                if isinstance(node.value, str) and name in node.value and name in words(node.value):
+                if name in words_in(node, name):
                     found.append(node)
             elif sort is ast.Call or sort is ast.Subscript:
                 if looks_at_names(node):
@@ -117,6 +117,12 @@ def docstring_of(node: ast.AST) -> ast.Constant | None:
     first = node.body[0]
     value = first.value if isinstance(first, ast.Expr) else None
     return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
+
+def words_in(node: ast.Constant, name: str) -> list[str]:
+    """The identifiers in a constant, if it is a text or bytes that may hold this one."""
+    text = node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else node.value
+    return words(text) if isinstance(text, str) and name in text else []
 
 
 def words(text: str) -> list[str]:

@@ -80,7 +80,7 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
     if reason:
         return Need(KEPT, reason, bound)
     said = source.mentions(bound)
-    reason = _spoken_of(said)
+    reason = _spoken_of(said) or _answered(source.tree)
     return Need(KEPT if reason else NOTED if said.noted else UNUSED, reason, bound)
 
 
@@ -130,6 +130,12 @@ def _spoken_of(said: Mentions) -> str:
     if said.string:
         return f"a string names it (line {said.string})"
     return f"the file looks at its own names (line {said.looks})" if said.looks else ""
+
+
+def _answered(tree: ast.Module) -> str:
+    """Who answers for names that the module has not, so that one that went would be another thing, not missing."""
+    found = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"), None)
+    return f"the module's __getattr__ would answer in its place (line {found.lineno})" if found else ""
 
 
 def _evaluated(source: Source, bound: str, original: str) -> str:
