@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kl_hooks.cli import checkup_git, checkup_pytest, checkup_store
+from kl_hooks.cli import checkup_git, checkup_pytest, checkup_state, checkup_store
 from kl_hooks.cli.common import counted
 from kl_hooks.config.problems import Problems
 from kl_hooks.errors import KlError
@@ -40,7 +40,7 @@ def examine(root: str | None) -> list[Finding]:
         says = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
         return [*findings, Finding("settings", "wrong", says, problem.hint)]
     questions: tuple[Callable[[Workspace], Iterator[Finding]], ...] = (
-        _repository, _set_up, _kinds, _hooks, _store, _spool, _manifest, _pytest,
+        _repository, _set_up, _kinds, _hooks, _store, _spool, _knowledge, _manifest, _pytest,
     )  # fmt: skip
     for ask in questions:
         try:
@@ -88,7 +88,7 @@ def _pytest(ws: Workspace) -> Iterator[Finding]:
 
 
 def _store(ws: Workspace) -> Iterator[Finding]:
-    for state, says, fix in checkup_store.look(ws):
+    for state, says, fix in list(checkup_state.store(ws)) or checkup_store.look(ws):
         yield Finding("store", state, says, fix)
 
 
@@ -97,13 +97,18 @@ def _spool(ws: Workspace) -> Iterator[Finding]:
         yield Finding("spool", state, says, fix)
 
 
+def _knowledge(ws: Workspace) -> Iterator[Finding]:
+    for state, says, fix in checkup_state.knowledge(ws):
+        yield Finding("knowledge", state, says, fix)
+
+
 def _git() -> Iterator[Finding]:
     for state, says, fix in checkup_git.program():
         yield Finding("git", state, says, fix)
 
 
 def _repository(ws: Workspace) -> Iterator[Finding]:
-    for state, says, fix in checkup_git.repository(ws):
+    for state, says, fix in list(checkup_state.index(ws)) or checkup_git.repository(ws):
         yield Finding("repository", state, says, fix)
 
 

@@ -67,6 +67,7 @@ class Store:
         Found without writing; but what somebody left unfinished is finished first, as by any reader.
         """
         from kl_hooks.store.migrate import refuse_unexpected
+        from kl_hooks.store.outline import refuse_unrecorded
 
         path = self._path("kl")
         try:
@@ -78,6 +79,7 @@ class Store:
                 newer = self._newer("kl", db)
                 if newer is None:
                     refuse_unexpected(db, self._of("kl"), path)
+                    refuse_unrecorded(db, self._of("kl"), path)
                 return newer
         except EnvironmentProblem as problem:
             return problem
@@ -96,11 +98,15 @@ class Store:
 
     def _up_to_date(self, database: str) -> Database:
         from kl_hooks.store.migrate import migrate, refuse_unexpected
+        from kl_hooks.store.outline import refuse_incomplete, refuse_unrecorded
         from kl_hooks.store.sqlite import open_sqlite
 
         path = self._path(database)
         db = open_sqlite(path, write=True, busy_ms=self._busy)
         try:
+            if database == "kl":
+                refuse_incomplete(db, self._of(database), path)
+                refuse_unrecorded(db, self._of(database), path)
             migrate(db, self._of(database), path, self.state.directory / "backup" if database == "kl" else None)
             if database == "kl":
                 refuse_unexpected(db, self._of(database), path)
@@ -129,13 +135,21 @@ class Store:
         return None
 
     def _as_it_is(self, path: Path) -> Database | None:
+        from kl_hooks.store.outline import refuse_incomplete
         from kl_hooks.store.sqlite import open_sqlite
 
         if not is_there(path):
             return None
 
         def once() -> Database:
-            return open_sqlite(path, write=False, busy_ms=self._busy)
+            db = open_sqlite(path, write=False, busy_ms=self._busy)
+            try:
+                if path == self.state.database:
+                    refuse_incomplete(db, self._of("kl"), path)
+            except BaseException:
+                db.close()
+                raise
+            return db
 
         try:
             return _twice(once)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import KL, Checkout, run
+from tests.support import KL, Checkout, run, sql
 
 
 def test_every_problem_of_the_settings_is_named_with_its_place(repo: Checkout) -> None:
@@ -70,3 +72,71 @@ def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:
     assert (done.returncode, done.stdout.count(".kl/kinds/risk.yaml:5:1")) == (1, 1), done.stdout
     assert "fix: edit .kl/kinds/risk.yaml" in done.stdout
     assert "risk.yaml" not in done.stderr
+
+
+@pytest.mark.parametrize("harm", ["DROP TABLE receipt", "DELETE FROM schema_step", "DROP TABLE schema_step"])
+def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(repo: Checkout, harm: str) -> None:
+    assert repo.kl("run", "--", "true").returncode == 0
+    assert repo.kl("evidence", "list").returncode == 0
+    sql(repo.state / "kl.db", harm)
+    for command in (("status",), ("evidence", "list"), ("verify",), ("decision", "list")):
+        done = repo.kl(*command)
+        assert done.returncode == 3, (command, done.stdout, done.stderr)
+        assert "Keep it for a look: mv kl.db kl.db.damaged" in done.stderr
+    done = repo.kl("doctor")
+    assert done.returncode == 1
+    assert f"fix: keep the file for a look, then move it away: mv {repo.state}/kl.db" in done.stdout
+
+
+def a_file(path: Path) -> None:
+    path.write_text("x")
+
+
+def a_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "put", "says"),
+    [
+        (".git/kl/kl.db", os.mkfifo, "is no regular file, where kl keeps a file."),
+        (".git/kl", a_file, "is a file, where kl keeps a folder."),
+        (".git/kl", a_link, "is a link that leads nowhere, where kl keeps a folder."),
+        (".git/kl/spool", a_file, "is a file, where kl keeps a folder."),
+        (".git/kl/graph", a_file, "is a file, where kl keeps a folder."),
+        (".git/kl/graph/main.db", Path.mkdir, "is a folder, where kl keeps a file."),
+        (".git/kl/store.lock", Path.mkdir, "is a folder, where kl keeps a file."),
+        (".git/kl/store.lock", os.mkfifo, "is no regular file, where kl keeps a file."),
+        (".kl/knowledge", a_file, "is a file, where kl keeps a folder."),
+    ],
+)
+def test_what_stands_where_kl_keeps_something_else_is_named(
+    repo: Checkout, name: str, put: Callable[[Path], None], says: str
+) -> None:
+    assert repo.kl("graph", "build").returncode == 0
+    assert repo.kl("evidence", "list").returncode == 0
+    path = repo.root / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    put(path)
+    done = repo.kl("doctor")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{path} {says}" in done.stdout
+    assert f"fix: mv {path} {path}.aside" in done.stdout
+    assert "chown" not in done.stdout
+    path.rename(f"{path}.aside")
+    assert "where kl keeps" not in repo.kl("doctor").stdout
+
+
+def test_a_damaged_index_of_git_is_named_with_the_way_to_a_new_one(repo: Checkout) -> None:
+    index = repo.root / ".git/index"
+    index.write_text("broken")
+    done = repo.kl("doctor")
+    assert done.returncode == 1
+    assert "index file smaller than expected" in done.stdout
+    fix = f"mv {index} {index}.damaged; git reset -q"
+    assert f"fix: {fix}   (then stage again" in done.stdout
+    assert run(["sh", "-c", fix], repo.root).returncode == 0
+    assert "smaller" not in repo.kl("doctor").stdout
+    assert repo.git("status", "--porcelain") == ""

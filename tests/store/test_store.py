@@ -19,6 +19,7 @@ from kl_hooks.store.lock import store_lock
 from kl_hooks.store.sqlite import FORMAT, open_sqlite
 from kl_hooks.store.state import State, locate
 from kl_hooks.store.store import WAIT, Store
+from tests.support import sql
 
 from .contract import ONE, TWO, schema
 
@@ -199,6 +200,44 @@ def test_a_foreign_table_is_refused(store: Store, state: State) -> None:
     with pytest.raises(StoreDamaged, match="planted"), store.writing():
         pass
     assert isinstance(store.problem(), StoreDamaged)
+
+
+def _without_a_table(path: Path) -> None:
+    sql(path, "DROP TABLE thing")
+
+
+def _without_a_word(path: Path) -> None:
+    sql(path, "DELETE FROM schema_step")
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [(_without_a_table, "has lost the table thing."), (_without_a_word, "holds the table thing, but not the word")],
+)
+def test_tables_that_do_not_fit_what_is_said_of_them_are_damage(
+    store: Store, state: State, harm: Callable[[Path], None], reason: str
+) -> None:
+    harm(state.database)
+    before = state.database.read_bytes()
+    with pytest.raises(StoreDamaged, match=reason), store.reading():
+        pass
+    with pytest.raises(StoreDamaged, match=reason), store.writing():
+        pass
+    assert isinstance(problem := store.problem(), StoreDamaged)
+    assert reason in problem.reason
+    assert state.database.read_bytes() == before
+
+
+def test_tables_that_a_step_drops_or_renames_are_not_missed(state: State) -> None:
+    steps = (ONE, "-- Away.\nALTER TABLE thing RENAME TO kept;\nCREATE TABLE b (n INTEGER);", "DROP TABLE IF EXISTS b;")
+    for count in (2, 3):
+        made = _store(state, *steps[:count])
+        with made.writing():
+            pass
+        assert made.problem() is None
+        sql(state.database, f"CREATE TABLE odd{count} (n)", f"DROP TABLE odd{count}")
+        with made.reading() as db:
+            assert db is not None
 
 
 @pytest.mark.parametrize("look", [_ids, Store.problem])
