@@ -112,11 +112,29 @@ class Survey:
 
     def _rows(self, link: Link) -> list[list[Any]]:
         """The imports of a file (see `code.imports_found`) behind a link."""
-        rows = [row for row in self.facts.get(link.path, {}).get("imports", ()) if row[3] == link.line]
+        rows = self._lines(link.path).get(link.line, [])
         if len(rows) < 2:
             return rows
-        known = self.known()
-        return [row for row in rows if any(one.target == link.target for one in file_links(link.path, [row], known))]
+        key = ("targets", link.path, link.line)
+        if key not in self._memory:
+            found: dict[str, list[list[Any]]] = {}
+            for row in rows:
+                for one in file_links(link.path, [row], self.known()):
+                    found.setdefault(one.target, []).append(row)
+            self._memory[key] = found
+        behind: dict[str, list[list[Any]]] = self._memory[key]
+        return behind.get(link.target, [])
+
+    def _lines(self, path: str) -> dict[int, list[list[Any]]]:
+        """Line → the imports of a file that stand there; grouped once, for a file may have thousands of violations."""
+        key = ("lines", path)
+        if key not in self._memory:
+            found: dict[int, list[list[Any]]] = {}
+            for row in self.facts.get(path, {}).get("imports", ()):
+                found.setdefault(row[3], []).append(row)
+            self._memory[key] = found
+        lines: dict[int, list[list[Any]]] = self._memory[key]
+        return lines
 
     def _source(self, path: str) -> Source | None:
         from kl_hooks.code.rewriting.need import Source

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from kl_hooks.git.files import Entry
 
-VERSION: Final = "python-ast/8"
+VERSION: Final = "python-ast/9"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""

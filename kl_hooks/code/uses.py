@@ -21,8 +21,8 @@ from kl_hooks.code.scopes import instance, joined, nameless, owner_class, qualif
 
 RELATIONS: Final = ("references", "calls", "inherits")
 INHERITS: Final = RELATIONS.index("inherits")
-WORD: Final = re.compile(r"[^\W\d]\w*")
-"""An identifier."""
+WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")
+"""An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes: `हिन्दी`, `a·b`, `℘`."""
 
 
 def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[int]]:

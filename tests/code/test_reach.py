@@ -190,6 +190,14 @@ def test_of_two_that_a_star_import_may_mean_the_nearer_one_comes(tmp_path: Path)
         assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
 
 
+@pytest.mark.parametrize("name", ["हिन्दी", "a·b", "π·x", "℘x", "_é"])
+def test_every_name_that_python_takes_is_followed(tmp_path: Path, name: str) -> None:
+    files = {"use.py": f"import core\ncore.{name}()\n", "other.py": f"def {name}(): pass\n", "core.py": "X = 1\n"}
+    world = World(tmp_path / "one")
+    for number, more in enumerate([{}, {"core.py": f"def {name}(): pass\n"}, {"core.py": "def π(): pass\n"}]):
+        assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
+
+
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files whose links are written, one after the other."""
