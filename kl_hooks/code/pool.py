@@ -1,7 +1,8 @@
 """Scanning many contents in several processes: each reads and scans its share, and gives facts back.
 
 A content that stops its process (Python's own parser can be made to crash) is found by scanning its share once more,
-one content a process, and is said to be unreadable; the others lose nothing.
+one content a process, and is said to be unreadable; the others lose nothing. None of them outlives the process that
+forked it, however that ends.
 """
 
 from __future__ import annotations
@@ -51,7 +52,19 @@ def scan_in_processes(items: Sequence[Any], scan: Scan, crashed: Callable[[Any],
 
 
 def _executor(count: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"))
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"), initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Waits in the background for the end of the process that forked this one, which would never hear of it else."""
+    threading.Thread(target=_wait_and_end, daemon=True).start()
+
+
+def _wait_and_end() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _share(share: Sequence[Any]) -> list[Any]:

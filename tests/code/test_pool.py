@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,3 +51,52 @@ def test_a_graph_by_processes_equals_one_by_one(tmp_path: Path, monkeypatch: pyt
     other = workspace(tmp_path / "repo", "elsewhere")
     assert catch_up(other).parsed == 61
     assert graph_of(other) == plain
+
+
+def running(repo: Path) -> set[int]:
+    """The processes of a build of `repo`; one that has ended says nothing of itself any more."""
+    found = set()
+    for said in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            text = said.read_bytes()
+            if text.endswith(f"\0{repo}\0".encode()) and b"catch_up" in text:
+                found.add(int(said.parent.name))
+    return found
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from kl_hooks.code import facts, pool
+from kl_hooks.code.catch_up import catch_up
+from tests.code.making import workspace
+facts.MANY = 1
+pool.processes = lambda: 2
+catch_up(workspace(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there are several processes used")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_no_process_outlives_a_build_that_is_killed(tmp_path: Path, how: signal.Signals) -> None:
+    functions = "".join(f"def f{n}(x): return f{n - 1}(x) + {n}\n" for n in range(400))
+    repo = tmp_path / "repo"
+    repository(repo, {f"m{n}.py": f"N = {n}\n{functions}" for n in range(120)})
+    with subprocess.Popen([sys.executable, "-c", BUILD, str(repo)], stderr=subprocess.DEVNULL) as build:
+        assert wait_for(lambda: len(running(repo)) == 3), "the build and two that it forked"
+        build.send_signal(how)
+        build.wait()
+    ended = wait_for(lambda: not running(repo))
+    for process in running(repo):
+        os.kill(process, signal.SIGKILL)
+    assert ended
+
+
+def wait_for(what: Callable[[], bool], seconds: int = 60) -> bool:
+    """True as soon as it is so; False if that never came."""
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
