@@ -145,8 +145,17 @@ CONTENTS = [
     "from p.m import made as f\nf().x\nf().g()\n", "import src.a as a\na.f()\nfrom tests import helpers\nhelpers.C.f\n",
     "__all__ = ['m', 'q']\n", "__all__ = ['q', 'f']\nfrom .m import f\n", "from . import *\nm.f()\nq.f()\n",
     "from p import *\nm.f()\nq.C().f()\nq.D.f\n", "from p import *\nfrom p.q import *\nm.f()\nf()\n",
+    "from p import m, q\n", "import hub\nhub.m.f()\nhub.q.C().f()\n", "from hub import *\n",
+    "from hub import m, D\nm.f()\nm.C().f()\nD().f()\n", "from hub import *\ndef g() -> D: return f()\n",
+    "from hub import C\nclass E(C):\n    m: D\n",
+    "from .zz import q\nfrom . import q, t\nq.f()\nt.f()\n", "from .q import f, D\nf()\nfrom .. import *\n",
+    "X = 1\n__all__ = ['m']\n", "X = 1\n__all__ = []\n", "import k.t, k\nk.t.f()\nk.f()\nk.t.q.f()\n",
+    "def हिन्दी(): pass\n", "from hub import हिन्दी\nहिन्दी()\n",
 ]  # fmt: skip
-PATHS = ["a.py", "p/__init__.py", "p/m.py", "p/q.py", "ns/p/__init__.py", "ns/p/m.py", "src/a.py", "tests/helpers.py"]
+PATHS = [
+    "a.py", "p/__init__.py", "p/m.py", "p/q.py", "ns/p/__init__.py", "ns/p/m.py", "src/a.py", "tests/helpers.py",
+    "hub.py", "k.py", "k/t.py", "k/s/t.py",
+]  # fmt: skip
 
 
 def small(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:

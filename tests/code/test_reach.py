@@ -24,7 +24,18 @@ from kl_hooks.workspace.open import _flat
 from tests.code.making import graph_of
 
 SCANNER = Scanner("python", (".py",), VERSION, scan_python)
-PATHS = ["p/__init__.py", "p/m.py", "p/q.py", "p/inner/__init__.py", "p/inner/m.py", "m.py", "t/use.py", "z.py"]
+PATHS = [
+    "p/__init__.py",
+    "p/m.py",
+    "p/q.py",
+    "p/inner/__init__.py",
+    "p/inner/m.py",
+    "m.py",
+    "t/use.py",
+    "z.py",
+    "hub.py",
+    "t.py",
+]
 PIECES = [
     "def f(): pass", "def f() -> C: pass", "class C:\n    def g(self): self.h()", "class C: pass",
     "class C(B):\n    x = 1", "class B:\n    def h(self) -> 'C': pass\n    def __init__(self): self.c = C()",
@@ -37,6 +48,8 @@ PIECES = [
     "p.inner.m.f()", "q.mm.C.g", "D().g()", "x.g()", "y.h().x", "E().g()", "made().g()", "q.x.c.x",
     "def k(c: C): c.h().g()", "class K(E):\n    def l(self): self.g(); super().h()", "def k(a: mm.C): a.g()",
     "with f() as w: w.g()", "json.dumps()", "def json(): pass", "p.mm.f()", "q.json()", "def broken(:",
+    "from hub import *", "import hub", "from hub import m", "hub.m.f()", "from hub import D", "__all__ = ['m', 'q']",
+    "from .hub import q", "from .q import f", "def हिन्दी(): pass", "m.हिन्दी()",
 ]  # fmt: skip
 FILES = st.dictionaries(
     st.sampled_from(PATHS), st.lists(st.sampled_from(PIECES), max_size=5).map("\n".join), min_size=1, max_size=7
