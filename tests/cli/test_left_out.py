@@ -25,16 +25,16 @@ def with_a_risk(repo: Checkout, home: str = "state") -> None:
 
 
 @pytest.mark.parametrize("how", ["broken", "gone"])
-@pytest.mark.parametrize("home", ["state", "file"])
+@pytest.mark.parametrize("rests", ["state", "file"])
 def test_records_of_a_kind_that_nothing_describes_stand_in_no_command_s_way(
-    repo: Checkout, how: str, home: str
+    repo: Checkout, how: str, rests: str
 ) -> None:
-    with_a_risk(repo, home)
+    with_a_risk(repo, rests)
     path = repo.root / ".kl/kinds/risk.yaml"
     before = path.read_text()
     path.write_text(before + "nme: x\n") if how == "broken" else path.unlink()
-    mend = "risk.yaml, or bring it back" if home == "state" else ".kl/kinds/, or bring it back"
-    where = "1 record of the kind risk" if home == "state" else "1 record in .kl/knowledge/risks/"
+    mend = "risk.yaml, or bring it back" if rests == "state" else ".kl/kinds/, or bring it back"
+    where = "1 record of the kind risk" if rests == "state" else "1 record in .kl/knowledge/risks/"
     for args in (["list"], ["search", "disk", "ship"], ["health"], ["status"]):
         done = repo.kl("knowledge", *args)
         assert done.returncode == 0 and "RISK" not in done.stdout, (args, done.stdout, done.stderr)
@@ -45,7 +45,7 @@ def test_records_of_a_kind_that_nothing_describes_stand_in_no_command_s_way(
     assert ([one["id"] for one in found["records"]], found["total"]) == (["OBJ-0001"], 1)
     shown = repo.kl("knowledge", "show", "RISK-0001")
     assert (shown.returncode, shown.stdout) == (2, "")
-    assert home == "file" or mend in shown.stderr, shown.stderr
+    assert rests == "file" or mend in shown.stderr, shown.stderr
     path.write_text(before)
     assert "RISK-0001" in repo.kl("knowledge", "list").stdout
     assert repo.kl("knowledge", "show", "RISK-0001").returncode == 0
