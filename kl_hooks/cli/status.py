@@ -12,12 +12,11 @@ from kl_hooks.cli.common import counted, format_option, say, say_json, short, wo
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import line
 from kl_hooks.cli.waiting import Counts, asked, by_status, waiting
-from kl_hooks.evidence.gate import with_untracked
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.place import place_of
-from kl_hooks.evidence.proven import proven
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.tier import Tier
+from kl_hooks.proof.gate import judge, with_untracked
 from kl_hooks.store.database import Database
 
 _THINGS = ("commits", "tests", "asserted claims")
@@ -34,7 +33,7 @@ def status(shape: str) -> None:
     ws = workspace()
     place = place_of(ws.repo)
     with ledger_open(ws, place.head) as db:
-        here, found = proven(ws, db, place.trees)
+        here, found = judge(ws, db, place.trees)
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),

@@ -9,8 +9,8 @@ import click
 from kl_hooks.cli.common import format_option, say, say_json, short, workspace
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.gate import Proof, with_untracked
 from kl_hooks.model.tier import Tier
+from kl_hooks.proof.gate import Proof, with_untracked
 from kl_hooks.workspace.open import Workspace
 
 
@@ -26,7 +26,7 @@ from kl_hooks.workspace.open import Workspace
 @format_option()
 def verify(rev: str | None, require: str, shape: str) -> int:
     """Is there complete, passing test evidence for exactly this tree? Exit 0 for yes, 1 for no."""
-    from kl_hooks.evidence.proven import proven
+    from kl_hooks.proof.gate import judge
 
     ws = workspace()
     if ws.repo is None:
@@ -38,7 +38,7 @@ def verify(rev: str | None, require: str, shape: str) -> int:
     rev = rev or os.environ.get("PRE_COMMIT_TO_REF")
     trees = trees_at(ws, rev)
     with ledger_open(ws) as db:
-        entries, found = proven(ws, db, trees, rev is not None)
+        entries, found = judge(ws, db, trees, rev is not None)
     beside = with_untracked(entries, found.run, trees[0])
     enough = found.tier >= Tier[require.upper()]
     if shape == "json":

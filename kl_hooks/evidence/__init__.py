@@ -2,5 +2,5 @@
 
 Observers write to the spool (`capture`, `sources/`); whoever reads next takes the spool in (`catch_up`), in the order
 of a hash chain (`chain`, `audit`). What follows from the evidence is computed when it is asked for (`claims`,
-`gate`), never stored.
+`weight`), never stored.
 """

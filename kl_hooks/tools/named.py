@@ -121,13 +121,13 @@ def _verify(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.evidence.catch_up import catch_up
     from kl_hooks.evidence.home import require_home
     from kl_hooks.evidence.place import place_of
-    from kl_hooks.evidence.proven import proven
+    from kl_hooks.proof.gate import judge
 
     require_home(ws)
     catch_up(ws)
     trees = place_of(ws.repo).trees
     with ws.store.reading() as db:
-        _, found = proven(ws, db, trees)
+        _, found = judge(ws, db, trees)
     return {
         "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
         "run": found.run, "reasons": list(found.reasons),

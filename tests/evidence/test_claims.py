@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kl_hooks.evidence.claims import mechanical
-from kl_hooks.evidence.gate import proof
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation
 from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.proof.gate import proof
 
 HERE, THERE = "1" * 40, "2" * 40
 DONE = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 1}}

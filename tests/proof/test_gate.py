@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kl_hooks.evidence.claims import mechanical
-from kl_hooks.evidence.gate import proof
 from kl_hooks.evidence.place import Place
 from kl_hooks.model.receipt import Evidence
+from kl_hooks.proof.gate import proof
 from tests.evidence.test_claims import DONE, HERE, THERE, run
 
 FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}

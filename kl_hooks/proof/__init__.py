@@ -1,0 +1,4 @@
+"""What is proven for the content that is here now: receipts joined with today's source, judged by whoever asks.
+
+Nothing is stored: `gate.judge` reads the receipts of a content and answers with a tier and its reasons.
+"""
