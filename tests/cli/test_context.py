@@ -52,6 +52,7 @@ def kl(
     return ran
 
 
+@pytest.mark.requirement("A8", "E1", "E3")
 def test_a_task_gives_a_cited_package(repo: Path) -> None:
     out = kl(repo, "fix rounding in `round_total`").stdout.decode()
     assert out.startswith("context package cp-")
@@ -62,6 +63,7 @@ def test_a_task_gives_a_cited_package(repo: Path) -> None:
 
 @pytest.mark.parametrize("budget", ["256", "300", "400", "64tok", "120tok", "6000"])
 @pytest.mark.parametrize("shape", ["text", "markdown"])
+@pytest.mark.requirement("E6")
 def test_what_is_printed_never_exceeds_the_budget(repo: Path, budget: str, shape: str) -> None:
     out = kl(repo, "checkout total cart mail", "--budget", budget, "--format", shape).stdout.decode()
     limit = int(budget.removesuffix("tok")) * (4 if budget.endswith("tok") else 1)
@@ -75,6 +77,7 @@ def test_the_same_task_gives_the_same_bytes(repo: Path) -> None:
         assert len(runs) == 1
 
 
+@pytest.mark.requirement("E8")
 def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
     raw = kl(repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01").stdout.decode()
     shown = json.loads(raw)
@@ -97,6 +100,7 @@ def test_words_need_no_quotes_and_options_may_stand_anywhere(repo: Path) -> None
     assert kl(repo, "round", "--budget", "400", "total", *now).stdout == quoted
 
 
+@pytest.mark.requirement("E9")
 def test_a_package_is_shown_and_questioned_by_its_id(repo: Path) -> None:
     first = kl(repo, "round_total").stdout.decode()
     package = first.split()[2]
@@ -114,6 +118,7 @@ def test_show_and_why_can_be_tasks_too(repo: Path) -> None:
     assert "needs ID PACKAGE" in kl(repo, "why", "x", code=2).stderr.decode()
 
 
+@pytest.mark.requirement("E15")
 def test_explain_adds_scores_after_the_package(repo: Path) -> None:
     now = ("--now", "2026-11-21")
     plain = kl(repo, "round_total", *now).stdout.decode()
@@ -153,6 +158,7 @@ def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
     assert narrow.isascii() and "gr??te" in narrow and len(narrow) == len(wide)
 
 
+@pytest.mark.requirement("A6")
 def test_a_task_that_fits_nothing_says_so_and_succeeds(repo: Path) -> None:
     out = kl(repo, "zebra quantum weather").stdout.decode()
     assert "Nothing known here is close enough to this task." in out

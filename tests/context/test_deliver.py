@@ -67,6 +67,7 @@ def test_the_beginning_of_an_id_is_enough(root: Path) -> None:
     assert find(ws, str(made.document["package_id"])[:7]).text == made.text
 
 
+@pytest.mark.requirement("E9")
 def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> None:
     made = deliver(opened(root, "total"), Request("total", "1500tok", "markdown"))
     package_id = str(made.document["package_id"])

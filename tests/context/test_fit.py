@@ -55,6 +55,7 @@ def test_with_room_for_all_all_are_in_and_whole(many: list[Candidate], style: st
     assert {c.form for c in fitted.chosen} <= {"full"}
 
 
+@pytest.mark.requirement("A19")
 def test_a_long_item_does_not_hide_those_after_it() -> None:
     long = candidate("long", text="x" * 900, summary="y" * 900, title="z" * 900, id="function:" + "long" * 70)
     small = [candidate(f"small{n}") for n in range(3)]
@@ -63,6 +64,7 @@ def test_a_long_item_does_not_hide_those_after_it() -> None:
     assert fitted.left[0].id == long.id and fitted.left[0].reason.startswith("did not fit")
 
 
+@pytest.mark.requirement("E7")
 def test_a_large_item_stands_there_as_one_line_with_its_id() -> None:
     large = candidate("large", text="def large()\n" + "    code\n" * 200, summary="def large(): does much")
     fitted = fit(ranked([large, candidate("small")]), read_budget("6000"), STYLES["text"])

@@ -9,7 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PRINTER = runpy.run_path(str(ROOT / "tools" / "requirements_page.py"))
-KNOWN = {number: title for rows in PRINTER["titles"]().values() for number, title in rows.items()}
+LAST = {"A": 71, "B": 56, "C": 21, "D": 54, "E": 17}
+"""The highest number of each system."""
+KNOWN = {number: row for rows in PRINTER["requirements"]().values() for number, row in rows.items()}
 
 
 def test_no_test_carries_a_number_that_nobody_asked_for() -> None:
@@ -18,21 +20,41 @@ def test_no_test_carries_a_number_that_nobody_asked_for() -> None:
 
 
 def test_every_number_that_is_asked_for_has_a_title_of_its_own() -> None:
-    asked = {
-        *(f"A{n}" for n in [*range(20, 65), *range(66, 72)]),
-        *(f"B{n}" for n in [*range(2, 10), *range(15, 36), *range(50, 57)]),
-        *(f"C{n}" for n in range(1, 21)), *(f"D{n}" for n in [*range(40, 46), 48, 49]),
-    }  # fmt: skip
+    asked = {f"{letter}{n}" for letter, last in LAST.items() for n in range(1, last + 1)}
     assert set(KNOWN) == asked
-    assert len(set(KNOWN.values())) == len(KNOWN)
-    assert all(title.endswith(".") and len(title) <= 120 for title in KNOWN.values())
+    titles = [row.title for row in KNOWN.values()]
+    assert len(set(titles)) == len(titles)
+    assert all(title.endswith(".") and len(title) <= 120 for title in titles)
 
 
-def test_a_number_is_on_the_page_with_its_tests_or_among_those_without() -> None:
+def test_a_remark_says_partly_or_not_yet_and_why() -> None:
+    remarks = [row.remark for row in KNOWN.values() if row.remark]
+    assert remarks
+    assert [one for one in remarks if not re.fullmatch(r"(partly|not yet): .+\.", one)] == []
+
+
+def test_the_page_gives_every_number_its_status() -> None:
     carried = {one.number for one in PRINTER["marked"](ROOT)}
-    page, _, missing = PRINTER["text"]().partition("## Not yet")
-    assert set(re.findall(r"\b[A-D]\d+\b", missing)) == set(KNOWN) - carried
-    assert all(f"**{number}**" in page for number in KNOWN)
+    shown = dict(re.findall(r"^- \*\*([A-E]\d+)\*\* .* — (works|partly|not yet)", PRINTER["text"](), re.MULTILINE))
+    assert set(shown) == set(KNOWN)
+    assert {number for number, word in shown.items() if word == "works"} <= carried
+
+
+def test_inner_functions_are_not_seen_from_outside() -> None:
+    source = (
+        "@pytest.fixture\ndef answer(repo): return repo.kl('status')\n"
+        "def helper(repo): return repo.pytest()\n"
+        "def test_by_fixture(answer): ...\ndef test_by_helper(repo): helper(repo)\n"
+        "def test_pure(): assert tier([]) == 0\n"
+    )
+    found = PRINTER["_names_from_outside"](ast.parse(source))
+    assert {"test_by_fixture", "test_by_helper"} <= found
+    assert "test_pure" not in found
+    row = PRINTER["Requirement"]("A title.", "")
+    inner = PRINTER["Marked"]("A1", "tests/model/test_tier.py", "test_pure", 1, False)
+    assert PRINTER["status"](row, [inner]).startswith("partly")
+    assert PRINTER["status"](row, [inner._replace(outside=True)]) == "works"
+    assert PRINTER["status"](row, []) == "not yet"
 
 
 def test_markers_are_read_from_functions_classes_and_files() -> None:
