@@ -31,8 +31,8 @@ class Schema(NamedTuple):
     database: str
     """`kl` (evidence, records, events: migrated, with a backup) or `graph` (derived: rebuilt)."""
     steps: tuple[str, ...]
-    """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited, and in `kl` none is added
-    to a released schema, since the previous release would then refuse to write: new tables get a schema of a new name.
+    """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited. In `kl` none is added
+    to a released schema (the previous release would refuse to write): new tables get a schema of a new name.
     """
 
 
