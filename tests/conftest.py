@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support import INNER, Checkout, checkout, isolate
+from tests.support import INNER, TEMPLATES, Checkout, checkout, isolate
 
 pytest_plugins = ["pytester"]
 
@@ -27,6 +27,14 @@ def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(INNER, str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where repositories are kept that more than one test begins with."""
+    TEMPLATES.append(tmp_path_factory.mktemp("templates"))
+    yield
+    TEMPLATES.clear()
 
 
 @pytest.fixture

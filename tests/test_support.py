@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+import warnings
 from pathlib import Path
 
 import pytest
 
+from kl_hooks.records import catch_up
+from kl_hooks.store import redact
+
 from .pytest_kl.recorded import environment, repository, run_pytest
-from .support import WHO, Checkout, isolate
+from .support import WHO, Checkout, _caches, isolate
 from .whole import h11
 
 WHERE = "def test_where(tmp_path): print('at', tmp_path)"
@@ -36,3 +46,62 @@ def test_whoever_runs_the_tests_is_a_person_in_them(monkeypatch: pytest.MonkeyPa
     isolate(monkeypatch, tmp_path / "home")
     assert not os.environ.keys() & set(WHO)
     assert not environment({}).keys() & set(WHO)
+
+
+def test_a_command_in_this_process_answers_as_one_in_its_own(repo: Checkout) -> None:
+    shell = 'echo out; echo "err" >&2; cat; printf "%s" "$KL_AGENT"; exit 3'
+    for args, code, given in (
+        (("--version",), 0, ""),
+        (("status", "--format", "json"), 0, ""),
+        (("claim", "add"), 2, ""),
+        (("verify",), 1, ""),
+        (("--root", "no-such-folder", "status"), 2, ""),
+        (("tool", "objective_list", "-"), 0, '{"limit": 3}'),
+        (("run", "--", "sh", "-c", shell), 3, "größte\r\n"),
+    ):
+        inside = repo.kl(*args, env={"KL_AGENT": "bot"}, input=given)
+        process = repo.kl_process(*args, env={"KL_AGENT": "bot"}, input=given)
+        assert (inside.returncode, inside.stdout) == (code, process.stdout), args
+        assert without_ids(inside.stderr) == without_ids(process.stderr), args
+        assert process.returncode == code
+
+
+def without_ids(text: str) -> str:
+    return re.sub(r"\b[0-9a-f]{8,}\b", "ID", text)
+
+
+def test_nothing_of_a_command_in_this_process_outlives_it(repo: Checkout) -> None:
+    repo.kl("status")  # imports what it needs
+    before = state()
+    assert (
+        repo.kl("run", "--", "true", env={"SOME_TOKEN": "a1B2c3D4e5", "KL_AGENT": "bot"}, cwd=repo.root).returncode == 0
+    )
+    assert repo.kl("graph", "build").returncode == 0
+    assert repo.kl("nonsense", input="x").returncode == 2
+    assert state() == before
+
+
+def state() -> list[object]:
+    """What a command could leave in this process."""
+    gc.collect()
+    return [
+        dict(os.environ), Path.cwd(), list(sys.argv), list(sys.path), sys.stdin, sys.stdout, sys.stderr,
+        gc.get_threshold(), gc.get_freeze_count(), list(warnings.filters), tempfile.tempdir, threading.active_count(),
+        [signal.getsignal(number) for number in sorted(signal.valid_signals())],
+        [(number, os.fstat(number).st_ino) for number in range(256) if is_open(number)],
+        redact._added, redact._hidden, dict(catch_up._TROUBLE), [one.cache_info() for one in _caches()],
+    ]  # fmt: skip
+
+
+def is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def test_a_variable_that_takes_effect_at_the_start_of_a_process_needs_one(repo: Checkout) -> None:
+    with pytest.raises(AssertionError, match=re.escape("['PYTHONHASHSEED'] take effect when a process starts")):
+        repo.kl("status", env={"PYTHONHASHSEED": "1"})
+    assert repo.kl_process("status", env={"PYTHONHASHSEED": "1"}).returncode == 0

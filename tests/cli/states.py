@@ -36,8 +36,9 @@ class Scene:
     rights: bool = True
 
     def kl(self, *args: str) -> Done:
-        before = [] if self.rights else [sys.executable, "-c", WITHOUT_RIGHTS]
-        return run([*before, *KL, *args], self.folder, self.env)
+        if self.rights:
+            return self.repo.kl(*args, cwd=self.folder, env=self.env)
+        return run([sys.executable, "-c", WITHOUT_RIGHTS, *KL, *args], self.folder, self.env)
 
 
 def used(folder: Path) -> Checkout:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import NEEDS_PROCESS, Checkout, Done
 
 SOURCES = {
     "src/shop/__init__.py": "",
@@ -26,7 +27,7 @@ def git(root: Path, *args: str) -> None:
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
+def repo(tmp_path: Path, home: Path) -> Path:
     """A small repository with `.kl/`, two modules and one commit."""
     root = tmp_path / "repo"
     (root / ".kl").mkdir(parents=True)
@@ -40,21 +41,18 @@ def repo(tmp_path: Path) -> Path:
     return root
 
 
-def kl(
-    repo: Path, *args: str, code: int = 0, command: tuple[str, ...] = ("context",), **environ: str
-) -> subprocess.CompletedProcess[bytes]:
-    """`kl context …` (or another command) in a process of its own."""
-    home = repo.parent / "home"
-    base = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "KL_", "GIT_"))}
-    full = {**base, "HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": "C.UTF-8", **environ}
-    ran = subprocess.run([sys.executable, "-m", "kl_hooks", *command, *args], cwd=repo, env=full, capture_output=True)
-    assert ran.returncode == code, ran.stderr.decode()
+def kl(repo: Path, *args: str, code: int = 0, command: tuple[str, ...] = ("context",), **environ: str) -> Done:
+    """`kl context …` (or another command); in a process of its own where a variable only takes effect there."""
+    used = Checkout(repo)
+    call = used.kl_process if any(name.startswith(NEEDS_PROCESS) for name in environ) else used.kl
+    ran = call(*command, *args, env=environ)
+    assert ran.returncode == code, ran.stderr
     return ran
 
 
 @pytest.mark.requirement("A8", "E1", "E3")
 def test_a_task_gives_a_cited_package(repo: Path) -> None:
-    out = kl(repo, "fix rounding in `round_total`").stdout.decode()
+    out = kl(repo, "fix rounding in `round_total`").stdout
     assert out.startswith("context package cp-")
     assert " of 6,000 characters   " in out.splitlines()[0]
     assert "function:shop.price.round_total  src/shop/price.py:4\n" in out
@@ -65,7 +63,7 @@ def test_a_task_gives_a_cited_package(repo: Path) -> None:
 @pytest.mark.parametrize("shape", ["text", "markdown"])
 @pytest.mark.requirement("E6")
 def test_what_is_printed_never_exceeds_the_budget(repo: Path, budget: str, shape: str) -> None:
-    out = kl(repo, "checkout total cart mail", "--budget", budget, "--format", shape).stdout.decode()
+    out = kl(repo, "checkout total cart mail", "--budget", budget, "--format", shape).stdout
     limit = int(budget.removesuffix("tok")) * (4 if budget.endswith("tok") else 1)
     assert 0 < len(out) <= limit
 
@@ -79,7 +77,7 @@ def test_the_same_task_gives_the_same_bytes(repo: Path) -> None:
 
 @pytest.mark.requirement("E8")
 def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
-    raw = kl(repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01").stdout.decode()
+    raw = kl(repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01").stdout
     shown = json.loads(raw)
     assert set(shown) == {
         "schema", "package_id", "request_id", "task", "trace_id", "created_at", "ttl_seconds", "budget", "items",
@@ -102,27 +100,27 @@ def test_words_need_no_quotes_and_options_may_stand_anywhere(repo: Path) -> None
 
 @pytest.mark.requirement("E9")
 def test_a_package_is_shown_and_questioned_by_its_id(repo: Path) -> None:
-    first = kl(repo, "round_total").stdout.decode()
+    first = kl(repo, "round_total").stdout
     package = first.split()[2]
-    assert kl(repo, "show", package).stdout.decode() == first
+    assert kl(repo, "show", package).stdout == first
     assert json.loads(kl(repo, "show", package, "--format", "json").stdout)["package_id"] == package
-    said = kl(repo, "why", "function:shop.price.round_total", package).stdout.decode()
+    said = kl(repo, "why", "function:shop.price.round_total", package).stdout
     assert said.startswith(f"in {package}, 1 of ") and "symbols 0.01" in said
-    assert f"not in {package}: no retriever brought x." in kl(repo, "why", "x", package).stdout.decode()
+    assert f"not in {package}: no retriever brought x." in kl(repo, "why", "x", package).stdout
 
 
 def test_show_and_why_can_be_tasks_too(repo: Path) -> None:
-    wrong = kl(repo, "show", "the", "totals", code=2).stderr.decode()
+    wrong = kl(repo, "show", "the", "totals", code=2).stderr
     assert "If 'show the totals' is a task: kl context -- show the totals" in wrong
-    assert kl(repo, "--", "show", "the", "totals").stdout.startswith(b"context package cp-")
-    assert "needs ID PACKAGE" in kl(repo, "why", "x", code=2).stderr.decode()
+    assert kl(repo, "--", "show", "the", "totals").stdout.startswith("context package cp-")
+    assert "needs ID PACKAGE" in kl(repo, "why", "x", code=2).stderr
 
 
 @pytest.mark.requirement("E15")
 def test_explain_adds_scores_after_the_package(repo: Path) -> None:
     now = ("--now", "2026-11-21")
-    plain = kl(repo, "round_total", *now).stdout.decode()
-    explained = kl(repo, "round_total", "--explain", *now).stdout.decode()
+    plain = kl(repo, "round_total", *now).stdout
+    explained = kl(repo, "round_total", "--explain", *now).stdout
     assert explained.startswith(plain + "\n0.0") and "symbols 0.016393" in explained
 
 
@@ -130,8 +128,8 @@ def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
     target = tmp_path / "context.md"
     ran = kl(repo, "round_total", "--format", "markdown", "-o", str(target))
     text = target.read_text(encoding="utf-8")
-    assert ran.stdout == b"" and text.startswith("# Context package cp-")
-    assert text.split()[3] in ran.stderr.decode()
+    assert ran.stdout == "" and text.startswith("# Context package cp-")
+    assert text.split()[3] in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -148,19 +146,19 @@ def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
 )
 def test_wrong_use_is_exit_2_with_a_reason_and_empty_stdout(repo: Path, args: tuple[str, ...], said: str) -> None:
     ran = kl(repo, *args, code=2)
-    assert said in ran.stderr.decode() and ran.stdout == b""
+    assert said in ran.stderr and ran.stdout == ""
 
 
 def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
     args = ("send letter", "--now", "2026-11-21")
-    wide, narrow = (kl(repo, *args, LC_ALL=locale).stdout.decode() for locale in ("C.UTF-8", "C"))
+    wide, narrow = (kl(repo, *args, LC_ALL=locale).stdout for locale in ("C.UTF-8", "C"))
     assert "größte" in wide and " · " in wide
     assert narrow.isascii() and "gr??te" in narrow and len(narrow) == len(wide)
 
 
 @pytest.mark.requirement("A6")
 def test_a_task_that_fits_nothing_says_so_and_succeeds(repo: Path) -> None:
-    out = kl(repo, "zebra quantum weather").stdout.decode()
+    out = kl(repo, "zebra quantum weather").stdout
     assert "Nothing known here is close enough to this task." in out
 
 
@@ -169,12 +167,12 @@ def test_a_repository_without_kl_is_told_how_to_get_it_and_left_alone(repo: Path
     (repo / ".kl").rmdir()
     before = sorted(repo.rglob("*"))
     ran = kl(repo, "round_total", code=3)
-    assert ran.stderr.decode().endswith("kl is not set up here. Set it up with: kl init\n")
+    assert ran.stderr.endswith("kl is not set up here. Set it up with: kl init\n")
     assert sorted(repo.rglob("*")) == before
 
 
 def test_help_names_the_options_and_the_commands(repo: Path) -> None:
-    out = kl(repo, "--help").stdout.decode()
+    out = kl(repo, "--help").stdout
     assert "--budget" in out and "show" in out and "why" in out and "Example: kl context" in out
 
 
@@ -195,8 +193,8 @@ def test_a_verified_test_outranks_a_guessed_symbol_of_equal_likeness(repo: Path)
     parts = {item["id"]: item["score"]["parts"] for item in shown["items"]}
     assert parts["test:tests/test_price.py::test_halves"]["evidence"] == 16393
     assert parts["function:tests.test_price.test_halves"]["symbols"] == 16393
-    text = kl(repo, "test_halves").stdout.decode()
+    text = kl(repo, "test_halves").stdout
     verified = text.index("- [verified · current] test:tests/test_price.py::test_halves")
     assert verified < text.index("- [guessed · not assessed] function:tests.test_price.test_halves")
-    tight = kl(repo, "test_halves", "--budget", "420").stdout.decode()
+    tight = kl(repo, "test_halves", "--budget", "420").stdout
     assert "[verified" in tight and "[guessed" not in tight

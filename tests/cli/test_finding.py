@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import KL, Checkout, Done, run
+from tests.support import Checkout, Done
 
 SOURCE = '"""Reads names."""\n\n\ndef feed(name):\n    return name\n'
 
 
 def tell(repo: Checkout, tool: str, given: dict[str, Any], answer: Any, *more: str) -> Done:
     plain = {"session_id": "s1", "cwd": str(repo.root), "tool_name": tool, "tool_input": given, "tool_response": answer}
-    return run([*KL, "finding", "add", "--hook", *more], repo.root, input=json.dumps(plain))
+    return repo.kl("finding", "add", "--hook", *more, input=json.dumps(plain))
 
 
 def listed(repo: Checkout, *args: str) -> list[tuple[str, str]]:
@@ -117,10 +116,10 @@ def test_a_whole_transcript_is_taken_in_once(shop: Checkout, tmp_path: Path) -> 
 
 
 def test_told_nonsense_it_costs_the_agent_a_remark_only(shop: Checkout) -> None:
-    done = run([*KL, "finding", "add", "--hook"], shop.root, input="{")
+    done = shop.kl_process("finding", "add", "--hook", input="{")
     assert (done.returncode, done.stdout) == (0, "")
     assert "no finding kept: stdin: is no JSON" in done.stderr
-    assert run([*KL, "finding", "add", "--hook", "--strict"], shop.root, input="{").returncode == 2
+    assert shop.kl("finding", "add", "--hook", "--strict", input="{").returncode == 2
     assert shop.kl("finding", "add").returncode == 2
 
 
@@ -157,9 +156,7 @@ def test_a_long_transcript_is_taken_in_at_once(shop: Checkout, tmp_path: Path) -
 def test_at_a_terminal_it_says_what_it_waits_for(shop: Checkout) -> None:
     ours, theirs = os.openpty()
     os.write(ours, b"{}\n\x04")
-    done = subprocess.run(
-        [*KL, "finding", "add", "--hook"], cwd=shop.root, stdin=theirs, capture_output=True, text=True, check=False
-    )
+    done = shop.kl_process("finding", "add", "--hook", stdin=theirs)
     os.close(ours)
     os.close(theirs)
     assert done.returncode == 0

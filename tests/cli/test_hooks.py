@@ -13,6 +13,7 @@ import pytest
 import kl_hooks
 from kl_hooks.git.repository import Repository
 from tests.git.repos import CLEAN, commit, make, sh
+from tests.support import Done, run_in_process
 
 LAYERS = """\
 version: 1
@@ -28,9 +29,8 @@ def repo(tmp_path: Path) -> Repository:
     return make(tmp_path / "r", {"a.py": "a = 1\n", ".kl/config.yaml": "version: 1\n"})
 
 
-def kl(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "kl_hooks", *args]
-    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True, check=False)
+def kl(folder: Path, *args: str) -> Done:
+    return run_in_process(args, folder, ENV)
 
 
 def as_json(folder: Path, *args: str) -> dict[str, Any]:

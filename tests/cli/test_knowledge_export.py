@@ -36,7 +36,7 @@ def written(repo: Checkout, place: str = "", status: str = "active", expires: st
 def test_what_goes_out_comes_back_on_any_terminal(repo: Checkout, form: str, env: dict[str, str]) -> None:
     written(repo)
     before = json.loads(repo.kl("objective", "show", "OBJ-0004", "--format", "json").stdout)
-    done = repo.kl("knowledge", "export", "OBJ-0004", "--format", form, env=env)
+    done = repo.kl_process("knowledge", "export", "OBJ-0004", "--format", form, env=env)
     assert done.returncode == 0, done.stderr
     repo.write(f"out.{form}", done.stdout)
     (repo.root / ".kl/knowledge/objectives/OBJ-0004-x.md").unlink()

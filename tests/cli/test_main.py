@@ -13,15 +13,14 @@ import pytest
 
 from kl_hooks.cli.main import COMMANDS
 from kl_hooks.cli.main import kl as main
-from tests.support import Checkout
+from tests.support import Checkout, Done, run_in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def kl(*argv: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_"))} | {"PYTHONPATH": str(ROOT)}
-    argv = (sys.executable, "-m", "kl_hooks", *argv)
-    return subprocess.run(argv, cwd=cwd, env=environ | more, capture_output=True, text=True, check=False)
+def kl(*argv: str, cwd: Path, **more: str) -> Done:
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("KL_", "GIT_"))}
+    return run_in_process(argv, cwd, environ | more)
 
 
 def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:

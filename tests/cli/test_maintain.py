@@ -33,10 +33,10 @@ def test_whoever_asks_for_it_gets_it_once_a_day_behind_a_command(repo: Checkout)
     assert repo.kl("status").returncode == 0
     assert not (repo.state / MARK).exists(), "nobody asked"
     repo.git("config", "kl.maintain", "daily")
-    repo.kl("run", "--", "true")
+    repo.kl_process("run", "--", "true")
     assert stamped(repo)
     began = (repo.state / MARK).stat().st_mtime_ns
-    assert repo.kl("status").returncode == 0
+    assert repo.kl_process("status").returncode == 0
     assert (repo.state / MARK).stat().st_mtime_ns == began
 
 

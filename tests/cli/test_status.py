@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support import KL, Checkout, checkout, run
+from tests.support import Checkout, checkout
 
 TEST = "from helper import X\n\n\ndef test_x():\n    assert X == 1\n"
 
@@ -104,7 +104,7 @@ def test_status_says_what_is_kept_what_waits_and_what_no_longer_holds(repo: Chec
     repo.write("src/names.py", "def feed(name):\n    return name\n")
     read = {"session_id": "s1", "cwd": str(repo.root), "tool_name": "Read", "tool_input": {"file_path": "src/names.py"}}
     told = json.dumps({**read, "tool_response": "def feed(name):\n    return name\n"})
-    run([*KL, "finding", "add", "--hook"], repo.root, input=told)
+    repo.kl("finding", "add", "--hook", input=told)
     shown = repo.kl("status").stdout
     assert "  records   1 decision, 1 finding\n" in shown
     assert "  waiting   1 decision proposed. See: kl decision list --status proposed\n" in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import KL, Checkout, Done, checkout, run
+from tests.support import Checkout, Done, checkout
 
 
 def answer(done: Done) -> dict[str, object]:
@@ -38,7 +38,7 @@ def test_tools_are_listed_with_their_schemas(repo: Checkout) -> None:
 def test_arguments_come_from_the_line_or_from_stdin(repo: Checkout) -> None:
     made = repo.kl("tool", "objective_create", '{"title": "Parser"}', "--allow-write")
     assert (made.returncode, answer(made)["ok"]) == (0, True)
-    read = run([*KL, "tool", "objective_read", "-"], repo.root, input='{"id": "OBJ-0001"}')
+    read = repo.kl_process("tool", "objective_read", "-", input='{"id": "OBJ-0001"}')
     assert '"title": "Parser"' in read.stdout
     assert repo.kl("tool", "objective_list").returncode == 0
 

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from kl_hooks.git.repository import Repository, find
+from tests.support import from_template
 
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
     "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
@@ -26,11 +27,18 @@ def sh(folder: Path, *args: str | bytes, stdin: bytes | None = None, ok: bool = 
 
 def make(folder: Path, files: dict[str, str] | None = None, *init: str) -> Repository:
     """A repository with one commit of `files`; none, no commit."""
-    folder.mkdir(parents=True, exist_ok=True)
-    sh(folder, "init", "-q", "-b", "main", *init)
-    if files:
-        write(folder, files)
-        commit(folder, "first")
+
+    def build() -> None:
+        sh(folder, "init", "-q", "-b", "main", *init)
+        if files:
+            write(folder, files)
+            commit(folder, "first")
+
+    if init:
+        folder.mkdir(parents=True, exist_ok=True)
+        build()
+    else:
+        from_template(folder, ("make", *(files or {}).items()), build, CLEAN)
     return opened(folder)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import kl_hooks
 from kl_hooks.git.repository import Repository
 from tests.git.repos import CLEAN, commit, make, sh, write
+from tests.support import run_in_process
 
 pytestmark = [pytest.mark.net, pytest.mark.slow]
 
@@ -91,9 +91,8 @@ def try_commit(repo: Repository, env: dict[str, str], message: str, *args: str) 
 
 
 def receipts(repo: Repository) -> list[dict[str, Any]]:
-    command = [sys.executable, "-P", "-m", "kl_hooks", "evidence", "list", "--format", "json"]
-    place = {"PYTHONPATH": str(Path(kl_hooks.__file__).parent.parent)}
-    done = subprocess.run(command, cwd=repo.top, env=CLEAN | place, capture_output=True, text=True, check=True)
+    done = run_in_process(["evidence", "list", "--format", "json"], repo.top, CLEAN)
+    assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["receipts"]
     return found
 

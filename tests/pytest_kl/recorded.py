@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kl_hooks.store.spool_read import Spool, read
-from tests.support import FOREIGN, INNER, WHO
+from tests.support import FOREIGN, INNER, WHO, from_template, run_in_process
 
 PLUGIN = ("-p", "pytest_kl.plugin")
 NEIGHBOURS = ("-p", "xdist", "-p", "rerunfailures")
@@ -38,17 +38,20 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
 
 def repository(folder: Path, files: Mapping[str, str], kl: bool = True) -> Path:
     """A git repository with one commit of these files; with `.kl/` where `kl` is true."""
-    folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "-q", "-b", "main")
-    for name, text in {".gitignore": "__pycache__/\n.pytest_cache/\n*.xml\n", **files}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    if kl:
-        (folder / ".kl").mkdir(exist_ok=True)
-        (folder / ".kl" / "README.md").write_text("Here.\n", encoding="utf-8")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "first")
+
+    def build() -> None:
+        git(folder, "init", "-q", "-b", "main")
+        for name, text in {".gitignore": "__pycache__/\n.pytest_cache/\n*.xml\n", **files}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if kl:
+            (folder / ".kl").mkdir(exist_ok=True)
+            (folder / ".kl" / "README.md").write_text("Here.\n", encoding="utf-8")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "first")
+
+    from_template(folder, ("repository", kl, *files.items()), build, environment({}))
     return folder
 
 
@@ -68,8 +71,7 @@ def run_pytest(
 
 def shown(folder: Path, run: str) -> dict[str, Any]:
     """The receipt of a run as `kl evidence show` prints it: taken in, chained, and read again."""
-    command = [sys.executable, "-m", "kl_hooks", "evidence", "show", run, "--format", "json"]
-    done = subprocess.run(command, cwd=folder, env=environment({}), capture_output=True, text=True, check=False)
+    done = run_in_process(["evidence", "show", run, "--format", "json"], folder, environment({}))
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

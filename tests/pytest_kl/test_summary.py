@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kl_hooks.evidence.place import Place
 from pytest_kl import summary
+from tests.support import run_in_process
 
 from .recorded import environment, only, repository, run_pytest
 
@@ -97,8 +96,5 @@ def test_the_list_of_evidence_has_the_same_word(tmp_path: Path, text: str, args:
     repository(tmp_path, {"test_x.py": text})
     said = ours(run_pytest(tmp_path, *args).stdout)
     assert [line.rpartition("recorded as ")[2] for line in said if "recorded as" in line] == [word]
-    command = [sys.executable, "-m", "kl_hooks", "evidence", "list", "--source", "pytest"]
-    listed = subprocess.run(
-        command, cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=True
-    ).stdout
-    assert listed.split()[4] == word
+    listed = run_in_process(["evidence", "list", "--source", "pytest"], tmp_path, environment({}))
+    assert listed.stdout.split()[4] == word
