@@ -22,9 +22,17 @@ def archive(requirement: str, folder: Path, *form: str) -> Path:
     return found
 
 
+def extract(packed: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo] | None = None) -> None:
+    """Unpacks an archive that is pinned by its hash, as data where Python can: CPython 3.11 can from 3.11.4 on."""
+    if hasattr(tarfile, "data_filter"):
+        packed.extractall(folder, members, filter="data")
+    else:
+        packed.extractall(folder, members)
+
+
 def sdist(requirement: str, folder: Path) -> Path:
     """The folder of an sdist's content, unpacked in `folder`."""
     with tarfile.open(archive(requirement, folder, "--no-binary", requirement.partition("=")[0])) as packed:
-        packed.extractall(folder, filter="data")
+        extract(packed, folder)
     (inside,) = (path for path in folder.iterdir() if path.is_dir())
     return inside

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.corpora import SDISTS
-from bench.downloads import archive
+from bench.downloads import archive, extract
 from bench.measure import environment
 
 _WHEELS: Final = {
@@ -129,7 +129,7 @@ def _unpack(archive: Path, top: Path) -> None:
             if inside:
                 member.name = inside
                 members.append(member)
-        packed.extractall(top, members=members, filter="data")
+        extract(packed, top, members)
 
 
 def python_files(top: Path) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support import INNER, TEMPLATES, Checkout, checkout, isolate
+from tests.support import INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
 
 pytest_plugins = ["pytester"]
 
@@ -27,6 +27,12 @@ def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(INNER, str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals() -> None:
+    """What tests start heeds signals, also where this run was started with `nohup`."""
+    catch_ignored_signals()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -26,6 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+import click
 import pytest
 
 import kl_hooks
@@ -259,10 +260,22 @@ def _rebound() -> tuple[tuple[dict[str, Any], str], ...]:
 
 @cache
 def _containers() -> tuple[Any, ...]:
-    """The dictionaries, lists and sets that are variables of a module."""
-    variables = (item for module in _modules() for item in vars(module).items())
-    found = (value for name, value in variables if type(value) in (dict, list, set) and not name.startswith("__"))
-    return tuple({id(value): value for value in found}.values())
+    """The dictionaries, lists and sets that are variables of a module, or attributes of a command."""
+    variables = [item for module in _modules() for item in vars(module).items()]
+    attributes = [item for _, value in variables if isinstance(value, click.Command) for item in vars(value).items()]
+    found = (value for name, value in variables + attributes if not name.startswith("__"))
+    return tuple({id(value): value for value in found if type(value) in (dict, list, set)}.values())
+
+
+def catch_ignored_signals() -> None:
+    """Catch each signal that this process was started to ignore (by `nohup`, or behind a shell's `&`), and do nothing.
+
+    It stays without effect here, and what is started from here has the default again: an ignored signal is inherited,
+    a caught one is not (POSIX, `exec`).
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:

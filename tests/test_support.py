@@ -18,7 +18,7 @@ from kl_hooks.records import catch_up
 from kl_hooks.store import redact
 
 from .pytest_kl.recorded import environment, repository, run_pytest
-from .support import WHO, Checkout, _caches, isolate
+from .support import HERE, WHO, Checkout, _caches, _containers, isolate, run
 from .whole import h11
 
 WHERE = "def test_where(tmp_path): print('at', tmp_path)"
@@ -78,7 +78,11 @@ def test_nothing_of_a_command_in_this_process_outlives_it(repo: Checkout) -> Non
     )
     assert repo.kl("graph", "build").returncode == 0
     assert repo.kl("nonsense", input="x").returncode == 2
+    repo.write(".kl/kinds/runbook.yaml", "name: runbook\nprefix: RUN\npurpose: Steps.\nstatuses: [open]\n")
+    assert repo.kl("runbook", "list").returncode == 0
     assert state() == before
+    repo.git("clean", "-q", "-f", ".kl/kinds")
+    assert "No such command 'runbook'" in repo.kl("runbook", "list").stderr
 
 
 def state() -> list[object]:
@@ -90,6 +94,7 @@ def state() -> list[object]:
         [signal.getsignal(number) for number in sorted(signal.valid_signals())],
         [(number, os.fstat(number).st_ino) for number in range(256) if is_open(number)],
         redact._added, redact._hidden, dict(catch_up._TROUBLE), [one.cache_info() for one in _caches()],
+        repr(_containers()),
     ]  # fmt: skip
 
 
@@ -99,6 +104,14 @@ def is_open(number: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def test_what_tests_start_heeds_a_signal_that_this_process_was_started_to_ignore(repo: Checkout) -> None:
+    ask = "import signal; print(signal.getsignal(signal.SIGHUP).name)"
+    line = f"from tests.support import *; {{}}subprocess.run([sys.executable, '-c', {ask!r}])"
+    for call, expected in (("", "SIG_IGN\n"), ("catch_ignored_signals(); ", "SIG_DFL\n")):
+        ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-c", line.format(call)]
+        assert run(ignoring, HERE).stdout == expected
 
 
 def test_a_variable_that_takes_effect_at_the_start_of_a_process_needs_one(repo: Checkout) -> None:

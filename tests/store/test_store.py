@@ -355,12 +355,13 @@ def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) ->
     store = _store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);", wait="20")
     r, seen = random.Random(1), [0]
     try:
-        for _ in range(6):
-            end = time.monotonic() + r.uniform(0.4, 0.9)
-            while time.monotonic() < end:
-                ids = _ids(store)
-                if ids:
-                    seen.append(len(ids))
+        for _ in range(4):
+            more = len(set(seen)) + r.randint(1, 2)
+            while len(set(seen)) < more:  # as long as it takes: a busy machine gives a writer little time
+                seen.append(len(_ids(store) or ()))
+                assert [process.poll() for process in processes] == [None] * 3, "a writer ended"
+            for _ in range(r.randrange(20)):
+                seen.append(len(_ids(store) or ()))
             victim = processes.pop(0)
             victim.kill()
             victim.wait()
@@ -369,7 +370,6 @@ def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) ->
         for process in processes:
             process.kill()
             process.wait()
-    assert len(set(seen)) > 10, "readers and writers hardly met"
     assert seen == sorted(seen), "what was committed once is always there"
     assert store.problem() is None
     assert not list(state.directory.glob("kl.db.*"))
