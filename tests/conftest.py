@@ -12,8 +12,10 @@ from tests.support import INNER, TEMPLATES, Checkout, catch_ignored_signals, che
 
 pytest_plugins = ["pytester"]
 
-settings.register_profile("kl", deadline=None)  # a busy machine is no failure
-settings.load_profile("kl")
+# No deadline: a busy machine is no failure. `pytest --hypothesis-profile=thorough` takes minutes per test.
+settings.register_profile("ci", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=400)
+settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -264,7 +264,7 @@ def seen(folder: Path) -> list[Any]:
     return [json.loads(line) if line.startswith("[") else line for line in done.stdout.splitlines()]
 
 
-@settings(max_examples=4, deadline=None, phases=QUICK, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, phases=QUICK, suppress_health_check=list(HealthCheck))
 @given(st.fixed_dictionaries({name: st.tuples(imports(place), BODIES) for place, name in enumerate(NAMES)}))
 @example({  # what `*` takes of a package are the modules of it that were imported before, too
     "pkg.low.a": (["from pkg.low.b import A as N, K as M", "import pkg.high.d as m"], []),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import networkx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.levels import components, levels
@@ -19,21 +19,18 @@ def oracle(graph: dict[int, list[int]]) -> networkx.DiGraph[int]:
 
 
 @given(_graphs)
-@settings(max_examples=400, deadline=None)
 def test_the_same_components_as_networkx(graph: dict[int, list[int]]) -> None:
     expected = {frozenset(c) for c in networkx.strongly_connected_components(oracle(graph))}
     assert {frozenset(c) for c in components(range(10), graph)} == expected
 
 
 @given(_graphs)
-@settings(max_examples=200, deadline=None)
 def test_a_component_comes_after_all_it_depends_on(graph: dict[int, list[int]]) -> None:
     place = {node: n for n, found in enumerate(components(range(10), graph)) for node in found}
     assert all(place[target] <= place[source] for source, targets in graph.items() for target in targets)
 
 
 @given(_graphs)
-@settings(max_examples=200, deadline=None)
 def test_levels_are_the_longest_way_down(graph: dict[int, list[int]]) -> None:
     downward = {source: [t for t in targets if t < source] for source, targets in graph.items()}
     height = levels(range(10), downward)

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.kept import from_plain, load_manifest, plain
@@ -171,7 +171,6 @@ def test_what_may_depend_on_is_left_out_nothing_is_allowed() -> None:
 @given(
     st.binary(max_size=200) | st.text(st.sampled_from("layersnmpthod_:-[]{}, \nab'\"1./"), max_size=120).map(str.encode)
 )
-@settings(max_examples=400, deadline=None)
 def test_any_bytes_are_a_manifest_or_our_problem(text: bytes) -> None:
     try:
         manifest = read_manifest(MANIFEST, text)

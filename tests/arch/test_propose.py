@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.check import violations, warnings
@@ -127,7 +127,6 @@ def _repositories(draw: st.DrawFn) -> tuple[dict[str, str], list[Link]]:
 
 
 @given(_repositories())
-@settings(max_examples=500, deadline=None)
 def test_the_first_check_by_a_proposal_is_green(repository: tuple[dict[str, str], list[Link]]) -> None:
     modules, links = repository
     made = propose(links, modules)
@@ -142,7 +141,6 @@ def test_the_first_check_by_a_proposal_is_green(repository: tuple[dict[str, str]
 
 
 @given(_repositories())
-@settings(max_examples=100, deadline=None)
 def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], list[Link]]) -> None:
     modules, links = repository
     made = propose(links, modules)
@@ -158,7 +156,6 @@ def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], li
 
 
 @given(st.text(max_size=20))
-@settings(deadline=None)
 def test_any_word_is_read_back_as_it_was_quoted(word: str) -> None:
     if any("\ud800" <= sign <= "\udfff" for sign in word):
         return

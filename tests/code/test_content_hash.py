@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kl_hooks.code.scan import scan_python
@@ -164,7 +164,6 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(EXPRESSIONS, EXPRESSIONS)
 def test_equal_hash_means_equal_tree_and_the_other_way_round(one: str, two: str) -> None:
     trees = [ast.dump(ast.parse(text)) for text in (one, two)]
@@ -172,7 +171,6 @@ def test_equal_hash_means_equal_tree_and_the_other_way_round(one: str, two: str)
     assert (trees[0] == trees[1]) == (found[0] == found[1])
 
 
-@settings(max_examples=100, deadline=None)
 @given(EXPRESSIONS, st.sampled_from(["\n", "# note\n", "\n\n    \n"]))
 def test_only_what_is_said_counts(text: str, between: str) -> None:
     assume("\\n" not in text)
@@ -243,13 +241,11 @@ def written(data: st.DataObject, numbers: list[list[int]], decorated: bool) -> s
 NUMBERS = st.lists(st.lists(st.integers(0, 99), min_size=2, max_size=2), min_size=1, max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), NUMBERS, st.booleans())
 def test_no_edit_of_layout_changes_a_hash(data: st.DataObject, numbers: list[list[int]], decorated: bool) -> None:
     assert hashes(written(data, numbers, decorated)) == hashes(written(data, numbers, decorated))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), NUMBERS, st.booleans())
 def test_an_edit_of_code_changes_the_hash_of_its_owners_alone(
     data: st.DataObject, numbers: list[list[int]], decorated: bool

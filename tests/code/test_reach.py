@@ -77,7 +77,7 @@ class World:
         return graph_of(self)  # type: ignore[arg-type]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(FILES, st.lists(st.tuples(FILES, st.sets(st.sampled_from(PATHS), max_size=1)), min_size=1, max_size=3))
 def test_after_any_edits_the_links_are_those_of_a_graph_from_nothing(
     files: dict[str, str], edits: list[tuple[dict[str, str], set[str]]]

@@ -53,7 +53,7 @@ def _emptied(node: ast.stmt, gone: set[tuple[str, str]]) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom) and not node.names
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(FILES, st.booleans(), st.booleans(), st.data())
 def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.DataObject) -> None:
     content = (text.replace("\n", "\r\n") if crlf else text).encode()

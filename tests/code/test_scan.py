@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.code.frames import Frame
@@ -248,13 +248,11 @@ def test_words_are_the_identifiers_of_the_code_itself() -> None:
     assert words["method:m.C.f"] == "f key other self"
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
 def test_any_bytes_give_facts(content: bytes) -> None:
     assert (scan_python(content, "m.py", "m")["error"] == "") == accepted(content)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_mutated_source_gives_facts(data: st.DataObject) -> None:
     content = Path(__file__).read_bytes()[:3000]

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.config.kinds_file import read_kind, read_kinds
@@ -148,7 +148,6 @@ KEYS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=8) | VALUES)
 def test_any_document_is_a_kind_or_problems_with_a_place(document: object) -> None:
     import json
@@ -159,7 +158,6 @@ def test_any_document_is_a_kind_or_problems_with_a_place(document: object) -> No
     assert all(one.path == "k.yaml" and one.message for one in problems)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, len(RUNBOOK)), st.integers(0, 40), st.binary(max_size=6))
 def test_a_damaged_file_is_never_an_error_of_ours(start: int, length: int, put: bytes) -> None:
     text = RUNBOOK.encode()

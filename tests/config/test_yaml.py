@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.config.builder import MAX_DEPTH, MAX_NODES
@@ -96,7 +96,6 @@ def test_an_alias_bomb_is_refused_and_never_grows() -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300, deadline=None)
 def test_any_bytes_give_a_node_or_a_problem_with_place(text: bytes) -> None:
     node, problems = load("f.yaml", text)
     assert node is None or isinstance(node, Text | Listing | Mapping)
@@ -108,7 +107,6 @@ _YAMLISH = st.text(st.sampled_from("ab:-?,[]{}&*!|>'\"%@#\\ \n\t<0uUx\r\x85\u202
 
 
 @given(_YAMLISH)
-@settings(max_examples=600, deadline=None)
 def test_any_text_that_looks_like_yaml_raises_nothing(text: str) -> None:
     node, problems = load("f.yaml", text.encode())
     assert isinstance(problems, list) and (node is None or plain(node) is not None)
@@ -153,7 +151,6 @@ _words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "C
 
 
 @given(st.recursive(_words, lambda inner: st.lists(inner) | st.dictionaries(_words, inner, max_size=4), max_leaves=20))
-@settings(max_examples=200, deadline=None)
 def test_what_a_writer_wrote_is_read_back_as_text(value: object) -> None:
     import json
 

@@ -30,7 +30,7 @@ def kept(repo: Checkout) -> list[int]:
     return sorted(json.loads(line)["age"] for line in lines)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(AGES, AGES)
 def test_nothing_young_is_lost_and_a_second_time_changes_nothing(
     repo: Checkout, now: list[int], old: list[int]

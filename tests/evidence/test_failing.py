@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.evidence.failing import failing
@@ -34,7 +34,6 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabase]:
         yield db
 
 
-@settings(max_examples=60)
 @given(st.lists(RUN, max_size=5))
 def test_what_it_gives_is_what_the_receipts_say(empty: SqliteDatabase, runs: list[dict[str, tuple[str, bool]]]) -> None:
     with tried(db := empty):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.evidence.intake import receipt_of
@@ -102,7 +102,6 @@ RECORD = st.one_of(
 )
 
 
-@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(sorted(OPEN)), PLAIN, max_size=2), st.lists(RECORD, max_size=6), st.booleans())
 def test_whatever_the_records_are_a_receipt_is_well_made(
     changes: dict[str, Any], records: list[Any], ended: bool

@@ -24,9 +24,7 @@ from tests.support import Checkout
 from .making import RECEIPTS, leave_run, ledger, tried
 from .test_claims import run
 
-SAME = settings(
-    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
-)
+SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 """The database is shared by all examples, each of which leaves it as it was."""
 
 

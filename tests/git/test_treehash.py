@@ -34,7 +34,7 @@ def by_git(folder: Path, rows: dict[bytes, tuple[bytes, str]]) -> str:
     return made.stdout.decode().strip()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=ROWS, after=ROWS)
 def test_a_changed_tree_has_the_id_git_gives_it(tmp_path: Path, before: dict, after: dict) -> None:  # type: ignore[type-arg]
     folder = tmp_path / "r"
@@ -52,7 +52,7 @@ def test_a_changed_tree_has_the_id_git_gives_it(tmp_path: Path, before: dict, af
     assert (first, builder.root()) == (by_git(folder, before), by_git(folder, after))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=ROWS, after=ROWS)
 def test_a_tree_that_is_there_is_changed(tmp_path: Path, before: dict, after: dict) -> None:  # type: ignore[type-arg]
     folder = tmp_path / "r"

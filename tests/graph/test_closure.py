@@ -46,7 +46,7 @@ def written(db: Database, batch: dict[str, list[Link]]) -> None:
 NAMES = st.sampled_from([f"function:m.f{n}" for n in range(12)])
 KINDS = st.sampled_from(["calls", "references", "inherits", "mentions"])
 ROWS = st.lists(st.tuples(NAMES, KINDS, NAMES), max_size=40)
-ONCE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ONCE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def oracle(rows: list[tuple[str, str, str]], forward: bool) -> nx.DiGraph:

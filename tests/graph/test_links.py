@@ -44,7 +44,7 @@ def test_a_link_of_another_file_is_refused(db: Database) -> None:
 NAMES = st.sampled_from("abc")
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(NAMES, st.lists(st.tuples(NAMES, NAMES, st.integers(1, 3)), max_size=4)), max_size=6))
 def test_any_sequence_of_replacements_ends_in_the_last_of_each_file(
     db: Database, steps: list[tuple[str, list[tuple[str, str, int]]]]

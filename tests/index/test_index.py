@@ -141,7 +141,7 @@ def test_naughty_strings_are_words_or_nothing(db: Database, text: str) -> None:
     assert found(db, text, "feed") == ["feed"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text() | st.text('"*^():{}-+\\_% ANDORT\0'), max_size=6))
 def test_any_text_is_a_valid_query(db: Database, words: list[str]) -> None:
     if not found(db, "feed"):
@@ -153,7 +153,7 @@ BODIES = st.lists(st.sampled_from(["alpha", "beta", "gamma"]), max_size=3).map("
 STEPS = st.lists(st.dictionaries(st.sampled_from(["a.py", "b.py", "c.py"]), st.lists(BODIES, max_size=2)), max_size=5)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_a_grown_index_answers_as_one_built_at_once(sqlite: SqliteDatabase, steps: list[dict[str, list[str]]]) -> None:
     def documents(path: str, bodies: list[str]) -> list[Document]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.kind import Field, Kind
@@ -57,7 +57,6 @@ def _kept(raw: dict[str, object]) -> dict[str, Value]:
     return {"title": "a", "decision": "b", **values}
 
 
-@settings(max_examples=150)
 @given(VALUES, TEXTS)
 def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None:
     record = Record("decision", "ADR-0001", _kept(raw), body)
@@ -67,7 +66,6 @@ def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None
     assert found.record is not None and found.record.values == record.values
 
 
-@settings(max_examples=150)
 @given(VALUES, VALUES)
 def test_a_change_changes_what_it_says_and_nothing_else(raw: dict[str, object], more: dict[str, object]) -> None:
     before, after = _kept(raw), _kept(more)
@@ -155,7 +153,6 @@ def test_everything_wrong_is_said_at_once() -> None:
     ]
 
 
-@settings(max_examples=150)
 @given(
     st.binary(max_size=300) | st.text(max_size=300).map(lambda t: ("---\n" + t + "\n---\n").encode("utf-8", "replace"))
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.cli.main import KINDS
@@ -98,7 +98,6 @@ NESTED = ANY | st.lists(ANY, max_size=3) | st.dictionaries(st.text(max_size=5), 
 
 
 @BY_NAME
-@settings(max_examples=60)
 @given(data=st.data())
 def test_whatever_is_given_is_kept_or_refused_with_a_reason(kind: Kind, data: st.DataObject) -> None:
     names = st.sampled_from([field.name for field in kind.all_fields])

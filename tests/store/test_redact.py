@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.text import safe_text
@@ -158,7 +158,6 @@ _PIECES = st.sampled_from(
 _TEXT = st.lists(_PIECES | st.text(max_size=12) | st.text(ALNUM, max_size=40), max_size=14).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
 @given(_TEXT)
 def test_redacting_twice_changes_nothing_more_and_leaves_no_control_character(text: str) -> None:
     once = redact(text)
@@ -166,7 +165,6 @@ def test_redacting_twice_changes_nothing_more_and_leaves_no_control_character(te
     assert safe_text(once) == once
 
 
-@settings(max_examples=400, deadline=None)
 @given(_TEXT | st.text(ALNUM + ":/_[]-.", max_size=80))
 def test_what_is_not_suspicious_is_not_changed(text: str) -> None:
     if not suspicious(text):

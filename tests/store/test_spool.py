@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.canonical import canonical
@@ -48,7 +48,6 @@ def test_a_line_is_a_checksum_a_blank_and_the_record(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.text() | st.integers(-(2**63), 2**63 - 1) | st.none() | st.booleans(), max_size=4), max_size=5)
 )
@@ -154,7 +153,6 @@ def test_escaped_surrogates_are_replaced(tmp_path: Path) -> None:
     assert read(_spool(tmp_path / "a.jsonl", r'["\ud800","\u00e4"]')).records == [["\ufffd", "ä"]]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_no_altered_or_torn_line_is_believed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = _spool(tmp_path_factory.mktemp("spool") / "a.jsonl", GOOD, '["t","x"]', '{"t":"end"}')

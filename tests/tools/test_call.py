@@ -201,7 +201,7 @@ PLAIN: st.SearchStrategy[Any] = st.recursive(
 ODD = st.sampled_from(["../../etc/passwd", "a\0b", "\u202eabc", "\ud800", "ADR-1 OR 1=1", "*", "--", "😀" * 50, ""])
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_arguments_of_any_tool_have_an_answer(ws: Workspace, data: st.DataObject) -> None:
     tools = catalogue(ws)

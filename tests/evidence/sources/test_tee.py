@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.evidence.sources.tee import BLOCK, copy_through
@@ -46,7 +46,6 @@ def drained(source: int, into: list[bytes]) -> threading.Thread:
     return started(read)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=300_000), max_size=4), st.integers(1, 100_000))
 def test_every_byte_arrives_and_the_last_are_kept(chunks: list[bytes], limit: int) -> None:
     source, writer = fed(chunks)
