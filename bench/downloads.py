@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -23,11 +24,17 @@ def archive(requirement: str, folder: Path, *form: str) -> Path:
 
 
 def extract(packed: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo] | None = None) -> None:
-    """Unpacks an archive that is pinned by its hash, as data where Python can: CPython 3.11 can from 3.11.4 on."""
+    """Unpack an archive that is pinned by its hash; every file belongs to who unpacks it.
+
+    The filter came with CPython 3.11.4. Without it root gives files to the archive's users,
+    and git refuses the repository.
+    """
     if hasattr(tarfile, "data_filter"):
         packed.extractall(folder, members, filter="data")
-    else:
-        packed.extractall(folder, members)
+        return
+    for member in members or packed.getmembers():
+        member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
+    packed.extractall(folder, members)
 
 
 def sdist(requirement: str, folder: Path) -> Path:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from bench.downloads import extract
 from bench.repositories import NotHere, python_files, repository
 
 
@@ -43,3 +45,18 @@ def test_a_repository_holds_what_was_published_whatever_was_done_to_it(cache: Pa
     assert python_files(top) == ["django/__init__.py"]
     assert repo.git("status", "--porcelain") == b""
     assert repo.git("ls-files").split() == [b".kl/config.yaml", b"django/__init__.py"]
+
+
+@pytest.mark.filterwarnings("ignore:Python 3.14 will:DeprecationWarning")
+@pytest.mark.parametrize("old", [False, True], ids=["data filter", "before CPython 3.11.4"])
+def test_what_is_unpacked_belongs_to_who_unpacks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
+    if old:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+    with tarfile.open(tmp_path / "a.tar", "w") as packed:
+        member = tarfile.TarInfo("a.py")
+        member.uid, member.gid, member.uname, member.gname = 4711, 4711, "games", "games"
+        packed.addfile(member, io.BytesIO())
+    with tarfile.open(tmp_path / "a.tar") as packed:
+        extract(packed, tmp_path / "out")
+    made = (tmp_path / "out/a.py").stat()
+    assert (made.st_uid, made.st_gid) == (os.getuid(), os.getgid())
