@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import compileall
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests.support import INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
+from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
 
 pytest_plugins = ["pytester"]
 
@@ -16,6 +17,13 @@ pytest_plugins = ["pytester"]
 settings.register_profile("ci", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.load_profile("ci")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the packages once: with PYTHONDONTWRITEBYTECODE every process that a test starts would do it again."""
+    if not hasattr(session.config, "workerinput"):
+        for package in ("kl_hooks", "pytest_kl"):
+            compileall.compile_dir(HERE / package, quiet=2)
 
 
 @pytest.fixture(scope="session", autouse=True)

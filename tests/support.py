@@ -279,14 +279,17 @@ def catch_ignored_signals() -> None:
 
 
 def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
-    """This process, and what it starts, has an empty home and nothing of the world around in its environment."""
+    """This process, and what it starts, has an empty home and nothing of the world around in its environment.
+
+    A pytest that a test starts loads the plugins named with `-p` only: to load all that are installed takes a second.
+    """
     for name in os.environ.keys() - {INNER}:
         if name.startswith(FOREIGN) or name in WHO:
             patch.delenv(name)
     home.mkdir(parents=True, exist_ok=True)
     settings = {
         "HOME": str(home), "GIT_CONFIG_GLOBAL": str(home / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1",
-        "PYTHONPATH": str(HERE), "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": str(HERE), "LC_ALL": "C.UTF-8", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }  # fmt: skip
     for name, value in settings.items():
         patch.setenv(name, value)
