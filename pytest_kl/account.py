@@ -33,6 +33,10 @@ class Ending:
     """Why it stopped before its end; empty where it did not."""
     internal_error: bool = False
     collection_errors: int = 0
+    raised: str = ""
+    """What was raised after the tests, by `pytest_unconfigure`, a cleanup or on the way to the end of the process."""
+    imports: Sequence[str] = ()
+    """Why what was imported is not, or may not be, the content that the run is recorded for."""
 
 
 def counts(verdicts: Iterable[str]) -> dict[str, int]:
@@ -80,7 +84,11 @@ def reasons(ending: Ending) -> list[str]:
         found.append(_lost(ending.selected, ending.lost))
     if not numbers["passed"] and not broken and (ending.ran or not found):
         found.append(f"no test passed cleanly ({phrase(numbers) or 'nothing was reported'})")
-    found.extend(_exit(ending.exit, broken))
+    if ending.raised:
+        found.append(f"pytest failed after the tests: {ending.raised}")
+    else:
+        found.extend(_exit(ending.exit, broken))
+    found.extend(ending.imports)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,12 +18,14 @@ LOCKS = (
 
 
 def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
-    """`{"pytest", "plugins", "local_plugins", "locks", "rootdir"}`, each where there is any.
+    """`{"pid", "pytest", "plugins", "local_plugins", "locks", "rootdir"}`, each where there is any.
 
     `plugins` maps an installed distribution to its version, `local_plugins` a conftest or plugin file below `root` to
-    16 digits of its digest, `locks` a lock file to the same; `rootdir` is pytest's, where it is not `root`.
+    16 digits of its digest, `locks` a lock file to the same; `rootdir` is pytest's, where it is not `root`. `pid`: the
+    process in which pytest runs; where `kl run` started that very process, its exit status is pytest's.
     """
     found: dict[str, Any] = {
+        "pid": os.getpid(),
         "pytest": pytest.__version__,
         "plugins": _distributions(config),
         "local_plugins": _local(config, root),

@@ -67,16 +67,27 @@ def still_there(recording: Recording) -> None:
         raise Lost(f"the file of this run {what} while it ran: {writer.path}")
 
 
-def end(recording: Recording, result: Mapping[str, Any], selection: Mapping[str, Any], tests: int) -> None:
-    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not there after that."""
+def end(
+    recording: Recording,
+    result: Mapping[str, Any],
+    selection: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    tests: int,
+) -> dict[str, Any]:
+    """The last record. Everything before it is durable when it returns; `Lost` where that is not there any more."""
     after = place_of(recording.workspace.repo, untracked=False)
-    recording.writer.record(
-        {
-            "t": "end", "ended": iso(recording.workspace.clock.now()), "tree_end": after.tree,
-            "moved": after.tree != recording.place.tree, "selection": dict(selection), "result": dict(result),
-            "tests": tests, "evidence": 0,
-        }
-    )  # fmt: skip
+    recording.writer.sync()
+    still_there(recording)
+    return {
+        "t": "end", "ended": iso(recording.workspace.clock.now()), "tree_end": after.tree,
+        "moved": after.tree != recording.place.tree, "selection": dict(selection), "environment": dict(environment),
+        "result": dict(result), "tests": tests, "evidence": 0,
+    }  # fmt: skip
+
+
+def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
+    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not there after that."""
+    recording.writer.record(record)
     recording.writer.sync()
     still_there(recording)
     recording.writer.close()

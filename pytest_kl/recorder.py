@@ -9,20 +9,57 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_kl import account, summary
+from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.journal import Journal
 from pytest_kl.listener import Listener
 from pytest_kl.message import detail_of, short
-from pytest_kl.opening import Lost, Recording, begin, end, still_there
-from pytest_kl.worker import Tally
+from pytest_kl.opening import Lost, Recording, begin, end, still_there, write_end
+from pytest_kl.plugin import AT_EXIT, RUNNING
+from pytest_kl.worker import CONTENT, IMPORTED, Tally
 
 STRICT_EXIT = account.INTERNAL_ERROR
 """Exit status of a run under `--kl-strict` that passed and could not be recorded."""
+
+
+def is_program(config: pytest.Config) -> bool:
+    """Whether pytest is what this process was started for: it ends after the session. Not where a script, an IDE, a
+    test or an interactive interpreter calls `pytest.main`.
+    """
+    file = Path(str(getattr(sys.modules.get("__main__"), "__file__", None) or ""))
+    started = file.name in ("pytest", "py.test") or file.parts[-2:] == ("pytest", "__main__.py")
+    same = tuple(map(str, config.invocation_params.args)) == tuple(sys.argv[1:])
+    return started and same and not (sys.flags.interactive or os.environ.get("PYTHONINSPECT"))
+
+
+def uncaught() -> BaseException | None:
+    """The exception that Python last printed a traceback of, or that a debugger was offered."""
+    found: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return found
+
+
+def _fails(problem: BaseException | None) -> bool:
+    """Whether Python ends with exit status 1 for it; for a usage error pytest has a status of its own."""
+    return problem is not None and not isinstance(problem, pytest.UsageError)
+
+
+def _exit_of(problem: BaseException) -> int:
+    """The exit status with which Python ends for an exception that nobody catches."""
+    if isinstance(problem, KeyboardInterrupt):
+        return 130
+    code = problem.code if isinstance(problem, SystemExit) else 1
+    return code if isinstance(code, int) else 0 if code is None else 1
+
+
+def _text(problem: BaseException) -> str:
+    return short(f"{type(problem).__name__}: {problem}")
 
 
 class Recorder:
@@ -33,11 +70,22 @@ class Recorder:
         self._folder = folder
         self._pid = os.getpid()
         self._getpid = os.getpid
+        self._program = is_program(config)
         self._recording: Recording | None = None
         self._journal: Journal | None = None
         self._listener: Listener | None = None
         self._tally = Tally()
         self._from_workers: dict[str, int] = {}
+        self._content: Content | None = None
+        self._observer: Observer | None = None
+        self._workers = 0
+        self._reports: list[dict[str, Any]] = []
+        self._imported: dict[str, Any] = {}
+        self._import_reasons: list[str] = []
+        self._compared = False
+        self._status: Any = None
+        self._raised: BaseException | None = None
+        self._shown = ""
         self._session: pytest.Session | None = None
         self._selected: Sequence[str] | None = None
         self._interrupted = ""
@@ -65,6 +113,9 @@ class Recorder:
         journal = Journal(recording.writer, recording.prefix, grouped)
         listener = Listener(journal, f"{recording.workspace.root}/", self._fail)
         self._recording, self._journal, self._listener = recording, journal, listener
+        if recording.workspace.repo is not None and recording.place.tree:
+            content = Content.of(recording.workspace.repo, recording.place.seen)
+            self._content, self._observer = content, Observer(lambda: content)
         self._config.pluginmanager.register(listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
 
@@ -104,8 +155,21 @@ class Recorder:
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker is gone. One that ended well has left its numbers; a crashed one has not."""
         output = getattr(node, "workeroutput", None)
-        if isinstance(output, dict) and isinstance(told := output.get("kl"), dict) and told:
+        output = output if isinstance(output, dict) else {}
+        if isinstance(told := output.get("kl"), dict) and told:
             self._from_workers = told
+        if isinstance(imported := output.get(IMPORTED), dict):
+            self._reports.append(imported)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """A worker is going to be started: it gets the paths of the content tree."""
+        self._workers += 1
+        if self._content is not None:
+            try:
+                node.workerinput[CONTENT] = self._content.packed()
+            except Exception as problem:
+                self._fail(problem)
 
     # the end
 
@@ -119,7 +183,11 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, None, None]:
-        """Notices when somebody else's hook fails here: pytest then ends without having come to its end."""
+        """Compares what was imported, while `sys.path` is still that of the tests. Notices when somebody else's hook
+        fails here: pytest then ends without having come to its end.
+        """
+        if self._getpid() == self._pid:
+            self._compare()
         try:
             return (yield)
         except pytest.exit.Exception:
@@ -143,6 +211,7 @@ class Recorder:
         elif self._recording is not None and not self._silent:
             try:
                 recording, result = self._recording, account.result(self._ending())
+                self._shown = result["verdict"]
                 for line in summary.closing(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
             except Exception as problem:
@@ -150,25 +219,71 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_unconfigure(self) -> Generator[None, None, None]:
-        """Closes the record when everybody else is through: other plugins may change the exit status until then."""
+        """Closes the record when everybody else is through, where nobody sees how pytest itself ends."""
         try:
             return (yield)
         finally:
-            if self._getpid() == self._pid:
-                self._finish()
+            if self._session is not None and RUNNING not in self._config.stash:
+                self._session.exitstatus = self.close(self._session.exitstatus, None)
 
-    def _finish(self) -> None:
+    def close(self, status: Any, problem: BaseException | None) -> Any:
+        """Ends the record: pytest returns `status`, or raises `problem`. The status that it is to return."""
+        if self._getpid() != self._pid:
+            return status
+        self._status, self._raised = status, problem
         if self._recording is not None and not self._trouble and self._journal is not None:
             try:
-                ending = self._ending()
-                result = account.result(ending)
-                end(self._recording, result, self._selection(ending), self._journal.lines)
-            except Exception as problem:
-                self._fail(problem)
+                self._finish(self._recording, self._journal)
+            except Exception as trouble:
+                self._fail(trouble)
         if self._trouble:
             self._say(None)
-            if self._strict and self._session is not None and self._session.exitstatus == account.OK:
-                self._session.exitstatus = STRICT_EXIT
+            if self._strict and status == account.OK:
+                return STRICT_EXIT
+        return status
+
+    def _finish(self, recording: Recording, journal: Journal) -> None:
+        """Writes the end; where pytest is the program, only when the process ends: until then it may still fail."""
+        ending = self._ending()
+        result = account.result(ending)
+        if self._shown and self._shown != result["verdict"]:
+            print(*summary.correction(recording.run, result), sep="\n", file=sys.__stderr__)
+        more = {"imported": self._imported} if self._imported else {}
+        record = end(recording, result, self._selection(ending), more, journal.lines)
+        if self._program:
+            AT_EXIT.append(partial(self._finish_at_exit, recording, record, ending, uncaught()))
+        else:
+            write_end(recording, record)
+
+    def _finish_at_exit(
+        self, recording: Recording, record: dict[str, Any], ending: account.Ending, before: BaseException | None
+    ) -> None:
+        if self._getpid() != self._pid:
+            return
+        try:
+            problem = uncaught()
+            if problem is not None and problem is not before and problem is not self._raised:
+                record["result"] = account.result(replace(ending, exit=1, raised=_text(problem)))
+                print(*summary.correction(recording.run, record["result"]), sep="\n", file=sys.__stderr__)
+            write_end(recording, record)
+        except Exception as trouble:
+            self._fail(trouble)
+            self._say(None)
+
+    def _compare(self) -> None:
+        """What was imported, of this process or of the workers."""
+        repo = self._recording.workspace.repo if self._recording is not None else None
+        if self._content is None or self._observer is None or repo is None or self._compared:
+            return
+        self._compared = True
+        try:
+            reports = self._reports if self._workers else [self._observer.report()]
+            known = [one for one in reports if one is not None]
+            self._imported, self._import_reasons = summarize(self._content, repo, known)
+            if len(known) < max(self._workers, 1):
+                self._import_reasons.append(NOT_COMPARED)
+        except Exception:
+            self._imported, self._import_reasons = {}, [NOT_COMPARED]
 
     def _ending(self) -> account.Ending:
         assert self._listener is not None and self._journal is not None
@@ -177,8 +292,12 @@ class Recorder:
         wanted = None if self._selected is None else dict.fromkeys(self._selected)
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
         stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
+        status = self._status if self._status is not None else session.exitstatus if session is not None else None
+        raised = self._raised if _fails(self._raised) else None
         return account.Ending(
-            exit=None if session is None else int(session.exitstatus),
+            exit=_exit_of(raised) if raised is not None else None if status is None else int(status),
+            raised=_text(raised) if raised is not None else "",
+            imports=self._import_reasons if self._compared or self._observer is None else [NOT_COMPARED],
             verdicts=[*tests.values(), *collectors.values()],
             ran=len(tests),
             selected=None if wanted is None else len(wanted),

@@ -40,6 +40,12 @@ def closing(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[st
     return [*lines, f"kl: kl evidence show {run[:SHORT]}"]
 
 
+def correction(run: str, result: Mapping[str, Any]) -> list[str]:
+    """What is printed where the run turned out to be worth something else after pytest had printed its summary."""
+    why = one_line("; ".join(result["reasons"]), WIDTH)
+    return [f"kl: run {run[:SHORT]}: now recorded as {word_of_run(result)}: {why}"]
+
+
 def trouble(problem: BaseException, *, started: bool) -> str:
     """One line for our own failure: what it means, and why."""
     what = "recording stopped, this run is kept as incomplete" if started else "not recorded"

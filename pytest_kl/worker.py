@@ -1,10 +1,17 @@
-"""What happens in an xdist worker: nothing is written; what was deselected is counted and told to the controller."""
+"""What happens in an xdist worker: nothing is written; what was deselected and what was imported is sent to the
+controller.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
 import pytest
+
+from pytest_kl.imported import Content, Observer
+
+CONTENT, IMPORTED = "kl_content", "kl_imported"
+"""Where the controller puts the paths of the content tree for a worker, and the worker what it imported."""
 
 
 class Tally:
@@ -42,7 +49,12 @@ class Counter(Tally):
     def __init__(self, config: pytest.Config) -> None:
         super().__init__()
         self._config = config
+        packed = getattr(config, "workerinput", {}).get(CONTENT)
+        self._observer = Observer(lambda: Content.unpacked(packed)) if packed else None
 
     def pytest_sessionfinish(self) -> None:
-        """Hands the numbers over: plain integers, the only thing that may be attached."""
-        getattr(self._config, "workeroutput", {})["kl"] = self.plain()
+        """Hands over plain values, the only thing that may be attached."""
+        output = getattr(self._config, "workeroutput", {})
+        output["kl"] = self.plain()
+        if self._observer is not None:
+            output[IMPORTED] = self._observer.report()

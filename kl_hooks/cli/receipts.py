@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kl_hooks.cli.common import counted, short
 from kl_hooks.evidence.ledger import Entry
@@ -45,7 +45,41 @@ def describe(entry: Entry) -> Iterator[str]:
     limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
     if limits:
         yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
+    if told := imported(r.environment.get("imported")):
+        yield f"imported  {told}"
     yield from _evidence(entry)
+
+
+def imported(found: object) -> str:
+    """Where the modules of a run came from, in one line; empty where that was not recorded."""
+    if not isinstance(found, Mapping):
+        return ""
+    total = found.get("total")
+    total = total if isinstance(total, Mapping) else {}
+
+    def rows(key: str) -> tuple[list[str], int]:
+        listed = found.get(key)
+        listed = listed if isinstance(listed, list | tuple) else []
+        names = [str(one.get("module")) if isinstance(one, Mapping) else str(one) for one in listed]
+        return names[:3], total.get(key) or len(names)
+
+    parts = [f"{counted(found.get('in_place') or 0, 'module')} in place"]
+    if same := found.get("same"):
+        copies = "1 installed copy" if same == 1 else f"{same} installed copies"
+        parts.append(f"{copies}, same content ({_first(rows('same_first')[0], same)})")
+    if compiled := found.get("compiled"):
+        parts.append(f"{counted(compiled, 'compiled module')} {'was' if compiled == 1 else 'were'} not compared")
+    for key, words in (("generated", "generated"), ("different", "different"), ("missing", "not in this checkout"),
+                       ("not_compared", "could not be compared")):  # fmt: skip
+        names, number = rows(key)
+        if names:
+            parts.append(f"{words}: {_first(names, number)}")
+    return ", ".join(parts)
+
+
+def _first(names: list[str], number: int) -> str:
+    more = f" and {number - len(names)} more" if number > len(names) else ""
+    return one_line(", ".join(names), 200) + more
 
 
 def _evidence(entry: Entry) -> Iterator[str]:

@@ -45,7 +45,7 @@ def receipt_of(records: Sequence[Any]) -> Receipt | None:
         head=opening.get("head"),
         branch=opening.get("branch"),
         dirty=bool(opening.get("dirty")),
-        environment=_mapping(opening.get("environment")),
+        environment={**_mapping(opening.get("environment")), **_mapping((end or {}).get("environment"))},
         selection={**_mapping(opening.get("selection")), **_mapping((end or {}).get("selection"))},
         result=result,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git.disk import Overlooked
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.trees import snapshot
 
@@ -29,12 +30,12 @@ class Place:
     """Tracked files that differ from the commit."""
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores."""
+    seen: Overlooked = field(default_factory=Overlooked, compare=False, repr=False)
+    """What git listed when it was asked for the trees."""
 
     def plain(self) -> dict[str, Any]:
         """The keys of an opening record."""
-        known = asdict(self)
-        del known["changed"], known["untracked"]
-        return known
+        return {key: getattr(self, key) for key in ("tree", "tree_all", "head", "branch", "dirty")}
 
     @property
     def beside(self) -> dict[str, Any] | None:
@@ -56,4 +57,5 @@ def place_of(repo: Repository | None, *, untracked: bool = True) -> Place:
         trees = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return Place()
-    return Place(trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed, trees.untracked)
+    known = trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed, trees.untracked
+    return Place(*known, trees.seen)

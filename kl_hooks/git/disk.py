@@ -23,6 +23,7 @@ GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE = b"100644", b"100755"
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _REGULAR: Final = ("100644", "100755")
+_GITLINK: Final = "160000"
 _ODD: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git looks at those by itself."""
 _DIFF: Final = (
@@ -110,6 +111,20 @@ class Overlooked:
     submodules, of which it compares no more than the commit."""
     listing: str = field(default="", repr=False)
     """What git said: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
+
+    def listed(self, suffixes: Sequence[str]) -> Iterator[str]:
+        """Paths with these endings: regular files that are tracked, and what is neither tracked nor ignored; of each
+        submodule and untracked repository inside this one its folder, with `/` at the end.
+        """
+        ends = (*suffixes, "/")
+        for line in self.listing.split("\0"):
+            if line[:2] == "? ":
+                if line.endswith(ends):
+                    yield line[2:]
+            elif line[2:8] == _GITLINK:
+                yield line.partition("\t")[2] + "/"
+            elif line[2:8] in _REGULAR and line.endswith(ends):
+                yield line.partition("\t")[2]
 
     def staged(self, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
         """(mode, blob, path) of the regular files with these endings (none: all), but those in conflict.

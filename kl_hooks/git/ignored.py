@@ -1,10 +1,12 @@
-"""Which files of any folder a list of gitignore patterns names: git reads the patterns, so they mean what git means."""
+"""Which files git ignores, in a repository or by a list of patterns: git itself reads the patterns."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from kl_hooks.git.repository import Repository, ask
 from kl_hooks.git.run import git
 
 
@@ -23,3 +25,13 @@ def ignored(folder: Path, patterns: bytes, scratch: Path) -> list[str]:
     )  # fmt: skip
     names = (os.fsdecode(path) for path in out.split(b"\0") if path)
     return sorted(name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name))
+
+
+def ignored_paths(repo: Repository, paths: Iterable[str]) -> set[str]:
+    """Those of these paths (from the top) that git ignores, existing or not; no tracked ones. One git process.
+
+    Empty where git refuses one of them, such as a path inside a submodule.
+    """
+    stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    out = ask(repo, "check-ignore", "-z", "--stdin", stdin=stdin, ok=(0, 1, 128))
+    return {os.fsdecode(path) for path in out.split(b"\0") if path}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kl_hooks.git import disk
@@ -42,6 +42,8 @@ class Trees:
     branch: str | None = None
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
+    seen: disk.Overlooked = field(default_factory=disk.Overlooked, compare=False, repr=False)
+    """What git listed: the paths of the content, without another question to git."""
 
 
 def snapshot(repo: Repository, untracked: bool = True, look: Look | None = None) -> Trees:
@@ -70,7 +72,8 @@ def snapshot(repo: Repository, untracked: bool = True, look: Look | None = None)
     tree = None if found.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
-    return Trees(tree, tree_all, bool(tracked) or tree is None, len(tracked), found.exact, commit, branch, names)
+    dirty = bool(tracked) or tree is None
+    return Trees(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, look.seen)
 
 
 def staged(repo: Repository) -> Trees:

@@ -101,8 +101,8 @@ def exit_of(ended: Ended) -> int:
 
 
 def fact_of(shown: str, ended: Ended, micros: int) -> Evidence:
-    """ExitCode evidence; with the last of the output where it failed."""
-    detail: dict[str, Any] = {"exit": exit_of(ended)}
+    """ExitCode evidence, with the ID of the process and, where it failed, the last of its output."""
+    detail: dict[str, Any] = {"exit": exit_of(ended), "pid": ended.pid}
     if ended.code and ended.tail:
         detail["tail"] = tail_of(ended)
     return Evidence("ExitCode", make("command", shown), _word(ended), micros, None, detail)

@@ -31,6 +31,8 @@ class Ended:
     """About the last `KEPT` bytes of its output; nothing of what went straight to a terminal."""
     cut: bool
     """More came out than `tail` holds."""
+    pid: int = 0
+    """Of the process that was started."""
 
 
 def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
@@ -45,7 +47,7 @@ def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
         cut = copy_through(pipes.routes(), kept, KEPT)
         code = child.wait()
     tail = b"".join(kept)
-    return Ended(code, tail[-KEPT:], cut or len(tail) > KEPT)
+    return Ended(code, tail[-KEPT:], cut or len(tail) > KEPT, child.pid)
 
 
 class _Pipes:
