@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.chain import START, link
@@ -130,6 +130,20 @@ def widest(db: Database, source: str, among: int) -> Entry | None:
     best = max(((size or 0, seq) for seq, size in rows), default=None)
     row = db.row(f"{_ENTRY} WHERE seq = ?", (best[1],)) if best else None
     return _read(db, row) if row else None
+
+
+def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
+    """The newest of the `among` pytest receipts of this store before a number whose header fits; None for none."""
+    sql = "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS NULL AND seq < ?"
+    for number, header in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (seq, among)):
+        try:
+            found = fits(json.loads(header))
+        except UNREADABLE:
+            continue
+        if found:
+            row = db.row(f"{_ENTRY} WHERE seq = ?", (number,))
+            return _read(db, row) if row else None
+    return None
 
 
 def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
