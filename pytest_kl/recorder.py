@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_kl import account, summary
+from pytest_kl.interference import merged
 from pytest_kl.journal import Journal
 from pytest_kl.listener import Listener
 from pytest_kl.message import detail_of, short
@@ -37,7 +38,7 @@ class Recorder:
         self._journal: Journal | None = None
         self._listener: Listener | None = None
         self._tally = Tally()
-        self._from_workers: dict[str, int] = {}
+        self._from_workers: dict[str, Any] = {}
         self._session: pytest.Session | None = None
         self._selected: Sequence[str] | None = None
         self._interrupted = ""
@@ -105,7 +106,7 @@ class Recorder:
         """A worker is gone. One that ended well has left its numbers; a crashed one has not."""
         output = getattr(node, "workeroutput", None)
         if isinstance(output, dict) and isinstance(told := output.get("kl"), dict) and told:
-            self._from_workers = told
+            self._from_workers = merged(self._from_workers, told)
 
     # the end
 

@@ -57,7 +57,7 @@ def verify(rev: str | None, require: str, trust_ref: str | None, shape: str) -> 
                 "schema": "kl.verify/1", "tree": trees[0], "tier": found.tier.word, "required": require,
                 "proven": enough, "run": found.run, "reasons": list(found.reasons),
                 "untracked": beside, "missing": [one._asdict() for one in found.missing],
-                "not_assessed": list(found.not_assessed), "notes": list(found.notes),
+                "not_assessed": list(found.not_assessed), "notes": list(found.notes), "runs": list(found.runs),
             }
         )  # fmt: skip
     else:
@@ -108,7 +108,10 @@ def _say(found: Proof, tree: str, require: str, enough: bool, beside: bool) -> N
         say(f"  note: not assessed: {named(found.not_assessed)}")
     if enough:
         what = "this content, with untracked files beside it" if beside else "exactly this content"
-        say(f"  run {short(found.run, 8)} passed on {what}: kl evidence show {short(found.run, 8)}")
+        which = f"run {short(found.run, 8)} passed"
+        if found.together:
+            which = f"runs {named([one[:8] for one in found.runs])} passed together"
+        say(f"  {which} on {what}: kl evidence show {short(found.run, 8)}")
         if beside:
             say("  No commit holds those. If the tests need them: git add, then pytest")
     elif found.tier >= Tier.INFERRED:

@@ -32,7 +32,7 @@ class Proof:
     tier: Tier
     """Of "the tests pass on this tree": guessed where nothing proves it."""
     run: str | None
-    """The newest run that proves it."""
+    """The newest run that proves it, by itself or with others."""
     reasons: tuple[str, ...]
     failed: str = ""
     """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since; else empty."""
@@ -42,6 +42,9 @@ class Proof:
     """Tests and files of which source alone can't tell whether pytest collects them."""
     notes: tuple[str, ...] = ()
     """What is worth knowing, and changes nothing."""
+    runs: tuple[str, ...] = ()
+    """All runs that prove it; together, where each of them was limited to a part."""
+    together: bool = False
 
 
 def judge(
@@ -206,23 +209,34 @@ def proof(
     past = [(test, run) for test, run in failing if run in beside and not holds(test.partition("::")[0])]
     left = set(past)
     failing = [one for one in failing if one not in left]
-    reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
-    reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
-    if len(failing) > _NAMED:
-        reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    reasons += [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
+    reasons = _reasons(runs, problems, failing, past)
     newest = bool(runs) and problems[0].startswith("tests failed")
     if failing or newest:
         more = not newest or _more_than(runs[0].receipt, trees)
         return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
     notes = [note for entry in able for note in _notes(entry, parents)]
     covered = _covered(able, good, expected, last_run) if able and expected else _Covered(good)
-    seen = [*_observations(covered.alone, parents), *covered.jointly]
-    found = [*covered.alone, *covered.parts]
+    found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
+    parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
+    names = tuple(entry.receipt.run for entry in found)
     return Proof(
-        tier(seen, rule), found[0].receipt.run if found else None, (*reasons, *covered.reasons), "", covered.missing,
-        covered.not_assessed, (*covered.notes, *dict.fromkeys(notes)),
+        tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
+        (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
+        covered.not_assessed, (*covered.notes, *dict.fromkeys(notes)), names,
+        bool(covered.parts) and not covered.alone,
     )  # fmt: skip
+
+
+def _reasons(
+    runs: Sequence[Entry], problems: Sequence[str], failing: Sequence[tuple[str, str]], past: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Why runs do not count, and which tests failed."""
+    reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
+    reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
+    if len(failing) > _NAMED:
+        reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
+    reasons += [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
+    return reasons
 
 
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
@@ -247,7 +261,7 @@ def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
         places = sorted({str(one.detail["by"]) for one in outside})
         where = _some(places, len(places))
         yield f"{name}: {len(outside)} tests skipped or expected to fail from outside their files ({where})"
-    replaced = receipt.environment.get("replaced_hooks")
+    replaced = receipt.selection.get("replaced_hooks")
     if isinstance(replaced, list | tuple) and replaced:
         yield f"{name}: run with hooks of this repository: {_some(replaced, len(replaced))}"
 
