@@ -34,7 +34,7 @@ class Tally:
         self.deselected += len(items)
 
     def plain(self) -> dict[str, Any]:
-        """`{"collected", "deselected"}` as pytest counts them; `dropped`, and what hooks of the repository do, if any."""
+        """`{"collected", "deselected"}` as pytest counts them; `dropped`, and what the repository's hooks do, if any."""
         if self.collected is None:
             return {}
         found = {"collected": self.collected, "deselected": self.deselected, **self._interference.plain()}

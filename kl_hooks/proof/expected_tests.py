@@ -294,6 +294,20 @@ def _nearer(configs: Mapping[str, PytestConfig], paths: Iterable[str]) -> Iterat
             yield path, configs[folder].path
 
 
+def outside_testpaths(source: Source) -> list[str]:
+    """Globs for the files that are named like tests and lie outside `testpaths`: folders, where no test lies below."""
+    configs, _ = configurations(source.blobs, source.text)
+    python = [path for path in source.blobs if path.endswith(".py")]
+    tests = [path for path in python if governing(configs, path).collects(path)]
+    found: set[str] = set()
+    for path in sorted(set(python).difference(tests)):
+        config, folder = governing(configs, path), path.rpartition("/")[0]
+        if config.testpaths and config._replace(testpaths=()).collects(path):
+            mixed = not folder or any(test.startswith(f"{folder}/") for test in tests)
+            found.add(path if mixed else folder)
+    return sorted(one for one in found if not any(below(one, other) for other in found - {one}))
+
+
 def _functions(ws: Workspace, source: Source, paths: Sequence[str]) -> dict[str, DefinedTests]:
     """The functions of these files; each content is parsed once and then cached by its blob ID."""
     known: dict[str, DefinedTests] = {}

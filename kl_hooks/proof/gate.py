@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kl_hooks.config.settings import verify_exclude
 from kl_hooks.evidence.claims import parents_of
-from kl_hooks.evidence.ledger import Entry, newest_before, of_tree
+from kl_hooks.evidence.ledger import Entry, limits, newest_before, of_tree
 from kl_hooks.evidence.weight import around_failed, conditions, contradiction, observation, vouching
 from kl_hooks.git.files import holds
 from kl_hooks.git.repository import Repository
@@ -109,12 +109,11 @@ def _exclude_notes(now: Sequence[str], was: Sequence[str], label: str, trust_ref
 
 def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
     """Whether a run was complete, limited by nothing, and made in the environment of another one; from its header."""
-    known = replace(like, environment=header["environment"], selection=header["selection"])
-    result = header["result"]
-    return (
-        bool(result.get("complete")) and result.get("verdict") == "passed" and header["tree"] != like.tree
-        and conditions(known) == conditions(like) and not limits_of(known) and not header["environment"].get("rootdir")
-    )  # fmt: skip
+    result, environment = header["result"], header["environment"]
+    if not result.get("complete") or result.get("verdict") != "passed" or header["tree"] == like.tree:
+        return False
+    same = conditions(replace(like, environment=environment)) == conditions(like)
+    return same and not limits(header["selection"]) and not environment.get("rootdir")
 
 
 def _there(repo: Repository, tree: str) -> Callable[[str], bool]:
@@ -143,25 +142,15 @@ _NAMED: Final = 3
 """How many tests or files a reason names."""
 
 
-def limits_of(receipt: Receipt) -> dict[str, Any]:
-    """The selection options that left tests out of a run; empty: none did, as far as it can be seen."""
-    selection = receipt.selection
-    left_out = selection.get("left_out")
-    found = {key: selection[key] for key in (*_LIMITS, "deselected", "dropped") if selection.get(key)}
-    if isinstance(left_out, Mapping) and left_out.get("files"):
-        found["left_out"] = left_out
-    return found
-
-
 def selected(receipt: Receipt) -> str:
     """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be seen."""
-    limits = limits_of(receipt)
-    words = [f"{option} {_shown(limits[key])}" for key, option in _LIMITS.items() if key in limits]
-    if "deselected" in limits:
-        words.append(f"{limits['deselected']} tests deselected")
-    if "dropped" in limits:
-        words.append(f"{limits['dropped']} tests taken out by a plugin or a conftest.py")
-    if left_out := limits.get("left_out"):
+    found = limits(receipt.selection)
+    words = [f"{option} {_shown(found[key])}" for key, option in _LIMITS.items() if key in found]
+    if "deselected" in found:
+        words.append(f"{found['deselected']} tests deselected")
+    if "dropped" in found:
+        words.append(f"{found['dropped']} tests taken out by a plugin or a conftest.py")
+    if left_out := found.get("left_out"):
         words.append(f"{left_out['files']} test files left out: {_some(left_out.get('first'), left_out['files'])}")
     return ", ".join(words)
 
@@ -202,7 +191,7 @@ def proof(
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     problems = [_problem(entry, parents) or _more_than(entry.receipt, trees) for entry in runs]
     able = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
-    good = [entry for entry in able if not limits_of(entry.receipt)]
+    good = [entry for entry in able if not limits(entry.receipt.selection)]
     limited = {entry.id: f"only a selection ran ({words})" for entry in able if (words := selected(entry.receipt))}
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
     failing, beside = _failing(runs, good), _without(runs, good, trees)
@@ -323,7 +312,7 @@ def _missing(
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
     reported = Reported(wanted.root)
     for entry in runs:
-        reported.add(entry.receipt, limits_of(entry.receipt))
+        reported.add(entry.receipt, limits(entry.receipt.selection))
     missing, unsure = wanted.assess(reported.close())
     if before is not None:
         missing += tuple(_since(wanted, reported, runs, before))

@@ -106,11 +106,10 @@ def configurations(
         content = read(path)
         try:
             table = _table(path.rpartition("/")[2], content) if content is not None else None
+            if table is not None:
+                found[folder] = _config(path, table)
         except (ValueError, configparser.Error, RecursionError) as problem:
             unread.append(f"{path} can't be read ({type(problem).__name__})")
-            continue
-        if table is not None:
-            found[folder] = _config(path, table)
     return found, unread
 
 

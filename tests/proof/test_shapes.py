@@ -48,7 +48,7 @@ SHAPES: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
     "collect_ignore": ({"tests/conftest.py": "collect_ignore = ['test_a.py']\n"}, (), "tests/test_a.py"),
     "collect_ignore_glob": ({"tests/conftest.py": "collect_ignore_glob = ['sub']\n"}, (), "tests/sub/test_b.py"),
     "ignore_collect": (
-        {"conftest.py": HOOK.format("ignore_collect(collection_path)", "return 'test_a' in str(collection_path) or None")},
+        {"conftest.py": HOOK.format("ignore_collect(collection_path)", "return 'test_a.' in str(collection_path)")},
         (), "tests/test_a.py",
     ),
     "narrowed testpaths": ({"pytest.ini": "[pytest]\ntestpaths = tests/sub\n"}, (), "tests/test_a.py"),
