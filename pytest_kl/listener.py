@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kl_hooks.model.outcome import REFUTES, worst
+from kl_hooks.store.redact import redact
+from pytest_kl.interference import outside
 from pytest_kl.journal import Journal
 from pytest_kl.message import detail_of
 from pytest_kl.verdict import Test, word_of
@@ -64,7 +66,11 @@ class Listener:
             test.again()
             return
         word = word_of(report.when or "", report.outcome, hasattr(report, "wasxfail"))
-        test.hear(word, detail_of(report.longrepr, self._root) if word in REFUTES else None)
+        if word in REFUTES:
+            test.hear(word, detail_of(report.longrepr, self._root))
+        else:
+            by = outside(report, self._root) if word else ""
+            test.hear(word, {"by": redact(by)} if by else None)
 
     def _through(self, nodeid: str, test: Test) -> None:
         verdict, detail = test.verdict, test.detail

@@ -18,6 +18,7 @@ import pytest
 
 from pytest_kl import account, summary
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
+from pytest_kl.interference import merged
 from pytest_kl.journal import Journal
 from pytest_kl.listener import Listener
 from pytest_kl.message import detail_of, short
@@ -75,7 +76,7 @@ class Recorder:
         self._journal: Journal | None = None
         self._listener: Listener | None = None
         self._tally = Tally()
-        self._from_workers: dict[str, int] = {}
+        self._from_workers: dict[str, Any] = {}
         self._content: Content | None = None
         self._observer: Observer | None = None
         self._workers = 0
@@ -157,7 +158,7 @@ class Recorder:
         output = getattr(node, "workeroutput", None)
         output = output if isinstance(output, dict) else {}
         if isinstance(told := output.get("kl"), dict) and told:
-            self._from_workers = told
+            self._from_workers = merged(self._from_workers, told)
         if isinstance(imported := output.get(IMPORTED), dict):
             self._reports.append(imported)
 

@@ -5,10 +5,12 @@ controller.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from typing import Any
 
 import pytest
 
 from pytest_kl.imported import Content, Observer
+from pytest_kl.interference import Interference
 
 CONTENT, IMPORTED = "kl_content", "kl_imported"
 """Where the controller puts the paths of the content tree for a worker, and the worker what it imported."""
@@ -21,6 +23,7 @@ class Tally:
         self.collected: int | None = None
         self.deselected = 0
         self.dropped = 0
+        self._interference = Interference()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
@@ -30,16 +33,17 @@ class Tally:
             return (yield)
         finally:
             self.dropped = max(0, self.collected - len(items) - self.deselected)
+            self._interference.look(items)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """`-k`, `-m`, `--lf`, `--deselect` and other plugins tell here what they left out."""
         self.deselected += len(items)
 
-    def plain(self) -> dict[str, int]:
-        """`{"collected", "deselected"}` as pytest counts them, and `dropped` where there is any."""
+    def plain(self) -> dict[str, Any]:
+        """`{"collected", "deselected"}` as pytest counts; `dropped`, and what the repository's hooks do, if any."""
         if self.collected is None:
             return {}
-        found = {"collected": self.collected, "deselected": self.deselected}
+        found = {"collected": self.collected, "deselected": self.deselected, **self._interference.plain()}
         return {**found, "dropped": self.dropped} if self.dropped else found
 
 

@@ -98,7 +98,9 @@ def reasons_of(claim: Claim) -> list[str]:
         if s.receipt:
             lines.append(f"           receipt {short(s.receipt)}, {s.observation.producer}, {s.at}")
     if claim.tier < Tier.VERIFIED:
-        lines.append("verified needs two independent hard observations: another observer (kl run -- pytest), or CI.")
+        lines.append(
+            "verified needs two executions: under another interpreter, or in another way (pytest -n 2, a random order)."
+        )
     return lines
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass, field
 
 from kl_hooks.arch.draft import draft
@@ -18,6 +20,7 @@ from kl_hooks.config.files import read_small
 from kl_hooks.config.settings import CHECKOUT_FILE
 from kl_hooks.model.lifecycle import FILE as LIFECYCLE
 from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.proof.expected_tests import outside_testpaths, source_of
 from kl_hooks.shipped import form
 from kl_hooks.workspace.open import Workspace
 
@@ -49,7 +52,7 @@ def look(ws: Workspace, *, append: bool) -> Found:
     read = survey(ws, seen)
     proposal = propose(read.links, read.modules)
     wanted = {
-        CHECKOUT_FILE: form("config.yaml"),
+        CHECKOUT_FILE: form("config.yaml") + _excluded(ws),
         ".kl/.gitignore": form("gitignore"),
         LIFECYCLE: form("lifecycle.yaml"),
     }
@@ -65,6 +68,15 @@ def look(ws: Workspace, *, append: bool) -> Found:
     _pre_commit(ws, made, append)
     made.hooked = ws.repo is not None and all_run(ws.repo)
     return made
+
+
+def _excluded(ws: Workspace) -> str:
+    """The part of the settings that names files outside `testpaths` which look like tests; empty for none."""
+    globs = outside_testpaths(source_of(ws.repo, "")) if ws.repo is not None else []
+    if not globs:
+        return ""
+    lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)
+    return f"verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect them\n{lines}"
 
 
 def _there(ws: Workspace, path: str) -> bool:

@@ -12,7 +12,7 @@ from kl_hooks.cli.common import counted, format_option, say, say_json, short, wo
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import line
 from kl_hooks.cli.waiting import Counts, asked, by_status, waiting
-from kl_hooks.evidence.ledger import Entry, recent
+from kl_hooks.evidence.ledger import Entry, known_tests, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.tier import Tier
@@ -68,9 +68,10 @@ def status(shape: str) -> None:
 
 def _counts(db: Database) -> dict[str, int]:
     by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
-    row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM test), (SELECT COUNT(*) FROM claim)")
+    row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM claim)")
     assert row is not None
-    return {f"receipts {source}": n for source, n in by_source} | dict(zip(_THINGS, row, strict=True))
+    things = dict(zip(_THINGS, (row[0], known_tests(db), row[1]), strict=True))
+    return {f"receipts {source}": n for source, n in by_source} | things
 
 
 def _lines(

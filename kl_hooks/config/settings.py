@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CHECKOUT_FILE: Final = ".kl/config.yaml"
 KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
-    "significance", "docs", "maintain",
+    "significance", "docs", "maintain", "verify",
 )  # fmt: skip
 STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
@@ -31,7 +31,8 @@ MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
 LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
 MOST_TOP_K: Final = 100
-_KIND: Final = "settings-4"
+_KIND: Final = "settings-5"
+_LONGEST_GLOB: Final = 200
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
 }  # fmt: skip
@@ -58,6 +59,8 @@ class Settings(NamedTuple):
     """Whether patterns are mined without being asked for."""
     maintain: str = MAINTAIN[0]
     """One of `MAINTAIN`; only a user's own configuration can set it."""
+    verify_exclude: tuple[str, ...] = ()
+    """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -122,7 +125,17 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
     for key in ("significance", "docs"):
         if key in checkout:
             chosen.setdefault(key, checkout[key][0])
+    if chosen.pop("verify", None) is not None:
+        hint = f"Write it in the repository's {CHECKOUT_FILE}."
+        warnings.append(Problem("your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint))
+    chosen["verify_exclude"] = tuple(checkout["verify"][0]) if "verify" in checkout else ()
     return Settings(warnings=tuple(warnings), **chosen)
+
+
+def verify_exclude(name: str, text: bytes | None) -> tuple[str, ...]:
+    """The globs of `verify: exclude:` in one version of the repository's settings. Raises Problems."""
+    found = _compile(name, text) if text else {}
+    return tuple(found["verify"][0]) if "verify" in found else ()
 
 
 def _file(
@@ -151,7 +164,7 @@ def _is_whole(plain: Any) -> bool:
 
 
 def _fits(key: str, value: Any) -> bool:
-    if key in ("plugins", "reviewers"):
+    if key in ("plugins", "reviewers", "verify"):
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
     if key == "docs":
         return isinstance(value, str)
@@ -175,6 +188,8 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
             reader.choice(node, '"version"', ("1",))
         elif key in ("plugins", "reviewers"):
             values[key] = [text.value for text in reader.texts(node, f'"{key}"')]
+        elif key == "verify":
+            values[key] = _globs(reader, node)
         elif key == "maintain":
             values[key] = reader.choice(node, '"maintain"', MAINTAIN)
         elif key == "verified_requires":
@@ -192,6 +207,17 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
     if problems:
         raise Problems(problems)
     return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
+
+
+def _globs(reader: Reader, node: Node) -> list[str]:
+    """The globs below `exclude`; paths from the repository's root."""
+    found = []
+    for _, inner in reader.keys(node, ("exclude",), ' in "verify"').values():
+        for text in reader.texts(inner, '"exclude"'):
+            if len(text.value) > _LONGEST_GLOB or text.value.startswith("/") or ".." in text.value.split("/"):
+                reader.say(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
+            found.append(text.value)
+    return found
 
 
 def _folder(reader: Reader, node: Node) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, by_run
-from kl_hooks.evidence.weight import observation, speaks, vouching
+from kl_hooks.evidence.weight import contradiction, observation, speaks, vouching
 from kl_hooks.model.claim import Claim, Support
 from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
@@ -39,15 +39,17 @@ def mechanical(
     for entry in entries:
         for evidence in entry.receipt.evidence:
             if evidence.kind in SENTENCES and (about is None or evidence.subject in about):
-                seen.setdefault(evidence.subject, []).append(
-                    (entry, _support(entry, evidence), SENTENCES[evidence.kind])
-                )
+                support = _support(entry, evidence, parents)
+                seen.setdefault(evidence.subject, []).append((entry, support, SENTENCES[evidence.kind]))
     made = (_claim(subject, found, trees, parents, rule) for subject, found in sorted(seen.items()))
     return [claim for claim in made if claim]
 
 
-def _support(entry: Entry, evidence: Evidence) -> Support:
+def _support(entry: Entry, evidence: Evidence, parents: Mapping[str, Entry]) -> Support:
     seen = observation(entry.receipt, evidence, entry.origin)
+    parent = parents.get(entry.receipt.parent or "")
+    if parent and seen.hard and (why := contradiction(parent.receipt, entry.receipt)):
+        seen = replace(seen, hard=False, why_not=why)
     return Support(seen, entry.id, evidence.outcome, entry.receipt.tree, entry.receipt.ended, speaks(evidence))
 
 
@@ -79,11 +81,12 @@ def _claim(
 
 
 def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support]:
-    """The parent process saw the same run end well: a second, independent observer of it."""
+    """The parent process saw the same run end well: it is shown, as what it is, one more look at one execution."""
     parent = parents.get(entry.receipt.parent or "")
     for evidence in vouching(parent.receipt, entry.receipt) if parent else ():
         assert parent is not None
-        yield _support(parent, evidence)
+        seen = _support(parent, evidence, {})
+        yield replace(seen, observation=replace(seen.observation, run=entry.receipt.run))
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:

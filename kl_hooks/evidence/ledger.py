@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.chain import START, link
@@ -130,6 +130,58 @@ def widest(db: Database, source: str, among: int) -> Entry | None:
     best = max(((size or 0, seq) for seq, size in rows), default=None)
     row = db.row(f"{_ENTRY} WHERE seq = ?", (best[1],)) if best else None
     return _read(db, row) if row else None
+
+
+def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
+    """The newest of the `among` pytest receipts of this store before a number whose header fits; None for none."""
+    sql = "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS NULL AND seq < ?"
+    for number, header in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (seq, among)):
+        try:
+            found = fits(json.loads(header))
+        except UNREADABLE:
+            continue
+        if found:
+            row = db.row(f"{_ENTRY} WHERE seq = ?", (number,))
+            return _read(db, row) if row else None
+    return None
+
+
+def known_tests(db: Database, among: int = 200) -> int:
+    """How many tests the newest complete run had, of all tests if there is one; 0 for none.
+
+    Names in the store are no count: a parameter that holds a clock makes a new name in every run.
+    """
+    part = 0
+    for (header,) in db.rows(
+        "SELECT header FROM receipt WHERE source IN ('pytest', 'junit') ORDER BY seq DESC LIMIT ?", (among,)
+    ):
+        try:
+            plain = json.loads(header)
+            selection, result = plain["selection"], plain["result"]
+            ran = selection.get("ran") or sum((result.get("counts") or {}).values())
+            complete, limited = bool(result.get("complete")), bool(limits(selection))
+        except UNREADABLE:
+            continue
+        if complete and ran and not limited:
+            return int(ran)
+        part = part or (int(ran) if complete else 0)
+    return part
+
+
+LIMITS: Final = (
+    "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
+    "dropped",
+)  # fmt: skip
+"""What in a run's `selection` says that tests were left out, where it is given and not empty."""
+
+
+def limits(selection: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a run's `selection` that left tests out of it; empty: none did, as far as it can be seen."""
+    left_out = selection.get("left_out")
+    found = {key: selection[key] for key in LIMITS if selection.get(key)}
+    if isinstance(left_out, Mapping) and left_out.get("files"):
+        found["left_out"] = left_out
+    return found
 
 
 def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:

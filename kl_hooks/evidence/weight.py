@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kl_hooks.model.outcome import REFUTES, SUPPORTS
 from kl_hooks.model.receipt import HARD, Evidence, Receipt
 from kl_hooks.model.tier import Observation
@@ -11,7 +13,34 @@ def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> 
     """This evidence of this receipt, as the tier rule sees it."""
     why = why_not_hard(receipt, evidence, origin)
     hard = not why and evidence.kind in HARD
-    return Observation(evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why)
+    return Observation(
+        evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why, conditions(receipt), way(receipt)
+    )  # fmt: skip
+
+
+def conditions(receipt: Receipt) -> tuple[str, ...]:
+    """Implementation and minor version of Python, operating system and machine; empty texts for what is unknown."""
+    known = receipt.environment
+    minor = ".".join(str(known.get("python") or "").split(".")[:2])
+    platform = str(known.get("platform") or "")
+    return str(known.get("implementation") or ""), minor, platform
+
+
+def way(receipt: Receipt) -> str:
+    """How the tests were run, as words that differ where the ways do. Empty where nobody recorded it.
+
+    One xdist worker runs the tests in their order, one after the other: that is serial.
+    """
+    told = receipt.environment.get("way")
+    if not isinstance(told, Mapping):
+        return ""
+    workers = told.get("distributed")
+    parts = ["distributed" if isinstance(workers, int) and workers > 1 else "serial"]
+    if told.get("random_order"):
+        if told.get("seed") in (None, ""):
+            return ""  # an order that nobody can repeat may have been the same
+        parts.append(f"random:{told['random_order']}:{told['seed']}")
+    return " ".join(parts)
 
 
 def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") -> str:
@@ -44,4 +73,33 @@ def vouching(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:
     around = parent.started <= child.started and child.ended <= parent.ended and parent.tree == child.tree
     if not around or parent.source != "command" or child.result.get("verdict") != "passed":
         return ()
-    return tuple(one for one in parent.evidence if one.kind == "ExitCode" and speaks(one) == "for")
+    return tuple(one for one in _exits(parent) if speaks(one) == "for")
+
+
+def around_failed(parent: Receipt, child: Receipt) -> str:
+    """In one phrase how a command failed around a run that passed; empty where it did not."""
+    code = _failing_exit(parent, child)
+    return "" if code is None or contradiction(parent, child) else f"the command around it exited {code}"
+
+
+def contradiction(parent: Receipt, child: Receipt) -> str:
+    """In one phrase why a run that passed does not count: the very process that recorded it then failed.
+
+    Only where the started process is pytest itself (`kl run -- pytest`, `exec`, `python -m`): both wrote down the
+    same process ID. Around a shell or tox the exit status may be another command's.
+    """
+    pid = child.environment.get("pid")
+    code = _failing_exit(parent, child)
+    if code is None or pid is None or not any(one.detail.get("pid") == pid for one in _exits(parent)):
+        return ""
+    return f"the process exited {code} after pytest reported success"
+
+
+def _failing_exit(parent: Receipt, child: Receipt) -> object:
+    if parent.source != "command" or child.result.get("verdict") != "passed":
+        return None
+    return next((one.detail.get("exit", "with a failure") for one in _exits(parent) if speaks(one) == "against"), None)
+
+
+def _exits(parent: Receipt) -> tuple[Evidence, ...]:
+    return tuple(one for one in parent.evidence if one.kind == "ExitCode")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from kl_hooks.model.receipt import HARD
 
@@ -32,22 +33,36 @@ class Observation:
     observer: str
     producer: str
     run: str
+    """The execution that was observed: a process that watched it from outside observed the same one."""
     hard: bool
     """False where it can't count as hard: flaky, incomplete, moved or unknown tree, JUnit without `--tree`."""
     why_not: str = ""
     """The reason where `hard` is False although the class is a hard one."""
+    environment: tuple[str, ...] = ()
+    """Implementation and minor version, operating system, machine; an empty text where one of them is unknown."""
+    way: str = ""
+    """`serial`, `distributed`, `random:<plugin>:<seed>` …; empty: unknown."""
+    attested: bool = False
+    """Whether its producer is proven, by a signature. Nothing in the environment proves one."""
+
+
+_EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
+"""Classes that both say how an execution of the code under test went."""
 
 
 def independent(a: Observation, b: Observation) -> bool:
-    """Different observers; or the same observer in a different run by a different producer.
+    """Whether these are two observations: different executions, made under conditions that differ in one respect.
 
-    A report file is what the process that ran the tests says of itself: no other observer than pytest in it.
+    In the class of evidence, the environment, the way of running, or an attested producer. What is unknown on one
+    side differs from nothing. Who watched, and what the environment says of itself, make no difference (ADR-0017).
     """
-    return _seat(a) != _seat(b) or (a.run != b.run and a.producer != b.producer)
-
-
-def _seat(one: Observation) -> str:
-    return "pytest" if one.observer == "junit" else one.observer
+    if a.run == b.run:
+        return False
+    if a.kind != b.kind and not {a.kind, b.kind} <= _EXECUTION:
+        return True
+    known = (one and other and one != other for one, other in zip(a.environment, b.environment, strict=False))
+    ways = bool(a.way and b.way and a.way != b.way)
+    return ways or any(known) or (a.attested and b.attested and a.producer != b.producer)
 
 
 def _two_classes(a: Observation, b: Observation) -> bool:
@@ -57,7 +72,8 @@ def _two_classes(a: Observation, b: Observation) -> bool:
 def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier:
     """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions; else guessed.
 
-    `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are enough.
+    `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are enough, also of
+    one execution (A36).
     """
     seen = list(observations)
     hard = [o for o in seen if o.hard and o.kind in HARD]

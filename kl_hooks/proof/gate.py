@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
+from kl_hooks.config.settings import verify_exclude
 from kl_hooks.evidence.claims import parents_of
-from kl_hooks.evidence.ledger import Entry, of_tree
-from kl_hooks.evidence.weight import observation, vouching
+from kl_hooks.evidence.ledger import Entry, limits, newest_before, of_tree
+from kl_hooks.evidence.weight import around_failed, conditions, contradiction, observation, vouching
 from kl_hooks.git.files import holds
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.trees import tree_of
 from kl_hooks.model.ids import split
 from kl_hooks.model.outcome import REFUTES
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.model.tier import Tier, tier
+from kl_hooks.model.tier import Observation, Tier, tier
+from kl_hooks.proof.expected_tests import SETTINGS, Expected, Missing, Reported, expected_tests, source_of
+from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 
@@ -28,23 +32,88 @@ class Proof:
     tier: Tier
     """Of "the tests pass on this tree": guessed where nothing proves it."""
     run: str | None
-    """The newest run that proves it."""
+    """The newest run that proves it, by itself or with others."""
     reasons: tuple[str, ...]
     failed: str = ""
     """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since; else empty."""
+    missing: tuple[Missing, ...] = ()
+    """Tests that are expected and that no good run of this content reported, in the environment that comes closest."""
+    not_assessed: tuple[str, ...] = ()
+    """Tests and files of which source alone can't tell whether pytest collects them."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing, and changes nothing."""
+    runs: tuple[str, ...] = ()
+    """All runs that prove it; together, where each of them was limited to a part."""
+    together: bool = False
 
 
 def judge(
-    ws: Workspace, db: Database | None, trees: Sequence[str], committed: bool = False
-) -> tuple[list[Entry], Proof]:
+    ws: Workspace, db: Database | None, trees: Sequence[str], committed: bool = False, *, rev: str = "",
+    trust_ref: str = "", base: str = "",
+) -> tuple[list[Entry], Proof]:  # fmt: skip
     """The receipts of a content (newest first), and what they prove.
 
-    `trees`: its tree ids. `committed`: it is a tree in git, not the files as they are now.
+    `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
+    now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
+    the judged ones; without it the parent.
     """
     entries = of_tree(db, trees) if db else []
     parents = parents_of(db, entries) if db else {}
-    there = _there(ws.repo, trees[0] if committed else "") if ws.repo else lambda path: True
-    return entries, proof(entries, parents, ws.settings.verified_requires, trees, there)
+    repo = ws.repo
+    if db is None or repo is None:
+        return entries, proof(entries, parents, ws.settings.verified_requires, trees)
+
+    def expected() -> Expected:
+        return _expected(
+            ws, repo, trees[0] if committed else "", trust_ref or base or _parent(repo, rev, trees), trust_ref
+        )
+
+    def last_run(entry: Entry) -> Entry | None:
+        return newest_before(db, entry.seq, lambda header: _is_complete(header, entry.receipt))
+
+    there = _there(repo, trees[0] if committed else "")
+    return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, last_run)
+
+
+def _parent(repo: Repository, rev: str, trees: Sequence[str]) -> str:
+    """The commit before the content: of a commit its first parent, of edited files HEAD. Empty for none."""
+    if not rev and tree_of(repo, "HEAD") != trees[0]:
+        return "HEAD" if tree_of(repo, "HEAD") else ""
+    before = f"{rev or 'HEAD'}^"
+    return before if tree_of(repo, before) else ""
+
+
+def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref: str) -> Expected:
+    """The tests of the content, and how `verify.exclude` differs from the commit before it."""
+    source = source_of(repo, tree)
+    older = source_of(repo, before) if before else None
+    now = verify_exclude(SETTINGS, source.text(SETTINGS))
+    was = verify_exclude(f"{before}:{SETTINGS}", older.text(SETTINGS)) if older else now
+    trusted = was if trust_ref else now
+    found = expected_tests(ws, repo, source, older, _label(before), trusted)
+    return replace(found, notes=tuple(_exclude_notes(now, was, before, trust_ref)))
+
+
+def _label(rev: str) -> str:
+    return f"{rev[:12]}" if len(rev) >= _LONG_ID else rev
+
+
+def _exclude_notes(now: Sequence[str], was: Sequence[str], label: str, trust_ref: str) -> list[str]:
+    added, removed = [one for one in now if one not in was], [one for one in was if one not in now]
+    words = [f"added {', '.join(added)}"] * bool(added) + [f"removed {', '.join(removed)}"] * bool(removed)
+    if not words:
+        return []
+    counts = f"; that of {trust_ref} counts" if trust_ref else ""
+    return [f"verify.exclude in {SETTINGS} changed since {_label(label)}: {'; '.join(words)}{counts}"]
+
+
+def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
+    """Whether a run was complete, limited by nothing, and made in the environment of another one; from its header."""
+    result, environment = header["result"], header["environment"]
+    if not result.get("complete") or result.get("verdict") != "passed" or header["tree"] == like.tree:
+        return False
+    same = conditions(replace(like, environment=environment)) == conditions(like)
+    return same and not limits(header["selection"]) and not environment.get("rootdir")
 
 
 def _there(repo: Repository, tree: str) -> Callable[[str], bool]:
@@ -66,20 +135,22 @@ _LIMITS: Final = {
     "keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only", "setup_only": "--setup-only",
     "setup_plan": "--setup-plan", "overridden": "-o", "config_file": "-c",
 }  # fmt: skip
+_NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
+_SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
+_LONG_ID: Final = 40
 _NAMED: Final = 3
 """How many tests or files a reason names."""
 
 
 def selected(receipt: Receipt) -> str:
     """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be seen."""
-    selection = receipt.selection
-    words = [f"{option} {_shown(selection[key])}" for key, option in _LIMITS.items() if selection.get(key)]
-    if selection.get("deselected"):
-        words.append(f"{selection['deselected']} tests deselected")
-    if selection.get("dropped"):
-        words.append(f"{selection['dropped']} tests taken out by a plugin or a conftest.py")
-    left_out = selection.get("left_out")
-    if isinstance(left_out, Mapping) and left_out.get("files"):
+    found = limits(receipt.selection)
+    words = [f"{option} {_shown(found[key])}" for key, option in _LIMITS.items() if key in found]
+    if "deselected" in found:
+        words.append(f"{found['deselected']} tests deselected")
+    if "dropped" in found:
+        words.append(f"{found['dropped']} tests taken out by a plugin or a conftest.py")
+    if left_out := found.get("left_out"):
         words.append(f"{left_out['files']} test files left out: {_some(left_out.get('first'), left_out['files'])}")
     return ", ".join(words)
 
@@ -107,35 +178,174 @@ def proof(
     rule: str = "independent",
     trees: Sequence[str] = (),
     holds: Callable[[str], bool] = lambda path: True,
+    expected: Callable[[], Expected] | None = None,
+    last_run: Callable[[Entry], Entry | None] = lambda entry: None,
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files beside it must not count for it alone.
     `holds`: whether a path from the repository's root is in this content; where it can't be told, it is.
+    `expected`: the tests that the content has; without it a run counts for what it says itself. `last_run`: the
+    complete run of another content before one, in the same environment.
     """
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
-    problems = [_problem(entry) or _more_than(entry.receipt, trees) for entry in runs]
-    good = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
+    problems = [_problem(entry, parents) or _more_than(entry.receipt, trees) for entry in runs]
+    able = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
+    good = [entry for entry in able if not limits(entry.receipt.selection)]
+    limited = {entry.id: f"only a selection ran ({words})" for entry in able if (words := selected(entry.receipt))}
+    problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
     failing, beside = _failing(runs, good), _without(runs, good, trees)
     past = [(test, run) for test, run in failing if run in beside and not holds(test.partition("::")[0])]
     left = set(past)
     failing = [one for one in failing if one not in left]
+    reasons = _reasons(runs, problems, failing, past)
+    newest = bool(runs) and problems[0].startswith("tests failed")
+    if failing or newest:
+        more = not newest or _more_than(runs[0].receipt, trees)
+        return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
+    notes = [note for entry in able for note in _notes(entry, parents)]
+    covered = _covered(able, good, expected, last_run) if able and expected else _Covered(good)
+    found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
+    parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
+    names = tuple(entry.receipt.run for entry in found)
+    return Proof(
+        tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
+        (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
+        covered.not_assessed, (*covered.notes, *dict.fromkeys(notes)), names,
+        bool(covered.parts) and not covered.alone,
+    )  # fmt: skip
+
+
+def _reasons(
+    runs: Sequence[Entry], problems: Sequence[str], failing: Sequence[tuple[str, str]], past: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Why runs do not count, and which tests failed."""
     reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
     reasons += [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
-    newest = bool(runs) and problems[0].startswith("tests failed")
-    if failing or newest:
-        more = not newest or _more_than(runs[0].receipt, trees)
-        return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
-    seen = [observation(e.receipt, e.receipt.evidence[0], e.origin) for e in good]
-    for entry in good:
-        parent = parents.get(entry.receipt.parent or "")
-        if parent:
-            saw = vouching(parent.receipt, entry.receipt)
-            seen += [observation(parent.receipt, one, parent.origin) for one in saw]
-    return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons))
+    return reasons
+
+
+def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
+    """One for each execution, and one more look at it where the process that started it saw it end well."""
+    for entry in runs:
+        yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
+        if parent := parents.get(entry.receipt.parent or ""):
+            for one in vouching(parent.receipt, entry.receipt):
+                yield replace(observation(parent.receipt, one, parent.origin), run=entry.receipt.run)
+
+
+def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
+    """What is worth knowing of a good run: who else saw it, what surrounds it, and tests that others switched off."""
+    name, receipt = f"run {entry.receipt.run[:8]}", entry.receipt
+    if parent := parents.get(receipt.parent or ""):
+        if around := around_failed(parent.receipt, receipt):
+            yield f"{name}: {around}"
+        elif vouching(parent.receipt, receipt):
+            yield f"{name}: exit status seen by the parent"
+    outside = [one for one in receipt.evidence if one.detail.get("by") and one.outcome in _SWITCHED_OFF]
+    if outside:
+        places = sorted({str(one.detail["by"]) for one in outside})
+        where = _some(places, len(places))
+        yield f"{name}: {len(outside)} tests skipped or expected to fail from outside their files ({where})"
+    replaced = receipt.selection.get("replaced_hooks")
+    if isinstance(replaced, list | tuple) and replaced:
+        yield f"{name}: run with hooks of this repository: {_some(replaced, len(replaced))}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """What the good runs report of what is expected."""
+
+    alone: Sequence[Entry] = ()
+    """Runs that report everything, each by itself."""
+    parts: Sequence[Entry] = ()
+    """Runs that report everything together with others of their environment."""
+    jointly: tuple[Observation, ...] = ()
+    """One for each environment whose runs report everything only together."""
+    missing: tuple[Missing, ...] = ()
+    not_assessed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def _covered(
+    able: Sequence[Entry], good: Sequence[Entry], expected: Callable[[], Expected],
+    last_run: Callable[[Entry], Entry | None],
+) -> _Covered:  # fmt: skip
+    """Judges the union of the runs of each environment; where none is complete, the one that misses least is named."""
+    wanted = expected()
+    alone: list[Entry] = []
+    groups: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in able:
+        if entry.receipt.source != "pytest":  # a report file names tests as its writer likes
+            alone += [entry] if entry in good else []
+            continue
+        groups.setdefault(conditions(entry.receipt), []).append(entry)
+    parts: list[Entry] = []
+    jointly: list[Observation] = []
+    open_: tuple[str, ...] = ()
+    nearest: tuple[Missing, ...] | None = None
+    for some in groups.values():
+        before = last_run(some[-1])
+        missing, unsure = _missing(wanted, some, before)
+        if missing:
+            nearest = missing if nearest is None or len(missing) < len(nearest) else nearest
+            continue
+        open_ = open_ or unsure
+        whole = [e for e in some if e in good and not _missing(wanted, [e], before)[0]]
+        alone += whole
+        if not whole:
+            parts += some
+            first = some[0].receipt
+            jointly.append(replace(observation(first, first.evidence[0], some[0].origin), way=""))
+    if alone or parts:
+        return _Covered(alone, parts, tuple(jointly), (), open_, wanted.notes)
+    lost = nearest or ()
+    return _Covered(missing=lost, not_assessed=open_, notes=wanted.notes, reasons=tuple(_named_missing(lost)))
+
+
+def _missing(
+    wanted: Expected, runs: Sequence[Entry], before: Entry | None
+) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
+    reported = Reported(wanted.root)
+    for entry in runs:
+        reported.add(entry.receipt, limits(entry.receipt.selection))
+    missing, unsure = wanted.assess(reported.close())
+    if before is not None:
+        missing += tuple(_since(wanted, reported, runs, before))
+    if not missing and not reported.everything and not wanted.files.keys() & reported.tests.keys():
+        missing = (Missing(runs[0].receipt.run[:8], "only a selection ran, of tests that no configuration names"),)
+    return missing, unsure
+
+
+def _since(wanted: Expected, reported: Reported, runs: Sequence[Entry], before: Entry) -> Iterator[Missing]:
+    """What the last complete run of another content reported, and these runs left out or newly switched off."""
+    name = f"run {before.receipt.run[:8]}"
+    earlier = Reported(wanted.root)
+    earlier.add(before.receipt, {})
+    for path in sorted(earlier.tests.keys() & wanted.others):
+        if path not in reported.tests and PytestConfig().collects(path):
+            yield Missing(path, f"{name} reported it, and no configuration names it any more")
+    mine = [entry.receipt for entry in runs]
+    if all(one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins") for one in mine):
+        return
+    passed = {one.subject for one in before.receipt.evidence if one.outcome == "passed"}
+    ran = {one.subject for receipt in mine for one in receipt.evidence if one.outcome == "passed"}
+    for one in (one for receipt in mine for one in receipt.evidence):
+        if one.detail.get("by") and one.outcome in _SWITCHED_OFF and one.subject in passed - ran:
+            yield Missing(
+                split(one.subject)[1], f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}"
+            )
+
+
+def _named_missing(missing: Sequence[Missing]) -> Iterator[str]:
+    for one in missing[:_NAMED]:
+        yield f"{one.name}: {one.reason}"
+    if len(missing) > _NAMED:
+        yield f"{len(missing) - _NAMED} more tests or files were expected and not reported"
 
 
 def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
@@ -182,7 +392,8 @@ def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:
     return f"untracked files were there when it ran: {_some(names, told.get('files'))}"
 
 
-def _problem(entry: Entry) -> str:
+def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
+    """Why a run does not count, whatever it was asked to run; empty where it does."""
     receipt = entry.receipt
     if receipt.result.get("verdict") == "failed":
         bad = {k: v for k, v in (receipt.result.get("counts") or {}).items() if v and k in ("failed", "error")}
@@ -190,5 +401,19 @@ def _problem(entry: Entry) -> str:
     sample = next((e for e in receipt.evidence if e.outcome == "passed"), None)
     if sample is None:
         return "nothing passed"
-    weak = observation(receipt, sample, entry.origin).why_not
-    return weak or (f"only a selection ran ({selected(receipt)})" if selected(receipt) else "")
+    if weak := observation(receipt, sample, entry.origin).why_not:
+        return weak
+    parent = parents.get(receipt.parent or "")
+    if parent and (against := contradiction(parent.receipt, receipt)):
+        return against
+    if not_called := receipt.selection.get("not_called"):
+        return _not_called(not_called)
+    listed = [_LIMITS[key] for key in _NOTHING_RUN if receipt.selection.get(key)]
+    return f"no test was run ({', '.join(listed)})" if listed else ""
+
+
+def _not_called(told: object) -> str:
+    known = told if isinstance(told, Mapping) else {}
+    names, number, by = known.get("first"), known.get("tests"), known.get("by")
+    what = f"{by} replaces how tests are called (pytest_pyfunc_call)"
+    return f"{what}; {number} passed without being called: {_some(names, number)}"

@@ -15,6 +15,7 @@ from kl_hooks.cli.main import run
 from kl_hooks.config.yaml import load
 from tests.arch.shop import FILES, MANIFEST
 from tests.git.repos import fingerprint, make, sh, write
+from tests.support import Checkout
 
 LIFECYCLE = ".kl/knowledge/lifecycle.yaml"
 Kl = Callable[..., tuple[int, str, str]]
@@ -302,3 +303,15 @@ def test_undo_where_nothing_was_made_speaks_of_no_files(kl: Kl) -> None:
     code, out, err = kl("init", "--undo")
     assert (code, out) == (3, "")
     assert "nothing to undo: there is no .kl/" in err and "by hand" not in err
+
+
+def test_files_named_like_tests_outside_testpaths_are_proposed_as_excluded(repo: Checkout) -> None:
+    for name in ("tests/test_a.py", "docs/ex/test_b.py", "docs/ex/deep/test_c.py", "test_root.py", "src/plain.py"):
+        repo.write(name, "def test_x():\n    pass\n")
+    repo.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
+    repo.commit("tests here and there")
+    assert repo.kl("init", "--yes").returncode == 0
+    text = (repo.root / ".kl/config.yaml").read_text()
+    assert '    - "docs/ex"\n    - "test_root.py"\n' in text
+    assert "test_a" not in text
+    assert repo.workspace().settings.verify_exclude == ("docs/ex", "test_root.py")

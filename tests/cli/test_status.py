@@ -135,3 +135,12 @@ def test_a_manifest_with_mistakes_is_said_instead_of_an_old_verdict(repo: Checko
     assert "layers    .kl/architecture.yaml has mistakes. See: kl arch check\n" in repo.kl("status").stdout
     plain = json.loads(repo.kl("status", "--format", "json").stdout)
     assert (plain["manifest"], plain["manifest_mistakes"]) == (True, True)
+
+
+def test_parameters_that_hold_a_clock_do_not_make_more_tests(repo: Checkout) -> None:
+    mark = "@pytest.mark.parametrize('at', [time.time_ns(), 2])"
+    repo.write("test_x.py", f"import time\n\nimport pytest\n\n\n{mark}\ndef test_x(at):\n    pass\n")
+    for args in ((), (), ("-k", "2]")):
+        assert repo.pytest("-q", *args).returncode == 0
+    assert json.loads(repo.kl("status", "--format", "json").stdout)["counts"]["tests"] == 2
+    assert "2 tests" in repo.kl("status").stdout

@@ -9,7 +9,7 @@ import pytest
 
 from kl_hooks.evidence.claims import mechanical
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.weight import observation
+from kl_hooks.evidence.weight import observation, way
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.proof.gate import proof
 
@@ -17,11 +17,15 @@ HERE, THERE = "1" * 40, "2" * 40
 DONE = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 1}}
 
 
+LINUX = {"implementation": "cpython", "python": "3.13.1", "platform": "linux-x86_64", "way": {"distributed": 0}}
+
+
 def run(name: str = "a1", outcome: str = "passed", *, seq: int = 1, origin: str = "local", **changes: Any) -> Entry:
     receipt = Receipt(
         run=name * 16, source="pytest", observer="pytest", producer="local:a@b",
         evidence=(Evidence("TestResult", "test:a.py::one", outcome, 5),),
         started="2026-01-01T00:00:00.000000Z", ended="2026-01-01T00:00:01.000000Z", tree=HERE, result=DONE,
+        environment=LINUX,
     )  # fmt: skip
     receipt = replace(receipt, **changes)
     return Entry(seq, "", origin, receipt.id, receipt)
@@ -44,11 +48,14 @@ def test_a_pass_makes_a_claim_that_is_inferred() -> None:
     assert (claim.tier.word, claim.freshness) == ("inferred", "current")
 
 
-def test_the_parent_process_makes_it_verified() -> None:
+def test_the_parent_process_is_shown_and_is_no_second_observation() -> None:
     parent = command()
-    claim = the_claim([run(parent=parent.receipt.run)], {parent.receipt.run: parent})
-    assert claim.tier.word == "verified"
+    entries, parents = [run(parent=parent.receipt.run)], {parent.receipt.run: parent}
+    claim = the_claim(entries, parents)
+    assert claim.tier.word == "inferred", "one execution is one observation"
     assert {s.observation.observer for s in claim.support} == {"pytest", "kl run"}
+    (claim,) = mechanical(entries, (HERE,), parents, rule="classes")
+    assert claim.tier.word == "verified", "the seeds' rule counts classes"
 
 
 def test_a_parent_that_failed_adds_nothing() -> None:
@@ -56,10 +63,38 @@ def test_a_parent_that_failed_adds_nothing() -> None:
     assert the_claim([run(parent=parent.receipt.run)], {parent.receipt.run: parent}).tier.word == "inferred"
 
 
+def test_a_process_that_failed_after_its_report_takes_the_report_back() -> None:
+    fact = Evidence("ExitCode", "command:pytest", "failed", 5, None, {"exit": 1, "pid": 41})
+    parent = run("c1", source="command", observer="kl run", evidence=(fact,), seq=9)
+    parents = {parent.receipt.run: parent}
+    claim = the_claim([run(parent=parent.receipt.run, environment={**LINUX, "pid": 41})], parents)
+    assert claim.tier.word == "guessed"
+    assert claim.support[0].observation.why_not == "the process exited 1 after pytest reported success"
+    other = the_claim([run(parent=parent.receipt.run, environment={**LINUX, "pid": 42})], parents)
+    assert other.tier.word == "inferred"
+
+
 @pytest.mark.requirement("A36")
-def test_another_producer_makes_it_verified_but_the_same_does_not() -> None:
+def test_another_interpreter_or_way_makes_it_verified_but_another_name_does_not() -> None:
     assert the_claim([run("a2", seq=2), run("a1")]).tier.word == "inferred"
-    assert the_claim([run("a2", seq=2, producer="ci:github:7"), run("a1")]).tier.word == "verified"
+    assert the_claim([run("a2", seq=2, producer="ci:github:7"), run("a1")]).tier.word == "inferred"
+    assert the_claim([run("a2", seq=2, environment={**LINUX, "python": "3.13.9"}), run("a1")]).tier.word == "inferred"
+    assert the_claim([run("a2", seq=2, environment={**LINUX, "python": "3.12.1"}), run("a1")]).tier.word == "verified"
+    way = {"distributed": 2}
+    assert the_claim([run("a2", seq=2, environment={**LINUX, "way": way}), run("a1")]).tier.word == "verified"
+
+
+WAYS = [
+    (None, ""), ({"distributed": 0}, "serial"), ({"distributed": 1}, "serial"), ({"distributed": 2}, "distributed"),
+    ({"distributed": 0, "random_order": "r", "seed": 7}, "serial random:r:7"),
+    ({"distributed": 3, "random_order": "r", "seed": "7"}, "distributed random:r:7"),
+    ({"distributed": 0, "random_order": "r", "seed": None}, ""), ("words", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "expected"), WAYS, ids=str)
+def test_the_way_of_running(told: Any, expected: str) -> None:
+    assert way(run(environment={"way": told}).receipt) == expected
 
 
 def test_evidence_for_another_tree_says_so() -> None:
@@ -116,6 +151,7 @@ def test_the_gate_wants_a_complete_passing_run_of_everything() -> None:
     assert "-k 'one'" in partial.reasons[0]
 
 
-def test_the_gate_counts_the_parent_process() -> None:
+def test_the_gate_notes_the_parent_process() -> None:
     parent = command()
-    assert proof([run(parent=parent.receipt.run)], {parent.receipt.run: parent}).tier.word == "verified"
+    found = proof([run(parent=parent.receipt.run)], {parent.receipt.run: parent})
+    assert (found.tier.word, found.notes) == ("inferred", ("run a1a1a1a1: exit status seen by the parent",))

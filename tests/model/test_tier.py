@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -11,9 +12,14 @@ from hypothesis import strategies as st
 from kl_hooks.model.receipt import CLASSES, HARD
 from kl_hooks.model.tier import Observation, Tier, independent, tier
 
+LINUX = ("cpython", "3.13", "linux-x86_64")
 
-def seen(kind: str = "TestResult", observer: str = "pytest", producer: str = "me", run: str = "1", hard: bool = True):
-    return Observation(kind, observer, producer, run, hard)
+
+def seen(
+    kind: str = "TestResult", observer: str = "pytest", producer: str = "me", run: str = "1", hard: bool = True,
+    environment: tuple[str, ...] = LINUX, way: str = "serial", attested: bool = False,
+) -> Observation:  # fmt: skip
+    return Observation(kind, observer, producer, run, hard, "", environment, way, attested)
 
 
 TABLE = {
@@ -29,13 +35,25 @@ TABLE = {
     "two tests of one run": ([seen(), seen()], "inferred"),
     "its own exit code": ([seen(), seen("ExitCode")], "inferred"),
     "two runs by one producer": ([seen(), seen(run="2")], "inferred"),
-    "two runs by two producers": ([seen(), seen(run="2", producer="ci")], "verified"),
-    "the parent process": ([seen(), seen("ExitCode", "kl run", run="0")], "verified"),
+    "words name another producer": ([seen(), seen(run="2", producer="ci:github:7")], "inferred"),
+    "two attested producers": ([seen(attested=True), seen(run="2", producer="ci", attested=True)], "verified"),
+    "one of two producers is attested": ([seen(), seen(run="2", producer="ci", attested=True)], "inferred"),
+    "the parent process": ([seen(), seen("ExitCode", "kl run")], "inferred"),
+    "a command beside a run": ([seen(), seen("ExitCode", "kl run", run="2", way="")], "inferred"),
+    "another interpreter": ([seen(), seen(run="2", environment=("cpython", "3.12", "linux-x86_64"))], "verified"),
+    "another implementation": ([seen(), seen(run="2", environment=("pypy", "3.13", "linux-x86_64"))], "verified"),
+    "another machine": ([seen(), seen(run="2", environment=("cpython", "3.13", "linux-aarch64"))], "verified"),
+    "an unknown interpreter": ([seen(), seen(run="2", environment=("cpython", "", "linux-x86_64"))], "inferred"),
+    "an unknown environment": ([seen(), seen(run="2", environment=())], "inferred"),
+    "two workers": ([seen(), seen(run="2", way="distributed")], "verified"),
+    "an unknown way": ([seen(way="distributed"), seen(run="2", way="")], "inferred"),
+    "two seeds": ([seen(way="serial random:x:1"), seen(run="2", way="serial random:x:2")], "verified"),
+    "one seed twice": ([seen(way="serial random:x:1"), seen(run="2", way="serial random:x:1")], "inferred"),
     "its own report file": ([seen(), seen(observer="junit", run="2")], "inferred"),
-    "a report file of somebody else": ([seen(), seen(observer="junit", run="2", producer="ci")], "verified"),
     "a validator": ([seen(), seen("Validator", "arch", run="3")], "verified"),
-    "flaky twice": ([seen(hard=False), seen(run="2", producer="ci", hard=False)], "guessed"),
-    "one good, one flaky": ([seen(), seen(run="2", producer="ci", hard=False)], "inferred"),
+    "git": ([seen(), seen("GitHistory", "git", run="3", environment=(), way="")], "verified"),
+    "flaky twice": ([seen(hard=False), seen(run="2", way="distributed", hard=False)], "guessed"),
+    "one good, one flaky": ([seen(), seen(run="2", way="distributed", hard=False)], "inferred"),
 }
 
 
@@ -54,6 +72,10 @@ OBSERVATIONS = st.lists(
         st.sampled_from("xy"),
         st.sampled_from("12"),
         st.booleans(),
+        st.just(""),
+        st.sampled_from([(), ("cpython", "3.13"), ("cpython", ""), ("cpython", "3.12")]),
+        st.sampled_from(["", "serial", "distributed"]),
+        st.booleans(),
     ),
     max_size=4,
 )
@@ -62,6 +84,25 @@ OBSERVATIONS = st.lists(
 @given(OBSERVATIONS)
 def test_order_does_not_matter(observations: list[Observation]) -> None:
     assert len({tier(order) for order in permutations(observations)}) == 1
+
+
+@given(OBSERVATIONS)
+def test_independence_is_mutual_and_nothing_is_independent_of_itself(observations: list[Observation]) -> None:
+    for one in observations:
+        assert not independent(one, one)
+        assert all(independent(one, other) == independent(other, one) for other in observations)
+
+
+@given(OBSERVATIONS)
+def test_one_execution_is_one_observation(observations: list[Observation]) -> None:
+    assert tier(replace(one, run="1") for one in observations) < Tier.VERIFIED
+
+
+@given(OBSERVATIONS)
+def test_who_watched_and_what_the_environment_says_make_no_difference(observations: list[Observation]) -> None:
+    plain = [replace(one, attested=False) for one in observations]
+    renamed = [replace(one, observer=f"o{n}", producer=f"ci:{n}") for n, one in enumerate(plain)]
+    assert tier(renamed) == tier(plain)
 
 
 @given(OBSERVATIONS, OBSERVATIONS)

@@ -10,7 +10,7 @@ from kl_hooks.evidence.claims import mechanical
 from kl_hooks.evidence.place import Place
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.gate import proof
-from tests.evidence.test_claims import DONE, HERE, THERE, run
+from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
 
 FAILED = {**DONE, "exit": 1, "verdict": "failed", "counts": {"failed": 1}}
 PART = {"left_out": {"files": 1, "first": ["b.py"]}}
@@ -139,24 +139,37 @@ BEFORE, AFTER = "2025-12-31T23:59:59.000000Z", "2026-01-01T00:00:02.000000Z"
 
 
 @pytest.mark.parametrize(
-    ("changes", "tier"),
+    ("changes", "vouched"),
     [
-        ({}, "verified"),
-        ({"started": BEFORE, "ended": AFTER}, "verified"),
-        ({"outcome": "failed"}, "inferred"),
-        ({"ended": BEFORE, "started": BEFORE}, "inferred"),
-        ({"started": AFTER, "ended": AFTER}, "inferred"),
-        ({"tree": THERE}, "inferred"),
-        ({"moved": True}, "inferred"),
-        ({"source": "arch"}, "inferred"),
-        ({"origin": "imported:receipts"}, "inferred"),
+        ({}, True),
+        ({"started": BEFORE, "ended": AFTER}, True),
+        ({"outcome": "failed"}, False),
+        ({"ended": BEFORE, "started": BEFORE}, False),
+        ({"started": AFTER, "ended": AFTER}, False),
+        ({"tree": THERE}, False),
+        ({"moved": True}, False),
+        ({"source": "arch"}, False),
+        ({"origin": "imported:receipts"}, False),
     ],
     ids=str,
 )
-def test_who_may_vouch_for_a_run(changes: dict[str, Any], tier: str) -> None:
+def test_who_may_vouch_for_a_run(changes: dict[str, Any], vouched: bool) -> None:
     fact = Evidence("ExitCode", "command:pytest", changes.pop("outcome", "passed"), 5)
     parent = run("c1", **({"source": "command", "observer": "kl run", "evidence": (fact,), "seq": 9} | changes))
-    child = run(parent=parent.receipt.run)
-    assert proof([child], {parent.receipt.run: parent}).tier.word == tier
-    (claim,) = mechanical([child], (HERE,), {parent.receipt.run: parent})
-    assert claim.tier.word == tier
+    child, parents = run(parent=parent.receipt.run), {parent.receipt.run: parent}
+    assert proof([child], parents).tier.word == "inferred"
+    assert proof([child], parents, "classes").tier.word == ("verified" if vouched else "inferred")
+    (claim,) = mechanical([child], (HERE,), parents, rule="classes")
+    assert claim.tier.word == ("verified" if vouched else "inferred")
+
+
+def test_a_failing_exit_contradicts_only_the_process_that_it_is_of() -> None:
+    fact = Evidence("ExitCode", "command:pytest", "failed", 5, None, {"exit": 1, "pid": 41})
+    parent = run("c1", source="command", observer="kl run", evidence=(fact,), seq=9)
+    parents = {parent.receipt.run: parent}
+    found = proof([run(parent=parent.receipt.run, environment={**LINUX, "pid": 41})], parents)
+    assert found.tier.word == "guessed"
+    assert found.reasons == ("run a1a1a1a1: the process exited 1 after pytest reported success",)
+    around = proof([run(parent=parent.receipt.run, environment={**LINUX, "pid": 42})], parents)
+    assert (around.tier.word, around.notes) == ("inferred", ("run a1a1a1a1: the command around it exited 1",))
+    assert proof([run(parent=parent.receipt.run)], parents).tier.word == "inferred", "an old receipt has no process ID"

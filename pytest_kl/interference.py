@@ -1,0 +1,216 @@
+"""What a repository's own hooks do to tests that were collected: markers from outside, functions that are not called.
+
+What costs time at every test is registered only where there is something to look at.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+NAMED = 3
+SWITCHES = frozenset({"skip", "skipif", "xfail"})
+"""Marks that switch a test off."""
+BY = "kl_by"
+"""Attribute of a report: who switched the test off."""
+MARK = "a mark added to it"
+PYTEST = Path(pytest.Item.reportinfo.__code__.co_filename).parent
+REPLACEABLE = ("pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_runtestloop")
+"""Hooks of which one implementation decides; another one than pytest's is named."""
+
+
+class Interference:
+    """Looks at the items of a run, after everybody had them, and at who implements the hooks that run them."""
+
+    def __init__(self) -> None:
+        self._calls: Calls | None = None
+        self._replaced: list[str] = []
+
+    def look(self, items: Sequence[pytest.Item]) -> None:
+        """Registers what is needed to observe these items. Whatever fails here is no matter of the tests."""
+        try:
+            if items and not items[0].config.pluginmanager.has_plugin("kl-switches"):
+                self._look(items, items[0].config)
+        except Exception as problem:
+            self._replaced = [f"(not known: {type(problem).__name__})"]
+
+    def _look(self, items: Sequence[pytest.Item], config: pytest.Config) -> None:
+        marked = {item.nodeid for item in items if has_foreign_switch(item)}
+        config.pluginmanager.register(Switches(marked), "kl-switches")
+        if by := list(local_implementations(config, "pytest_pyfunc_call")):
+            self._calls = Calls(by[0])
+            config.pluginmanager.register(self._calls, "kl-calls")
+        self._replaced = [f"{name} in {file}" for name in REPLACEABLE for file in local_implementations(config, name)]
+
+    def plain(self) -> dict[str, Any]:
+        """`not_called` and `replaced_hooks`, each where there is any."""
+        found: dict[str, Any] = {"replaced_hooks": self._replaced} if self._replaced else {}
+        if self._calls is not None and self._calls.missed:
+            missed = self._calls.missed
+            found["not_called"] = {"tests": len(missed), "first": missed[:NAMED], "by": self._calls.by}
+        return found
+
+
+def merged(known: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What workers tell, together: all of them collect the same, each calls tests of its own."""
+    both = {**known, **told}
+    one, other = known.get("not_called"), told.get("not_called")
+    if one and other:
+        both["not_called"] = {
+            "tests": one["tests"] + other["tests"], "first": [*one["first"], *other["first"]][:NAMED], "by": one["by"],
+        }  # fmt: skip
+    elif one or other:
+        both["not_called"] = one or other
+    return both
+
+
+def has_foreign_switch(item: pytest.Item) -> bool:
+    """Whether a mark of this item switches it off that neither its function nor its parameters have."""
+    switches = [mark for mark in item.own_markers if mark.name in SWITCHES]
+    if not switches:
+        return False
+    marks = getattr(getattr(item, "obj", None), "pytestmark", ())
+    own = [getattr(mark, "mark", mark) for mark in (marks if isinstance(marks, list | tuple) else (marks,))]
+    own += getattr(getattr(item, "callspec", None), "marks", ())
+    return any(not any(mark is getattr(known, "mark", known) for known in own) for mark in switches)
+
+
+class Switches:
+    """Notes in the report of a test who switched it off, if not its own file; xdist carries it to the controller.
+
+    The report itself does not tell: since pytest 8.4 a skip in a fixture is given the place of the test.
+    """
+
+    def __init__(self, marked: set[str]) -> None:
+        self._marked = marked
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """One report of one phase."""
+        report = yield
+        if report.outcome == "skipped" or "wasxfail" in report.__dict__:
+            by = MARK if item.nodeid in self._marked else _raised_in(item, call)
+            if by:
+                setattr(report, BY, by)
+        return report
+
+
+def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """The file whose code raised the skip, if it is neither the test's nor pytest's own (a mark of the test)."""
+    for entry in reversed(call.excinfo.traceback if call.excinfo is not None else ()):
+        path = Path(entry.path)
+        if path.name != "outcomes.py" or path.parent != PYTEST:
+            return "" if path.parent == PYTEST or path in (item.path, _file_of(item)) else path.as_posix()
+    return ""
+
+
+def _file_of(item: pytest.Item) -> Path:
+    """The file in which the function is, also where a class inherited it."""
+    return Path(item.reportinfo()[0])
+
+
+def outside(report: pytest.TestReport, root: str) -> str:
+    """Who switched a test off, if not its own file: a path, from `root` where it is below; empty for nobody else."""
+    by = str(getattr(report, BY, ""))
+    return "/".join(by.split("/")[-2:]) if by.startswith("/") and not by.startswith(root) else by.removeprefix(root)
+
+
+def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
+    """The files that implement a hook, as one that decides: wrappers, pytest and installed plugins are left out."""
+    paths = sysconfig.get_paths()
+    installed = tuple(f"{Path(paths[key]).resolve()}/" for key in ("purelib", "platlib", "stdlib"))
+    own = (str(PYTEST.resolve()), str(Path(__file__).resolve().parent))
+    for one in getattr(config.hook, name).get_hookimpls():
+        code = getattr(one.function, "__code__", None)
+        if one.hookwrapper or getattr(one, "wrapper", False) or code is None:
+            continue
+        file = Path(code.co_filename).resolve()
+        if not str(file).startswith(installed) and str(file.parent) not in own:
+            yield file.relative_to(config.rootpath).as_posix() if file.is_relative_to(config.rootpath) else file.name
+
+
+class Calls:
+    """Notices a test that passed although its function never started: a hook that replaces the call left it out.
+
+    A hook that runs a coroutine in a loop of its own starts it, and is no trouble.
+    """
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+        self.missed: list[str] = []
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """One call of one test function."""
+        function = getattr(pyfuncitem.obj, "__func__", pyfuncitem.obj)
+        code = getattr(function, "__code__", None)
+        if not isinstance(code, CodeType):
+            return (yield)
+        with watched(code) as started:
+            result = yield
+        if not started():
+            self.missed.append(pyfuncitem.nodeid)
+        return result
+
+
+@contextmanager
+def watched(code: CodeType) -> Iterator[Callable[[], bool]]:
+    """Gives a function that tells whether this code has started since; True where nobody can tell."""
+    if sys.version_info >= (3, 12):
+        with _monitored(code) as started:
+            yield started
+    else:
+        with _profiled(code) as started:
+            yield started
+
+
+@contextmanager
+def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
+    """By `sys.monitoring`, for this code alone: whatever thread or event loop runs it."""
+    monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+    seen: list[CodeType] = []
+    tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
+    if tool is None:
+        yield lambda: True
+        return
+    start = monitoring.events.PY_START
+    monitoring.use_tool_id(tool, "kl")
+    try:
+        monitoring.register_callback(tool, start, lambda code, offset: seen.append(code))
+        monitoring.set_local_events(tool, code, start)
+        yield lambda: bool(seen)
+    finally:
+        monitoring.set_local_events(tool, code, 0)
+        monitoring.register_callback(tool, start, None)
+        monitoring.free_tool_id(tool)
+
+
+@contextmanager
+def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
+    """The same before CPython 3.12, where no other profiler is at work; threads are looked at from their start."""
+    seen: list[CodeType] = []
+
+    def profile(frame: FrameType, event: str, value: object) -> None:
+        if frame.f_code is code:
+            seen.append(code)
+
+    if sys.getprofile() is not None or threading.getprofile() is not None:
+        yield lambda: True
+        return
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
