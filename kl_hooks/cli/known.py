@@ -10,6 +10,7 @@ from typing import Any
 from kl_hooks.cli.common import say, say_json, short
 from kl_hooks.evidence.known import Known, Seen, known_about
 from kl_hooks.evidence.place import place_of
+from kl_hooks.model.claim import standing
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
@@ -62,13 +63,14 @@ def lines(known: Known, trees: tuple[str, ...]) -> Iterator[str]:
         when = one.entry.receipt.ended[:16].replace("T", " ")
         where = "this content" if _current(one, trees) else f"tree {short(one.entry.receipt.tree, 7)}"
         name = one_line(one.evidence.subject.removeprefix("test:"), 120)
-        yield f"{one.evidence.outcome:<9} {name}   receipt {short(one.entry.id)}  {when}  {where}"
+        yield f"{one.evidence.outcome:<9} {name}   run {short(one.entry.receipt.run, 8)}  {when}  {where}"
     if len(tests) > SHOWN:
         yield f"… and {len(tests) - SHOWN} more: --format json shows all"
     for commit in known.commits:
         yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
     for claim in known.claims:
-        yield f"claim     {claim.id}  {claim.tier.word}, {claim.freshness}: {one_line(claim.text, 120)}"
+        how = ", ".join(standing(claim.tier.word, claim.freshness))
+        yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
 
 
 def _current(one: Seen, trees: tuple[str, ...]) -> bool:

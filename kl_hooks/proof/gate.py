@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from kl_hooks.evidence.claims import parents_of
-from kl_hooks.evidence.ledger import Entry, of_tree
+from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation, vouching
 from kl_hooks.git.files import holds
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.treehash import object_id
 from kl_hooks.model.ids import split
 from kl_hooks.model.outcome import REFUTES
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.tier import Tier, tier
-from kl_hooks.store.database import Database
+from kl_hooks.proof.snapshot import Snapshot
 from kl_hooks.workspace.open import Workspace
 
 
@@ -32,17 +32,25 @@ class Proof:
     reasons: tuple[str, ...]
     failed: str = ""
     """`newest`: the newest run of this content failed; `earlier`: what failed has not passed since; else empty."""
+    notes: tuple[str, ...] = ()
+    """Those of the reasons that matter where the content is proven too."""
 
 
-def judge(
-    ws: Workspace, db: Database | None, trees: Sequence[str], committed: bool = False
-) -> tuple[list[Entry], Proof]:
-    """The receipts of a content (newest first), and what they prove.
+NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
+
+
+def judge(ws: Workspace, seen: Snapshot, trees: Sequence[str], committed: bool = False) -> tuple[list[Entry], Proof]:
+    """The receipts of a content (newest first), and what they prove: nothing where some of the evidence is missing.
 
     `trees`: its tree ids. `committed`: it is a tree in git, not the files as they are now.
     """
-    entries = of_tree(db, trees) if db else []
-    parents = parents_of(db, entries) if db else {}
+    entries = seen.of_tree(trees)
+    if missing := seen.gaps:
+        return entries, Proof(Tier.GUESSED, None, tuple(f"not assessed: {one}" for one in missing))
+    if ws.repo and trees and trees[0] == object_id(ws.repo.object_format, b"tree", b""):
+        # before the first `git add` every repository has this tree, whatever lies beside it
+        return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
+    parents = seen.parents(entries)
     there = _there(ws.repo, trees[0] if committed else "") if ws.repo else lambda path: True
     return entries, proof(entries, parents, ws.settings.verified_requires, trees, there)
 
@@ -124,7 +132,8 @@ def proof(
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    reasons += [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
+    notes = tuple(f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED])
+    reasons += notes
     newest = bool(runs) and problems[0].startswith("tests failed")
     if failing or newest:
         more = not newest or _more_than(runs[0].receipt, trees)
@@ -135,7 +144,7 @@ def proof(
         if parent:
             saw = vouching(parent.receipt, entry.receipt)
             seen += [observation(parent.receipt, one, parent.origin) for one in saw]
-    return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons))
+    return Proof(tier(seen, rule), good[0].receipt.run if good else None, tuple(reasons), notes=notes)
 
 
 def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
