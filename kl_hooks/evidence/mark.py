@@ -154,14 +154,14 @@ def _second_path(ws: Workspace) -> Path | None:
 
     The key is the identity of the git directory (device, inode, path): a copy of the repository has another. A file
     system may give the inode of a deleted repository to the next one at the same path (ext4 does), so the time at
-    which git wrote `description`, which nothing rewrites, is part of it.
+    which `description` came there, which nothing rewrites, is part of it: its ctime, which no copy brings along.
     """
     if ws.repo is None or not any(ws.environ.get(name, "").startswith("/") for name in ("HOME", "XDG_STATE_HOME")):
         return None
     common = ws.repo.common_dir
     try:
         info = common.stat()
-        made = (common / "description").stat().st_mtime_ns if (common / "description").exists() else 0
+        made = (common / "description").stat().st_ctime_ns if (common / "description").exists() else 0
     except OSError:
         return None
     paths = (os.path.realpath(common), os.path.realpath(ws.state.directory))

@@ -146,7 +146,7 @@ def test_a_full_disk(proven: Checkout) -> None:
 def test_a_disk_without_a_free_byte(proven: Checkout, tmp_path: Path) -> None:
     script = (
         'mount -t tmpfs -o size=512k none "$1" && cp -r "$2"/. "$1" && cd "$3" && export KL_STATE="$1" && shift 3 && '
-        '"$@" evidence list >/dev/null; cp /late/*.jsonl "$KL_STATE/spool/"; cat /dev/zero > "$KL_STATE/fill" 2>/dev/null; '
+        '"$@" evidence list >/dev/null; cp /late/*.jsonl "$KL_STATE/spool/"; cat /dev/zero > "$KL_STATE/fill" 2>&-; '
         '"$@" verify; echo "exit $?"; "$@" doctor'
     )
     (tmp_path / "disk").mkdir()
@@ -221,7 +221,7 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
         number = len(proven.entries())
         now = f", now {number}" if number < 3 else f"; not all of them are among its {number} now"
         assert done.returncode == 1
-        assert f"not assessed: this store had 3 receipts on 2027-01-15{now}" in done.stdout
+        assert f"{now}\n" in done.stdout and "not assessed: this store had 3 receipts on 20" in done.stdout
         assert "kl evidence accept --reason TEXT" in done.stdout
         assert [good for good, _ in verdicts(proven)] == [False] * 3
         assert "this store had 3 receipts on" in proven.kl("status").stdout
@@ -231,7 +231,7 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
     assert proven.kl("evidence", "accept").returncode == 2
     assert proven.kl("evidence", "accept", "--reason", " ").returncode == 2
     done = proven.kl("evidence", "accept", "--reason", "restored from Monday's backup")
-    assert (done.returncode, "accepted: this store had 3 receipts on 2027-01-15" in done.stdout) == (0, True)
+    assert (done.returncode, "accepted: this store had 3 receipts on 20" in done.stdout) == (0, True)
     assert proven.kl("verify").returncode == 0
     for command in (("doctor",), ("evidence", "verify")):
         assert "this store had 3 receipts, then" in proven.kl(*command).stdout
@@ -301,16 +301,12 @@ def test_writers_at_the_same_time_raise_no_alarm(proven: Checkout) -> None:
 
 
 def test_edited_headers_and_a_damaged_store_are_named_by_the_doctor(proven: Checkout) -> None:
-    sql(
-        proven.state / "kl.db",
-        "UPDATE receipt SET header = REPLACE(header, 'passed', 'failed') WHERE source = 'pytest'",
-    )
+    edit = "UPDATE receipt SET header = REPLACE(header, 'passed', 'failed') WHERE source = 'pytest'"
+    sql(proven.state / "kl.db", edit)
     done = proven.kl("doctor")
-    assert (done.returncode, "1 receipt edited: the ID is not the hash of the header (receipt 2)." in done.stdout) == (
-        1,
-        True,
-    )
-    sql(proven.state / "kl.db", "UPDATE receipt SET header = CAST(x'ff' AS TEXT) WHERE seq = 1")
+    assert done.returncode == 1
+    assert "1 receipt edited: the ID is not the hash of the header (receipt 1)." in done.stdout
+    sql(proven.state / "kl.db", "UPDATE receipt SET header = CAST(x'ff' AS TEXT) WHERE seq = 2")
     done = proven.kl("doctor")
     assert done.returncode == 1
     assert "kl.db: can't be read" in done.stdout and "fix: keep the file for a look" in done.stdout
