@@ -11,7 +11,7 @@ from kl_hooks.cli.common import format_option, note, say, say_json, short, works
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.book import add_claim, all_claims, plain_claim
-from kl_hooks.model.claim import Claim
+from kl_hooks.model.claim import OLDER_TREE, Claim, standing
 from kl_hooks.model.ids import is_hex
 from kl_hooks.model.tier import Tier
 
@@ -47,7 +47,7 @@ def add(text: str, about: str, expires: str | None, shape: str) -> None:
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most claims shown.")
 @format_option()
 def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
-    """What is claimed here: made from evidence by itself, or asserted."""
+    """List claims: derived from evidence or asserted manually."""
     about = identifier(about) if about else None
     found = [
         c
@@ -58,7 +58,9 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
         say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found[:limit]], "total": len(found)})
         return
     for one in found[:limit]:
-        say(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
+        columns = f"{one.tier.word:<8}  {one.freshness:<12}"
+        stale = one.freshness == OLDER_TREE
+        say(f"{one.id}  {standing(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
     if len(found) > limit:
         say(f"… and {len(found) - limit} more: --limit {len(found)}")
     if not found:
@@ -87,8 +89,13 @@ def show(id: str, shape: str) -> None:
 def reasons_of(claim: Claim) -> list[str]:
     """The claim and why it stands where it stands, one line each."""
     lines = [f"claim      {claim.id}", f"says       {claim.text}", f"about      {claim.about}"]
-    lines += [f"made by    {claim.author} on {claim.made_at}", f"tier       {claim.tier.word}"]
-    lines += [f"freshness  {claim.freshness}", *(f"           {reason}" for reason in claim.reasons)]
+    lines += [f"made by    {claim.author} on {claim.made_at}"]
+    stale = claim.freshness == OLDER_TREE
+    lines += (
+        [f"status     {standing(claim.tier.word, claim.freshness)[0]}"] if stale else [f"tier       {claim.tier.word}"]
+    )
+    lines += [] if stale else [f"freshness  {claim.freshness}"]
+    lines += [f"           {reason}" for reason in claim.reasons]
     for s in claim.support:
         weight = "hard" if s.observation.hard else f"not hard: {s.observation.why_not}"
         where = f"   tree {short(s.tree, 7)}" if s.tree else ""
@@ -96,7 +103,7 @@ def reasons_of(claim: Claim) -> list[str]:
             f"{s.speaks:<10} {s.observation.kind} {s.outcome}, seen by {s.observation.observer}{where}   {weight}"
         )
         if s.receipt:
-            lines.append(f"           receipt {short(s.receipt)}, {s.observation.producer}, {s.at}")
+            lines.append(f"           run {short(s.observation.run, 8)}, {s.observation.producer}, {s.at}")
     if claim.tier < Tier.VERIFIED:
         lines.append(
             "verified needs two executions: under another interpreter, or in another way (pytest -n 2, a random order)."

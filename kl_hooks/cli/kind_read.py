@@ -55,7 +55,7 @@ def list_of(kind: Kind) -> click.Command:
 
 def search_of(kind: Kind) -> click.Command:
     """`kl KIND search`."""
-    from kl_hooks.records.ask import Wanted, search
+    from kl_hooks.records.ask import EVERYTHING, Wanted, search
     from kl_hooks.records.fresh import shown
 
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
@@ -73,9 +73,10 @@ def search_of(kind: Kind) -> click.Command:
         words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, limit: int, shape: str
     ) -> None:
         ws = workspace()
-        found = shown(ws, search(ws, list(words), Wanted((kind.name,), statuses, tag, about, archived=True), limit))
+        all_ = search(ws, list(words), Wanted((kind.name,), statuses, tag, about, archived=True), EVERYTHING)
+        found = shown(ws, all_[:limit])
         told()
-        _say(kind, found, len(found), shape)
+        _say(kind, found, len(all_), shape)
         if not found and shape == "text":
             say(f"no {kind.name} bears any of these words.")
 

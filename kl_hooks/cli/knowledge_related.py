@@ -14,9 +14,10 @@ from kl_hooks.cli.common import format_option, workspace
 def related(page: str, limit: int, shape: str) -> None:
     """List the pages most like a page by their words, with how like they are in percent."""
     from kl_hooks.cli.page_places import say_places
+    from kl_hooks.records.ask import EVERYTHING
     from kl_hooks.records.linked import page_of
     from kl_hooks.records.linked import related as ask
 
     ws = workspace()
     found = page_of(ws, page)
-    say_places(found, "related", ask(ws, found, limit), shape, "nothing is like it.")
+    say_places(found, "related", ask(ws, found, EVERYTHING), shape, "nothing is like it.", limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.cli.knowledge_list import refuse_unknown
 from kl_hooks.model.text import one_line
 
@@ -19,20 +19,23 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
-    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.ask import EVERYTHING, Wanted
     from kl_hooks.records.ask import search as find
     from kl_hooks.records.fresh import shown
 
     ws = workspace()
     refuse_unknown(kinds)
-    found = shown(ws, find(ws, list(words), Wanted(kinds, archived=True), limit))
+    all_ = find(ws, list(words), Wanted(kinds, archived=True), EVERYTHING)
+    found = shown(ws, all_[:limit])
     told()
     say_left_out(ws)
     if shape == "json":
         plain = [plain_record(ws, record, whole=False) for record in found]
-        say_json({"schema": "kl.knowledge.search/1", "records": plain})
+        say_json({"schema": "kl.knowledge.search/1", "records": plain, "total": len(all_)})
         return
     for line in rows(ws, found, of_kind=True):
         say(line)
+    if len(all_) > len(found):
+        note(f"these are the first {len(found)} of {counted(len(all_), 'record')}; more with --limit.")
     if not found:
-        say(f"nothing known bears any of: {one_line(' '.join(words))}")
+        say(f"no matches for: {one_line(' '.join(words))}")

@@ -10,11 +10,13 @@ from typing import Any
 from kl_hooks.cli.common import say, say_json, short
 from kl_hooks.evidence.known import Known, Seen, known_about
 from kl_hooks.evidence.place import place_of
+from kl_hooks.model.claim import standing
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 
 SHOWN = 40
+COMMITS = 10
 
 
 def say_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
@@ -50,7 +52,8 @@ def plain(about: str, known: Known, trees: tuple[str, ...]) -> dict[str, Any]:
             }
             for one in known.tests
         ],
-        "commits": [{"commit": c.sha, "at": c.at, "subject": c.subject} for c in known.commits],
+        "commits": [{"commit": c.sha, "at": c.at, "subject": c.subject} for c in known.commits[:COMMITS]],
+        "total": {"tests": len(known.tests), "commits": len(known.commits), "claims": len(known.claims)},
         "claims": [{"id": c.id, "text": c.text, "tier": c.tier.word, "freshness": c.freshness} for c in known.claims],
     }  # fmt: skip
 
@@ -62,13 +65,16 @@ def lines(known: Known, trees: tuple[str, ...]) -> Iterator[str]:
         when = one.entry.receipt.ended[:16].replace("T", " ")
         where = "this content" if _current(one, trees) else f"tree {short(one.entry.receipt.tree, 7)}"
         name = one_line(one.evidence.subject.removeprefix("test:"), 120)
-        yield f"{one.evidence.outcome:<9} {name}   receipt {short(one.entry.id)}  {when}  {where}"
+        yield f"{one.evidence.outcome:<9} {name}   run {short(one.entry.receipt.run, 8)}  {when}  {where}"
     if len(tests) > SHOWN:
         yield f"… and {len(tests) - SHOWN} more: --format json shows all"
-    for commit in known.commits:
+    for commit in known.commits[:COMMITS]:
         yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
+    if len(known.commits) > COMMITS:
+        yield f"… and {len(known.commits) - COMMITS} more commits: git log -- PATH"
     for claim in known.claims:
-        yield f"claim     {claim.id}  {claim.tier.word}, {claim.freshness}: {one_line(claim.text, 120)}"
+        how = ", ".join(standing(claim.tier.word, claim.freshness))
+        yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
 
 
 def _current(one: Seen, trees: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 from kl_hooks.model.text import one_line
 
 
@@ -16,13 +16,16 @@ def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
     from kl_hooks.cli.record_text import plain_record
     from kl_hooks.kinds.outcome.capturing import take_in
-    from kl_hooks.records.ask import Wanted, search
+    from kl_hooks.records.ask import EVERYTHING, Wanted, search
 
     ws = workspace()
     take_in(ws)
-    found = search(ws, list(requirements), Wanted(("outcome",)), limit)
+    all_ = search(ws, list(requirements), Wanted(("outcome",)), EVERYTHING)
+    found = all_[:limit]
     if shape == "json":
-        say_json({"schema": "kl.outcome.similar/1", "outcomes": [plain_record(ws, one) for one in found]})
+        say_json(
+            {"schema": "kl.outcome.similar/1", "outcomes": [plain_record(ws, one) for one in found], "total": len(all_)}
+        )
         return
     for one in found:
         ended = "succeeded" if one.values.get("success") else one.text("outcome_type").replace("_", " ")
@@ -32,5 +35,7 @@ def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
         for name in ("problems_encountered", "lessons_learned"):
             for text in one.many(name)[:3]:
                 say(f"    {name.partition('_')[0].removesuffix('s'):<8}  {one_line(text, 160)}")
+    if len(all_) > len(found):
+        note(f"these are the first {len(found)} of {counted(len(all_), 'outcome')}; more with --limit.")
     if not found:
         say("no outcome shares a word with it. Record one at the end of a task: kl outcome capture")

@@ -1,13 +1,14 @@
-"""Reading evidence from a command: first what the spool holds is taken in, then the store is read."""
+"""Reading evidence from a command: first what the spool holds is imported, then the store is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kl_hooks.cli.common import note
+from kl_hooks.cli.common import counted, note
 from kl_hooks.evidence.catch_up import Taken, catch_up
 from kl_hooks.evidence.home import require_home
+from kl_hooks.proof.snapshot import Snapshot, snapshot
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 
@@ -27,11 +28,22 @@ def ledger_open(ws: Workspace, head: str | None = None) -> Iterator[Database | N
         yield db
 
 
-def remarks(taken: Taken) -> Iterator[str]:
-    """What a person should know about what was taken in, a line each."""
+@contextmanager
+def all_evidence(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
+    """The store and the spools together, for a verdict. `head` and the exceptions as `ledger_open`."""
+    with snapshot(ws, head) as seen:
+        for remark in remarks(seen.taken, len(seen.waiting)):
+            note(remark)
+        yield seen
+
+
+def remarks(taken: Taken, judged: int | None = None) -> Iterator[str]:
+    """What a person should know about the import, a line each. `judged`: captures that were read from the spool."""
     if taken.trouble:
         yield taken.trouble
-        if taken.waiting:
+        if judged:
+            yield f"{counted(judged, 'capture')} read from the spool: not in the store yet. Nothing is lost."
+        elif taken.waiting and judged is None:
             yield f"not in this answer: {taken.waiting} captured, waiting in the spool. Nothing is lost."
     if taken.blind:
         yield f"{taken.blind} The newest commits are not in this answer."

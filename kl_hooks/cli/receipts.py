@@ -1,8 +1,8 @@
-"""How a receipt reads, for people."""
+"""How receipts are printed. A run is named by the first 8 digits of its ID, as pytest's line names it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kl_hooks.cli.common import counted, short
 from kl_hooks.evidence.ledger import Entry
@@ -13,11 +13,12 @@ from kl_hooks.model.text import one_line
 
 
 def line(entry: Entry) -> str:
-    """`3f9a1c2b4d5e  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
+    """`5d1e0a77  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
     word = word_of_run(receipt.result)
-    return f"{short(entry.id)}  {when}  {receipt.source:<8} {word:<16} {tree(receipt):<18} {counts(receipt)}".rstrip()
+    what = f"{receipt.source:<8} {word:<16} {tree(receipt):<18} {counts(receipt)}"
+    return f"{short(receipt.run, 8)}  {when}  {what}".rstrip()
 
 
 def counts(receipt: Receipt) -> str:
@@ -25,6 +26,12 @@ def counts(receipt: Receipt) -> str:
     if receipt.source == "command" and receipt.evidence:
         return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
     return ", ".join(f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n)
+
+
+def failed_run(entries: Iterable[Entry]) -> Entry | None:
+    """The first of these runs of tests that failed."""
+    runs = (one for one in entries if one.receipt.source in ("pytest", "junit"))
+    return next((one for one in runs if one.receipt.result.get("verdict") == "failed"), None)
 
 
 def tree(receipt: Receipt) -> str:
@@ -35,8 +42,8 @@ def tree(receipt: Receipt) -> str:
 def describe(entry: Entry) -> Iterator[str]:
     """The whole receipt: its facts, what failed, what it weighs."""
     r = entry.receipt
-    yield f"receipt   {entry.id}"
-    yield f"run       {r.run}   {r.source}, seen by {r.observer}" + (f", inside run {r.parent[:8]}" if r.parent else "")
+    parent = f", inside run {short(r.parent, 8)}" if r.parent else ""
+    yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
     yield f"content   {tree(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
     yield f"verdict   {word_of_run(r.result)}   {counts(r)}   exit {r.result.get('exit')}"
@@ -84,7 +91,7 @@ def _first(names: list[str], number: int) -> str:
 
 def _evidence(entry: Entry) -> Iterator[str]:
     if entry.folded:
-        yield f"evidence  folded on {entry.folded}: the rows of its tests were taken out, their digest stays"
+        yield f"evidence  folded on {entry.folded}: the results of its tests were removed, their digest is kept"
         return
     order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
     shown = sorted(entry.receipt.evidence, key=lambda e: (order.get(e.outcome, 9), e.subject))

@@ -1,4 +1,4 @@
-"""`kl status`: what is known here and what is proven for this tree, on one screen."""
+"""`kl status`: what is known here and what is proven for this content, on one screen."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ import click
 
 from kl_hooks.cli import status_layers
 from kl_hooks.cli.common import counted, format_option, say, say_json, short, workspace
-from kl_hooks.cli.reading import ledger_open
-from kl_hooks.cli.receipts import line
+from kl_hooks.cli.reading import all_evidence
+from kl_hooks.cli.receipts import counts, failed_run, line
+from kl_hooks.cli.verify import hints
 from kl_hooks.cli.waiting import Counts, asked, by_status, waiting
 from kl_hooks.evidence.ledger import Entry, known_tests, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.tier import Tier
-from kl_hooks.proof.gate import judge, with_untracked
+from kl_hooks.proof.gate import Proof, judge, with_untracked
 from kl_hooks.store.database import Database
 
+_REASONS = 3
 _THINGS = ("commits", "tests", "asserted claims")
 
 
 @click.command(epilog="Example: kl status --format json")
 @format_option()
 def status(shape: str) -> None:
-    """What is known here, and what is proven for this tree."""
+    """Show what is known here, and what is proven for this content."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.kinds.memory.glance import glance
+    from kl_hooks.proof.nearest import nearest
 
     ws = workspace()
     place = place_of(ws.repo)
-    with ledger_open(ws, place.head) as db:
-        here, found = judge(ws, db, place.trees)
+    with all_evidence(ws, place.head) as seen:
+        db = seen.db
+        here, found = judge(ws, seen, place.trees)
+        near = nearest(ws, seen, place.trees, None) if place.trees and found.tier is Tier.GUESSED else None
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),
@@ -46,11 +51,14 @@ def status(shape: str) -> None:
             "manifest_mistakes": status_layers.has_mistakes(ws),
             "counts": _counts(db) if db else {},
             "proof": {
-                "tier": found.tier.word, "run": found.run, "reasons": list(found.reasons),
+                "tier": found.tier.word, "run": found.run,
+                "reasons": list(found.notes if found.run else found.reasons),
                 "untracked": with_untracked(here, found.run, place.tree),
+                "assessed": not seen.gaps, **seen.to_dict(),
+                "nearest": near.to_dict() if near else None,
             },
         }  # fmt: skip
-        newest = recent(db, 5) if db else []
+        newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     facts["memories"] = glance(ws)
@@ -62,7 +70,8 @@ def status(shape: str) -> None:
         say_json(facts)
         return
     asks = asked(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
-    for text in _lines(facts, newest, drift, found.tier, asks):
+    tests = [*_proof(facts, found, here), *([f"  {near}"] if near else []), *(f"hint: {one}" for one in hints(seen))]
+    for text in _lines(facts, newest, drift, tests, asks):
         say(text)
 
 
@@ -75,15 +84,13 @@ def _counts(db: Database) -> dict[str, int]:
 
 
 def _lines(
-    facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tier: Tier, asks: Iterable[str]
+    facts: dict[str, Any], newest: list[Entry], drift: Entry | None, tests: list[str], asks: Iterable[str]
 ) -> Iterator[str]:
     changed = f" + {facts['changed']} uncommitted" if facts["changed"] else ""
     at = short(facts["head"], 7) if facts["head"] else "no commit yet" if facts["tree"] else "no repository"
     yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
     yield f"  tree      {short(facts['tree'])}"
-    yield f"  tests     {_proof(facts, tier)}"
-    for reason in facts["proof"]["reasons"][:3]:
-        yield f"            {reason}"
+    yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
     yield f"  layers    {status_layers.told(facts, drift)}"
     yield f"  known     {_known(facts['counts']) or 'nothing yet'}"
     if any(facts["memories"].values()):
@@ -114,8 +121,25 @@ def _records(counts: Counts) -> str:
     return ", ".join(words)
 
 
-def _proof(facts: dict[str, Any], tier: Tier) -> str:
-    if tier is Tier.GUESSED:
-        return "nothing proves this tree yet. Run: pytest"
-    what = "this content, with untracked files beside it" if facts["proof"]["untracked"] else "exactly this content"
-    return f"{tier.word}: run {short(facts['proof']['run'], 8)} passed on {what}"
+def _proof(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> Iterator[str]:
+    """What the tests prove, then up to three reasons, and how many more."""
+    plain, failed = facts["proof"], failed_run(entries)
+    reasons = plain["reasons"]
+    if not plain["assessed"]:
+        reasons = [one.removeprefix("not assessed: ") for one in reasons]
+        yield "not assessed:"
+    elif found.tier >= Tier.INFERRED:
+        what = (
+            "this content, with untracked files in the working tree" if plain["untracked"] else "exactly this content"
+        )
+        yield f"{found.tier.word}: run {short(found.run, 8)} passed on {what}"
+    elif failed and found.failed == "newest":
+        run = short(failed.receipt.run, 8)
+        yield f"run {run} failed on this content ({counts(failed.receipt)}). See: kl evidence show {run}"
+    elif found.failed:
+        yield "not proven: a test that failed on this content has not passed since"
+    else:
+        yield "no passing full test run recorded for this content. hint: run pytest"
+    yield from (f"  {reason}" for reason in reasons[:_REASONS])
+    if len(reasons) > _REASONS:
+        yield f"  … and {len(reasons) - _REASONS} more: kl verify"

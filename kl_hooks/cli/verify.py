@@ -3,18 +3,66 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kl_hooks.cli.common import format_option, say, say_json, short, workspace
-from kl_hooks.cli.reading import ledger_open
-from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.cli.reading import all_evidence
+from kl_hooks.cli.receipts import counts, failed_run
+from kl_hooks.errors import CLEAN, ENVIRONMENT, FOUND, EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.ledger import Entry
 from kl_hooks.git.ranges import commit_of
 from kl_hooks.git.repository import Repository
 from kl_hooks.model.tier import Tier
-from kl_hooks.proof.gate import Proof, with_untracked
+from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, with_untracked
+from kl_hooks.proof.snapshot import Snapshot
 from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.proof.nearest import Nearest
+
+NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
+"""What `--require` asks for, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the gate says of a content."""
+
+    tree: str
+    proof: Proof
+    seen: Snapshot
+    entries: list[Entry]
+    required: Tier
+    nearest: Nearest | None
+
+    @property
+    def proven(self) -> bool:
+        return self.proof.tier >= self.required
+
+    @property
+    def untracked(self) -> bool:
+        return with_untracked(self.entries, self.proof.run, self.tree)
+
+    @property
+    def exit_code(self) -> int:
+        """3 where something could not be read: the environment has to be mended before anybody can tell."""
+        return ENVIRONMENT if self.seen.unread else CLEAN if self.proven else FOUND
+
+    def to_dict(self) -> dict[str, Any]:
+        """`kl.verify/1`."""
+        found = self.proof
+        return {
+            "schema": "kl.verify/1", "tree": self.tree, "tier": found.tier.word, "required": self.required.word,
+            "proven": self.proven, "run": found.run, "untracked": self.untracked,
+            "runs": list(found.runs), "reasons": [] if self.proven else list(found.reasons), "notes": list(found.notes),
+            "missing": [one._asdict() for one in found.missing], "not_assessed": list(found.not_assessed),
+            "assessed": not self.seen.gaps, **self.seen.to_dict(),
+            "nearest": self.nearest.to_dict() if self.nearest else None,
+        }  # fmt: skip
 
 
 @click.command(epilog="Example: kl verify --require verified")
@@ -33,36 +81,38 @@ from kl_hooks.workspace.open import Workspace
 )
 @format_option()
 def verify(rev: str | None, require: str, trust_ref: str | None, shape: str) -> int:
-    """Is there complete, passing test evidence for exactly this tree? Exit 0 for yes, 1 for no."""
-    from kl_hooks.proof.gate import judge
+    """Check for a complete, passing test run of exactly this content.
 
+    Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
+    captured runs or the store can't be read.
+    """
     ws = workspace()
     if ws.repo is None:
-        hint = "Evidence is held against a git tree: run it inside one, or give --root."
+        hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     if not ws.initialised:
         say("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
-        return 0
-    rev = rev or os.environ.get("PRE_COMMIT_TO_REF")
+        return CLEAN
+    answer = _answer(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"), Tier[require.upper()], trust_ref)
+    if shape == "json":
+        say_json(answer.to_dict())
+    for line in _lines(answer) if shape == "text" else ():
+        say(line)
+    return answer.exit_code
+
+
+def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> Answer:
+    from kl_hooks.proof.gate import judge
+    from kl_hooks.proof.nearest import nearest
+
+    assert ws.repo is not None
     trees = trees_at(ws, rev)
     trusted = commit_of(ws.repo, trust_ref) if trust_ref else ""
     base = known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if rev else ""
-    with ledger_open(ws) as db:
-        entries, found = judge(ws, db, trees, rev is not None, rev=rev or "", trust_ref=trusted, base=base)
-    beside = with_untracked(entries, found.run, trees[0])
-    enough = found.tier >= Tier[require.upper()]
-    if shape == "json":
-        say_json(
-            {
-                "schema": "kl.verify/1", "tree": trees[0], "tier": found.tier.word, "required": require,
-                "proven": enough, "run": found.run, "reasons": list(found.reasons),
-                "untracked": beside, "missing": [one._asdict() for one in found.missing],
-                "not_assessed": list(found.not_assessed), "notes": list(found.notes), "runs": list(found.runs),
-            }
-        )  # fmt: skip
-    else:
-        _say(found, trees[0], require, enough, beside)
-    return 0 if enough else 1
+    with all_evidence(ws) as seen:
+        entries, found = judge(ws, seen, trees, rev is not None, rev=rev or "", trust_ref=trusted, base=base)
+        near = nearest(ws, seen, trees, trees[0] if rev else None) if found.tier is Tier.GUESSED else None
+    return Answer(trees[0], found, seen, entries, required, near)
 
 
 def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
@@ -80,7 +130,7 @@ def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     if not trees and rev is not None:
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     if not trees:
-        what = "the tree of this content can't be told (no git?)."
+        what = "the tree of this content can't be determined (no git?)."
         raise EnvironmentProblem(what, place=str(ws.root), hint="See: kl doctor")
     return trees
 
@@ -98,32 +148,66 @@ def named(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _say(found: Proof, tree: str, require: str, enough: bool, beside: bool) -> None:
-    say(f"tree {short(tree)}: {'proven' if enough else 'not proven'} ({found.tier.word}, {require} is required)")
-    for reason in found.reasons:
-        say(f"  {reason}")
-    for note in found.notes:
-        say(f"  note: {note}")
-    if found.not_assessed:
-        say(f"  note: not assessed: {named(found.not_assessed)}")
-    if enough:
-        what = "this content, with untracked files beside it" if beside else "exactly this content"
-        which = f"run {short(found.run, 8)} passed"
-        if found.together:
-            which = f"runs {named([one[:8] for one in found.runs])} passed together"
-        say(f"  {which} on {what}: kl evidence show {short(found.run, 8)}")
-        if beside:
-            say("  No commit holds those. If the tests need them: git add, then pytest")
-    elif found.tier >= Tier.INFERRED:
-        say("  It passed in one way. hint: run it under another interpreter, or in another way: pytest -n 2")
-    elif found.failed:
-        what = (
-            "The newest run of this content failed."
-            if found.failed == "newest"
-            else "What failed has not passed since."
-        )
-        say(f"  {what} Mend it, then run: pytest")
-    elif found.missing:
-        say("  hint: run the missing tests; files that are no tests: verify.exclude in .kl/config.yaml")
+def _lines(answer: Answer) -> Iterator[str]:
+    tree = f"tree {short(answer.tree)}"
+    if answer.seen.gaps:
+        yield from (f"{tree}: not assessed: {one}" for one in answer.seen.gaps)
+        yield from (f"hint: {one}" for one in hints(answer.seen))
+    elif answer.proven:
+        yield f"{tree}: proven ({answer.proof.tier.word})"
+        yield from _passed(answer)
+    elif answer.proof.tier >= Tier.INFERRED:
+        yield f"{tree}: not proven: {answer.proof.tier.word} ({NEEDED[answer.required]} required)"
+        yield from (f"  {reason}" for reason in answer.proof.reasons)
+        yield from _notes(answer.proof)
+        yield "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
     else:
-        say("  No complete, passing run of exactly this content is on record. Run: pytest")
+        yield from _not_proven(answer, tree)
+
+
+def _notes(found: Proof) -> Iterator[str]:
+    """What is worth knowing beside the reasons."""
+    yield from (f"  note: {one}" for one in found.notes)
+    if found.not_assessed:
+        yield f"  note: not assessed: {named(found.not_assessed)}"
+
+
+def _passed(answer: Answer) -> Iterator[str]:
+    found = answer.proof
+    run = short(found.run, 8)
+    yield from _notes(found)
+    what = "this content, with untracked files in the working tree" if answer.untracked else "exactly this content"
+    which = f"runs {named([one[:8] for one in found.runs])} passed together" if found.together else f"run {run} passed"
+    yield f"  {which} on {what}: kl evidence show {run}"
+    if answer.untracked:
+        yield "  These files are not committed. hint: if the tests need them, git add them, then run pytest"
+
+
+def _not_proven(answer: Answer, tree: str) -> Iterator[str]:
+    why = f"no evidence ({NEEDED[answer.required]} required)"
+    failed = failed_run(answer.entries)
+    if failed and answer.proof.failed == "newest":
+        why = f"run {short(failed.receipt.run, 8)} failed ({counts(failed.receipt)})"
+    elif answer.proof.failed:
+        why = "a test that failed on this content has not passed since"
+    yield f"{tree}: not proven: {why}"
+    yield from (f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes)
+    yield from _notes(answer.proof)
+    if answer.nearest:
+        yield f"  {answer.nearest}"
+    if NOTHING_TRACKED in answer.proof.reasons:
+        yield "hint: git add your files, then run pytest"
+    elif answer.proof.failed:
+        yield "hint: fix the failing tests, then run pytest"
+    elif answer.proof.missing:
+        yield "hint: run the missing tests; files that are no tests belong in verify.exclude in .kl/config.yaml"
+    else:
+        yield "  no passing full test run recorded for this content. hint: run pytest"
+
+
+def hints(seen: Snapshot) -> Iterator[str]:
+    """What to do where nothing can be said."""
+    if seen.unread:
+        yield "kl doctor names the problem and the fix"
+    if seen.lost:
+        yield "put the newer kl.db back, or confirm the loss with: kl evidence accept --reason TEXT"

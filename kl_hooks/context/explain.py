@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kl_hooks.model.claim import standing
 from kl_hooks.model.text import one_line
 
 
@@ -29,7 +30,8 @@ def why(shown: Mapping[str, Any], wanted: str) -> list[str]:
 
 def _why_in(item: Mapping[str, Any]) -> list[str]:
     parts = "  ".join(f"{name} {_million(value)}" for name, value in item["score"]["parts"].items())
-    line = f"{_million(item['score']['total'])}  {one_line(item['id'])}  [{item['tier']}, {item['form']}]  {parts}"
+    tier = standing(item["tier"], item.get("freshness", ""))[0]
+    line = f"{_million(item['score']['total'])}  {one_line(item['id'])}  [{tier}, {item['form']}]  {parts}"
     return [line, *(f"          {one_line(reason)}" for reason in item["reasons"])]
 
 

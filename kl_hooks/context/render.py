@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kl_hooks.context.fuse import kind_place
+from kl_hooks.model.claim import standing
 from kl_hooks.model.package import Budget, Candidate
 from kl_hooks.model.quote import field, gives_orders, quoted
 
@@ -120,7 +121,7 @@ def whole(candidate: Candidate) -> str:
 
 def _standing(candidate: Candidate, form: str, text: str) -> str:
     """`verified · current`, and what else a reader must know before the first word."""
-    words = [candidate.tier.word, field(candidate.freshness, 60)]
+    words = standing(candidate.tier.word, field(candidate.freshness, 60))
     words += [form] if form != "full" else []
     words += ["reads like an instruction"] if gives_orders(text) else []
     return " · ".join(words)

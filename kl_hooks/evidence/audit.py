@@ -13,7 +13,7 @@ from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.commits import log_digest, rows_of
 from kl_hooks.evidence.folding import KEPT
 from kl_hooks.evidence.ledger import FOLDABLE, UNREADABLE, entry, list_digest, test_names
-from kl_hooks.evidence.mark import breaks_of
+from kl_hooks.evidence.mark import Marks, rollbacks
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
 
@@ -39,8 +39,9 @@ _ROWS = (
 )
 
 
-def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
-    """Recomputes everything. `db` and `mark` (the high-water mark beside the database) are None where there is none."""
+def audit(db: Database | None, marks: Marks) -> Audit:
+    """Recomputes everything. `db` is None where there is none; `marks` are read before it was opened."""
+    mark = marks.first
     problems: list[str] = []
     folds: list[int] = []
     chain, at, marked = START, 0, START if mark and not mark["seq"] else None
@@ -64,8 +65,21 @@ def audit(db: Database | None, mark: dict[str, Any] | None) -> Audit:
         problems += _altered_lists(db)
         problems += altered_assertions(db)
     problems += [f"receipt {n}: it is folded, and one of the newest {KEPT} never is" for n in folds if n > at - KEPT]
-    problems += _mark_problems(mark, at, marked)
+    problems += _mark_problems(db, marks, at, marked)
     return Audit(at, chain, tuple(problems), _anchors(mark), len(folds))
+
+
+def edited_headers(db: Database) -> list[str]:
+    """The receipts whose ID is not the hash of their header, or that can't be read: each header is looked at."""
+    found = []
+    for seq, stored, header in db.rows("SELECT seq, id, header FROM receipt ORDER BY seq"):
+        try:
+            same = receipt_id(json.loads(header)) == stored
+        except _UNREADABLE:
+            same = False
+        if not same:
+            found.append(f"receipt {seq}")
+    return found
 
 
 def _row_problems(db: Database, row: Any) -> list[str]:
@@ -131,23 +145,17 @@ def _altered_lists(db: Database) -> Iterator[str]:
             yield f"the list of tests {key} was edited (its digest differs)"
 
 
-def _mark_problems(mark: dict[str, Any] | None, at: int, marked: str | None) -> Iterator[str]:
-    if mark is None:
-        if at:
-            yield "the high-water mark is missing, although there are receipts"
-        return
-    for one in breaks_of(mark):
-        yield (
-            f"the store went back: it had {one.get('had')} receipts, and on {one.get('at')} {one.get('found')}"
-            " or others (an older copy was put in its place, or its newest part was cut off)."
-            " Known and meant? Then delete the file high-water beside it"
-        )
-    if mark["seq"] > at:
-        yield (
-            f"the store went back: it had {mark['seq']} receipts, now {at} "
-            "(an older copy was put in its place, or its newest part was cut off)"
-        )
-    elif marked != mark["chain"]:
+def _mark_problems(db: Database | None, marks: Marks, at: int, marked: str | None) -> Iterator[str]:
+    mark = marks.first
+    if mark is None and at:
+        yield "the high-water mark is missing, although there are receipts"
+    for one in rollbacks(db, marks):
+        if one.had:
+            yield (
+                f"{one} (an older copy was put in its place, or its newest part was cut off)."
+                " hint: put the newer copy back, or: kl evidence accept --reason TEXT"
+            )
+    if mark and mark["seq"] <= at and marked != mark["chain"]:
         yield f"the chain differs from the high-water mark at receipt {mark['seq']}: history was rewritten"
 
 

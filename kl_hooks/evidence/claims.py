@@ -8,7 +8,7 @@ from typing import Final
 
 from kl_hooks.evidence.ledger import Entry, by_run
 from kl_hooks.evidence.weight import contradiction, observation, speaks, vouching
-from kl_hooks.model.claim import Claim, Support
+from kl_hooks.model.claim import OLDER_TREE, Claim, Support
 from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.database import Database
@@ -73,7 +73,7 @@ def _claim(
     if any(s.speaks == "against" for s in support):
         support = [replace(s, observation=replace(s.observation, hard=False, why_not=FLAKY)) for s in support]
         reasons.append("it also failed on this very content: flaky, until something is changed")
-    freshness = "current" if here else "older tree"
+    freshness = "current" if here else OLDER_TREE
     text = found[0][2].format(split(subject)[1])
     return Claim(
         text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, tuple(reasons), rule

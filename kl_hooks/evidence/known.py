@@ -35,7 +35,7 @@ class Known:
     tests: tuple[Seen, ...]
     """In the order of their subjects."""
     commits: tuple[Logged, ...]
-    """That touched the file, newest first."""
+    """Those that touched the file, newest first."""
     claims: tuple[Claim, ...]
     """That somebody asserted about it."""
 
@@ -55,7 +55,7 @@ def known_about(db: Database, name: str, now: int) -> Known:
     commits = [c for c in commit_log(db, COMMITS) if any(_inside(path, bare) for path in c.files)]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
     claims = [c for c in asserted(db, now) if c.about in about]
-    return Known(tuple(tests[key] for key in sorted(tests)), tuple(commits[:10]), tuple(claims))
+    return Known(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
 
 
 def _newest(runs: Sequence[Entry], name: str) -> dict[str, Seen]:

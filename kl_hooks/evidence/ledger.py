@@ -6,6 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Final
@@ -13,12 +14,13 @@ from typing import Any, Final
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
+from kl_hooks.evidence.weight import header_of_no_test
 from kl_hooks.model.canonical import canonical, digest
 from kl_hooks.model.ids import is_hex
 from kl_hooks.model.outcome import TEST_OUTCOMES
 from kl_hooks.model.receipt import Evidence, Receipt, receipt_from
 from kl_hooks.store.database import Database
-from kl_hooks.store.rows import marks
+from kl_hooks.store.rows import marks, pieces
 
 FOLDABLE: Final = ("pytest", "junit")
 """Sources of the receipts whose evidence upkeep may take out."""
@@ -120,6 +122,39 @@ def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
     """The newest receipts, newest first; of one source where it is named."""
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
     return [_read(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
+
+
+def listing(
+    db: Database, limit: int, source: str | None = None, *, everything: bool = False
+) -> tuple[list[Entry], int, int]:
+    """(the newest receipts, newest first; how many there are; how many more are hidden).
+
+    Hidden are runs that only listed tests, or that pytest refused to begin, unless `everything` is asked for.
+    """
+    where, values = (" WHERE source = ?", (source,)) if source else ("", ())
+    row = db.row(f"SELECT COUNT(*) FROM receipt{where}", values)
+    hidden = set() if everything or source not in (None, "pytest") else _without_tests(db)
+    newest = db.rows(f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden)))
+    wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
+    found: dict[int, Entry] = {}
+    for some in pieces(wanted):
+        found |= {r[0]: _read(db, r) for r in db.rows(f"{_ENTRY} WHERE seq IN ({marks(some)})", tuple(some))}
+    return [found[seq] for seq in wanted], (int(row[0]) if row else 0) - len(hidden), len(hidden)
+
+
+def _without_tests(db: Database) -> set[int]:
+    """The numbers of the runs of pytest that ran no test."""
+    sql = (
+        "SELECT seq, header FROM receipt WHERE source = 'pytest'"
+        " AND (header LIKE '%\"usage-error\"%' OR header LIKE '%\"collect_only\"%')"
+    )
+    found = set()
+    for seq, header in db.rows(sql):
+        with suppress(*UNREADABLE):  # an edited row is listed, and reading it says what is wrong
+            plain = json.loads(header)
+            if header_of_no_test(plain["selection"], plain["result"]):
+                found.add(seq)
+    return found
 
 
 def widest(db: Database, source: str, among: int) -> Entry | None:

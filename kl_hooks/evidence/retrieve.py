@@ -15,7 +15,7 @@ from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.evidence.weight import observation
 from kl_hooks.index.index import Hit, search
-from kl_hooks.model.claim import Claim
+from kl_hooks.model.claim import Claim, standing
 from kl_hooks.model.outcome import REFUTES
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
@@ -95,10 +95,11 @@ def _test(subject: str, entries: Sequence[Entry], claim: Claim | None) -> Candid
         return None
     if claim and evidence.outcome not in REFUTES:
         best = next(s for s in claim.support if s.speaks == "for")
-        said = f"passed; {claim.tier.word}, {claim.freshness}, receipt {best.receipt[:12]} of {best.at[:10]}"
+        how = ", ".join(standing(claim.tier.word, claim.freshness))
+        said = f"passed; {how}, run {best.observation.run[:8]} of {best.at[:10]}"
         observers = ", ".join(sorted({s.observation.observer for s in claim.support if s.speaks == "for"}))
         return _candidate(subject, said, f"seen by {observers}", claim.tier, claim.freshness)
-    said = f"{evidence.outcome}; receipt {entry.id[:12]} of {entry.receipt.ended[:10]}"
+    said = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
     return _candidate(subject, said, _message(evidence), tier([observation(entry.receipt, evidence, entry.origin)]), "")
 
 

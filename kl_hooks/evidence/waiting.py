@@ -1,7 +1,7 @@
-"""What waits in the spool: which captures can be taken in, and which files must be left alone.
+"""What waits in the spool: which captures can be imported, and which files must be left alone.
 
 Nothing that could not be understood is ever deleted: a file of a newer kl stays where it is, a damaged one is set
-aside under another name.
+aside under another name. A gate reads all of them (`unimported`), since the store may be locked, newer or full.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from kl_hooks.evidence.intake import receipt_of, schema_of
 from kl_hooks.evidence.spools import IN_CHECKOUT, SPOOL_SCHEMA, spools
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.store.spool_read import pending, read, tidy
+from kl_hooks.model.text import one_line
+from kl_hooks.store.spool import SUFFIX
+from kl_hooks.store.spool_read import MOST_BYTES, pending, read, tidy
 from kl_hooks.workspace.open import Workspace
 
 ASIDE: Final = ".aside"
@@ -57,6 +59,56 @@ def waiting(ws: Workspace) -> tuple[list[Waiting], int]:
         if receipt or origin != IN_CHECKOUT:
             found.append(Waiting(path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)))
     return found, left
+
+
+def unimported(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[str]]:
+    """Return the captures in the spools with their origin, in the order of an import, and what can't be read.
+
+    Changes nothing. What is still being written is in neither: it is not finished. Read the spools before the store:
+    a file that another process imports in between is then in both, never in none.
+    """
+    found: list[tuple[Receipt, str]] = []
+    unread: list[str] = []
+    for directory, origin in spools(ws):
+        try:
+            paths = _listed(directory)
+        except OSError as problem:
+            unread.append(f"{directory} can't be read ({problem.strerror})")
+            continue
+        for path in paths:
+            if origin == IN_CHECKOUT and not _ours(ws, path):
+                continue
+            receipt, problem_there = _capture(path)
+            found += [(receipt, origin)] if receipt else []
+            unread += [f"{path} {problem_there}"] if problem_there else []
+    return found, unread
+
+
+def _listed(directory: Path) -> list[Path]:
+    """The spool files, those set aside among them, oldest first. OSError where the directory can't be listed."""
+    if not directory.is_dir():  # also where a folder above it may not be entered: then no capture of ours is in it
+        return []
+    with os.scandir(directory) as entries:
+        aside = [entry.path for entry in entries if entry.name.endswith(SUFFIX + ASIDE)]
+    large = {path for path in map(Path, sorted(aside)) if path.lstat().st_size > MOST_BYTES}
+    return [*(path for path in map(Path, sorted(aside)) if path not in large), *pending(directory)]
+
+
+def _capture(path: Path) -> tuple[Receipt | None, str]:
+    """The capture in this file, or why it can't be told; neither where there is none or it is not finished."""
+    try:
+        spool = read(path)
+    except FileNotFoundError:  # another process has imported it
+        return None, ""
+    except OSError as problem:
+        return None, f"can't be read ({problem.strerror})"
+    schema = schema_of(spool.records)
+    if spool.busy or not (spool.records or spool.bad):
+        return None, ""
+    if schema and schema != SPOOL_SCHEMA:
+        return None, f"was written by another version of kl (schema {one_line(schema, 40)})"
+    receipt = receipt_of(spool.records)
+    return receipt, "" if receipt else "holds no capture that can be understood; look at it, then delete it"
 
 
 def done_with(one: Waiting) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kl_hooks.model.outcome import REFUTES, SUPPORTS
 from kl_hooks.model.receipt import HARD, Evidence, Receipt
@@ -58,6 +59,18 @@ def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") ->
     if receipt.moved:
         return "tracked files changed while it ran"
     return ""
+
+
+def ran_no_test(receipt: Receipt) -> bool:
+    """True for a run that only listed tests, or that pytest refused to begin: it says nothing about any content."""
+    return header_of_no_test(receipt.selection, receipt.result)
+
+
+def header_of_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """The same, of two values of its header. One that failed to collect a file says something."""
+    counts = result.get("counts") or {}
+    none = result.get("how") == "usage-error" or bool(selection.get("collect_only"))
+    return none and not any(counts.get(word) for word in REFUTES)
 
 
 def speaks(evidence: Evidence) -> str:

@@ -98,6 +98,23 @@ def tree_of(repo: Repository, rev: str) -> str | None:
     return out.decode().strip() or None
 
 
+def differing(repo: Repository, tree: str, other: str | None = None) -> list[str] | None:
+    """The tracked files whose content differs between a tree and `other` (None: what is on disk), by path.
+
+    None where git does not have the objects of the tree: that of a dirty working tree was never written.
+    """
+    if ask(repo, "cat-file", "-t", tree, ok=(0, 128)).strip() != b"tree":
+        return None
+    if other is not None:
+        out = ask(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
+        return [os.fsdecode(path) for path in out.split(b"\0") if path]
+    known, seen = content_settings(repo), disk.overlooked(repo, untracked=False)
+    look = Look(repo, known, seen, disk.uncovered(disk.changed(repo, tree, known), seen))
+    found = look.contents({p: c.mode for p, c in look.changes.items() if c.blob is None and c.mode != disk.GONE})
+    _look_inside(repo, found)
+    return sorted(os.fsdecode(path) for path in {*_settled(look.changes, found), *found.unreadable})
+
+
 def _head(repo: Repository) -> tuple[str | None, str, str | None]:
     """(commit, tree, branch) of HEAD; the empty tree where there is no commit yet."""
     out = ask(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))

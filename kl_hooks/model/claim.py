@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.tier import Observation, Tier, tier
+
+OLDER_TREE: Final = "older tree"
+"""The freshness of what was observed on another content than today's."""
+
+
+def standing(tier: str, freshness: str) -> list[str]:
+    """Tier and freshness as they are printed. The tier of an older content is never the first word."""
+    return [f"stale: {tier} on an older tree"] if freshness == OLDER_TREE else [tier, freshness]
 
 
 @dataclass(frozen=True, slots=True)

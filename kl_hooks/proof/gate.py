@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from kl_hooks.config.settings import verify_exclude
-from kl_hooks.evidence.claims import parents_of
-from kl_hooks.evidence.ledger import Entry, limits, newest_before, of_tree
+from kl_hooks.evidence.ledger import Entry, limits, newest_before
 from kl_hooks.evidence.weight import around_failed, conditions, contradiction, observation, vouching
 from kl_hooks.git.files import holds
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.treehash import object_id
 from kl_hooks.git.trees import tree_of
 from kl_hooks.model.ids import split
 from kl_hooks.model.outcome import REFUTES
@@ -21,7 +21,7 @@ from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.proof.expected_tests import SETTINGS, Expected, Missing, Reported, expected_tests, source_of
 from kl_hooks.proof.pytest_config import PytestConfig
-from kl_hooks.store.database import Database
+from kl_hooks.proof.snapshot import Snapshot
 from kl_hooks.workspace.open import Workspace
 
 
@@ -47,20 +47,28 @@ class Proof:
     together: bool = False
 
 
+NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
+
+
 def judge(
-    ws: Workspace, db: Database | None, trees: Sequence[str], committed: bool = False, *, rev: str = "",
+    ws: Workspace, seen: Snapshot, trees: Sequence[str], committed: bool = False, *, rev: str = "",
     trust_ref: str = "", base: str = "",
 ) -> tuple[list[Entry], Proof]:  # fmt: skip
-    """The receipts of a content (newest first), and what they prove.
+    """The receipts of a content (newest first), and what they prove: nothing where some of the evidence is missing.
 
     `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
     now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
     the judged ones; without it the parent.
     """
-    entries = of_tree(db, trees) if db else []
-    parents = parents_of(db, entries) if db else {}
-    repo = ws.repo
-    if db is None or repo is None:
+    entries = seen.of_tree(trees)
+    if missing := seen.gaps:
+        return entries, Proof(Tier.GUESSED, None, tuple(f"not assessed: {one}" for one in missing))
+    if ws.repo and trees and trees[0] == object_id(ws.repo.object_format, b"tree", b""):
+        # before the first `git add` every repository has this tree, whatever lies beside it
+        return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
+    parents = seen.parents(entries)
+    repo, db = ws.repo, seen.db
+    if repo is None:
         return entries, proof(entries, parents, ws.settings.verified_requires, trees)
 
     def expected() -> Expected:
@@ -69,7 +77,8 @@ def judge(
         )
 
     def last_run(entry: Entry) -> Entry | None:
-        return newest_before(db, entry.seq, lambda header: _is_complete(header, entry.receipt))
+        complete = partial(_is_complete, like=entry.receipt)
+        return newest_before(db, entry.seq, complete) if db else None
 
     there = _there(repo, trees[0] if committed else "")
     return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, last_run)
@@ -211,7 +220,7 @@ def proof(
     return Proof(
         tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
-        covered.not_assessed, (*covered.notes, *dict.fromkeys(notes)), names,
+        covered.not_assessed, (*_gone(past), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone,
     )  # fmt: skip
 
@@ -224,8 +233,12 @@ def _reasons(
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    reasons += [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
-    return reasons
+    return reasons + _gone(past)
+
+
+def _gone(past: Sequence[tuple[str, str]]) -> list[str]:
+    """Tests that failed, and whose file is not in this content: worth knowing where it is proven too."""
+    return [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
 
 
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:

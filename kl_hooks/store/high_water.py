@@ -19,6 +19,6 @@ def read(path: Path) -> dict[str, Any] | None:
     return mark if good else None
 
 
-def write(path: Path, mark: dict[str, Any]) -> None:
-    """Replaces the mark. OSError as it comes."""
-    write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600)
+def write(path: Path, mark: dict[str, Any], *, sync: bool = True) -> None:
+    """Replaces the mark. OSError as it comes. Without `sync` a power loss may take it."""
+    write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600, sync=sync)

@@ -19,7 +19,8 @@ README: Final = """This is the state directory of kl (the knowledge layer of thi
   events.jsonl   which context packages were made, and from what
   high-water     how many receipts kl.db had at the last write
 
-It is private to this clone. Deleting it loses the evidence recorded here; nothing else depends on it.
+It is private to this clone. Deleting it loses the evidence recorded here; kl verify then exits 1 until you confirm it
+with: kl evidence accept --reason TEXT
 """
 
 
@@ -76,11 +77,16 @@ def locate(
 def spool_places(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
     """Where a spool may be written, in order, each with the word that marks what came from there."""
     places = [(state.spool, "local")]
-    user = _user(environ, "XDG_STATE_HOME", ".local/state") / _key(state.directory) / "spool"
+    user = user_state(environ) / _key(state.directory) / "spool"
     if user != state.spool:
         places.append((user, "spool:user"))
     places.append((root / ".kl" / "spool", "spool:checkout"))
     return places
+
+
+def user_state(environ: Mapping[str, str]) -> Path:
+    """Return kl's folder in the user's state folder (`$XDG_STATE_HOME/kl`); it need not exist."""
+    return _user(environ, "XDG_STATE_HOME", ".local/state")
 
 
 def prepare(state: State) -> None:

@@ -84,6 +84,10 @@ class Store:
         except EnvironmentProblem as problem:
             return problem
 
+    def newer(self, db: Database) -> StoreNewer | None:
+        """Return the exception for a database `kl` that a newer kl made; None for all others."""
+        return self._newer("kl", db)
+
     def _open(self, database: str) -> Database:
         """For writing, its tables up to date; what is derived is thrown away where it can't be used."""
         try:

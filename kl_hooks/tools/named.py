@@ -118,17 +118,18 @@ def _context(ws: Workspace, given: Arguments) -> Any:
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.catch_up import catch_up
-    from kl_hooks.evidence.home import require_home
     from kl_hooks.evidence.place import place_of
     from kl_hooks.proof.gate import judge
+    from kl_hooks.proof.nearest import nearest
+    from kl_hooks.proof.snapshot import snapshot
 
-    require_home(ws)
-    catch_up(ws)
     trees = place_of(ws.repo).trees
-    with ws.store.reading() as db:
-        _, found = judge(ws, db, trees)
+    with snapshot(ws) as seen:
+        _, found = judge(ws, seen, trees)
+        near = nearest(ws, seen, trees, None) if found.run is None else None
     return {
         "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
-        "run": found.run, "reasons": list(found.reasons),
+        "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
+        "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
+        "nearest": near.to_dict() if near else None,
     }  # fmt: skip

@@ -77,10 +77,11 @@ def _tidy(ws: Workspace) -> str:
 
 def _verify(ws: Workspace) -> str:
     from kl_hooks.evidence.audit import audit
-    from kl_hooks.store import high_water
+    from kl_hooks.evidence.mark import read_marks
 
+    marks = read_marks(ws)
     with ws.store.reading() as db:
-        found = audit(db, high_water.read(ws.state.high_water))
+        found = audit(db, marks)
     return f"{found.receipts} receipts, {len(found.problems)} problems" + (
         ". See: kl evidence verify" * bool(found.problems)
     )

@@ -110,8 +110,8 @@ def test_every_reason_of_an_observed_claim_is_shown(repo: Checkout) -> None:
     assert (joined["id"], joined["tier"]) == (claim["id"], "inferred")
     shown = repo.kl("claim", "show", claim["id"][:8]).stdout
     for words in (
-        "TestResult passed, seen by pytest", "   hard", "receipt ", "AgentAssertion asserted",
-        "not hard: an assertion is not an observation", "verified needs two independent hard observations",
+        "TestResult passed, seen by pytest", "   hard", "           run ", "AgentAssertion asserted",
+        "not hard: an assertion is not an observation", "verified needs two executions",
     ):  # fmt: skip
         assert words in shown
 

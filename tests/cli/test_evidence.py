@@ -170,7 +170,7 @@ def test_the_gate_asks_for_exactly_this_content(worked: Checkout) -> None:
     assert worked.kl("verify", "--require", "verified").returncode == 1
     worked.write("src/x.py", "X = 3\n")
     done = worked.kl("verify")
-    assert (done.returncode, "Run: pytest" in done.stdout) == (1, True)
+    assert (done.returncode, "hint: run pytest" in done.stdout) == (1, True)
     assert worked.kl("verify", "--at", "HEAD").returncode == 0
     assert worked.kl("verify", env={"PRE_COMMIT_TO_REF": "HEAD"}).returncode == 0
     worked.commit("changed")

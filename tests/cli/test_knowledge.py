@@ -53,7 +53,7 @@ def test_list_and_search_reach_every_kind(known: Checkout) -> None:
     assert {one["kind"] for one in listed} == {"decision", "memory", "objective"}
     found = json.loads(known.kl("knowledge", "search", "feed", "--format", "json").stdout)["records"]
     assert {one["kind"] for one in found} == {"decision", "memory", "objective"}
-    assert known.kl("knowledge", "search", "zebra").stdout == "nothing known bears any of: zebra\n"
+    assert known.kl("knowledge", "search", "zebra").stdout == "no matches for: zebra\n"
     assert known.kl("knowledge", "list", "--kind", "memory").stdout.count("\n") == 1
     assert known.kl("knowledge", "list", "--kind", "memo").returncode == 2
 
@@ -97,3 +97,27 @@ def test_unused_is_not_assessed_before_anything_was_given(known: Checkout) -> No
 def test_where_nothing_is_known_everything_is_well(repo: Checkout) -> None:
     assert repo.kl("knowledge", "health", "--fail-under", "100").stdout == "0 of 0 live records healthy (100 %).\n"
     assert "nothing is known yet" in repo.kl("knowledge", "status").stdout
+
+
+def test_every_list_that_is_cut_says_how_many_there_are(repo: Checkout) -> None:
+    for number in range(3):
+        said = ("--context", "Parsing is slow.", "--decision", f"Parser {number} is used.")
+        assert repo.kl("decision", "new", f"Parser number {number}", *said).returncode == 0
+    for command in (
+        ("knowledge", "search", "parser"),
+        ("decision", "search", "parser"),
+        ("knowledge", "related", "ADR-0001"),
+    ):
+        done = repo.kl(*command, "--limit", "1")
+        total = 3 if "search" in command else 2
+        assert f"these are the first 1 of {total}" in done.stderr, command
+        found = json.loads(repo.kl(*command, "--limit", "1", "--format", "json").stdout)
+        (shown,) = [value for value in found.values() if isinstance(value, list)]
+        assert (len(shown), found["total"]) == (1, total), command
+    repo.write("src/a.py", "")
+    for number in range(11):
+        repo.write("src/a.py", f"A = {number}\n")
+        repo.commit(f"change {number}")
+    assert "… and 1 more commits" in repo.kl("evidence", "show", "src/a.py").stdout
+    found = json.loads(repo.kl("evidence", "show", "src/a.py", "--format", "json").stdout)
+    assert (len(found["commits"]), found["total"]["commits"]) == (10, 11)

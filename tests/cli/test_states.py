@@ -48,9 +48,9 @@ TABLE = {
     "corrupt": Expected(3, 3, 3, 1, ("kl.db: is not a database", "Captures wait in the spool.", "kl doctor")),
     "truncated": Expected(3, 3, 3, 1, ("kl.db: can't be read", "Captures wait in the spool.", "kl doctor")),
     "newer format": Expected(
-        0, 0, 3, 1, ("kl.db: was made by a newer kl (format 2;", "pip install --upgrade kl-hooks")
+        0, 3, 3, 1, ("kl.db: was made by a newer kl (format 2;", "pip install --upgrade kl-hooks")
     ),
-    "newer step": Expected(0, 0, 3, 1, ("kl.db: was made by a newer kl (evidence step 99;", "pip install --upgrade")),
+    "newer step": Expected(0, 3, 3, 1, ("kl.db: was made by a newer kl (evidence step 99;", "pip install --upgrade")),
     "locked": Expected(0, 0, 3, 1, ("store.lock: the store is busy: pid ", "(a long job) holds it.", "kl doctor")),
     "read only": Expected(0, 0, 3, 1, ("store.lock: can't be used (Permission denied).", "kl doctor")),
 }

@@ -16,10 +16,10 @@ def test_a_pass_beside_untracked_files_is_said_to_be_one(repo: Checkout) -> None
     repo.write("helper.py", "X = 1\n")
     assert repo.pytest("-q").returncode == 0
     done = repo.kl("verify")
-    assert "passed on this content, with untracked files beside it" in done.stdout
-    assert "No commit holds those." in done.stdout
+    assert "passed on this content, with untracked files in the working tree" in done.stdout
+    assert "These files are not committed." in done.stdout
     assert json.loads(repo.kl("verify", "--format", "json").stdout)["untracked"] is True
-    assert "passed on this content, with untracked files beside it" in repo.kl("status").stdout
+    assert "passed on this content, with untracked files in the working tree" in repo.kl("status").stdout
     repo.commit("and what it needs")
     done = repo.kl("verify")
     assert done.returncode == 0
@@ -41,18 +41,18 @@ def test_a_scratch_test_that_is_gone_does_not_make_a_tree_unprovable(repo: Check
     scratch = repo.write("tests/test_scratch.py", "def test_try():\n    assert 0\n")
     assert repo.pytest("-q").returncode == 1
     assert answers(repo) == {False}
-    assert "The newest run of this content failed." in repo.kl("verify").stdout
+    assert "not proven: run " in repo.kl("verify").stdout
     scratch.unlink()
     done = repo.kl("verify")
     assert done.returncode == 1
-    assert "What failed has not passed since. Mend it, then run: pytest" in done.stdout
+    assert "not proven: a test that failed on this content has not passed since\n" in done.stdout
     assert repo.pytest("-q").returncode == 0
     assert answers(repo) == {True}
     assert "tests/test_scratch.py::test_try failed in run" in repo.kl("verify").stdout
     scratch.write_text("def test_try():\n    assert 0\n")
     done = repo.kl("verify")
     assert done.returncode == 1, "it is here again, and failed"
-    assert "What failed has not passed since." in done.stdout
+    assert "a test that failed on this content has not passed since" in done.stdout
     assert repo.kl("verify", "--at", "HEAD").returncode == 0
 
 
@@ -65,7 +65,7 @@ def test_a_failure_of_a_test_in_a_file_that_is_still_here_stands(repo: Checkout)
     other.unlink()
     assert repo.pytest("-q", "tests/test_z.py").returncode == 0
     assert answers(repo) == {False}
-    assert "What failed has not passed since." in repo.kl("verify").stdout
+    assert "a test that failed on this content has not passed since" in repo.kl("verify").stdout
     assert repo.pytest("-q").returncode == 0
     assert answers(repo) == {True}
 

@@ -1,0 +1,98 @@
+"""The newest content that was proven, and the files in which another content differs from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kl_hooks.git.run import GitFailed
+from kl_hooks.git.trees import differing
+from kl_hooks.model.tier import Tier
+from kl_hooks.proof.gate import judge
+from kl_hooks.proof.snapshot import Snapshot
+from kl_hooks.workspace.open import Workspace
+
+_LOOK_BACK: Final = 20
+"""Passing runs among which the newest proven content is looked for."""
+_TREES: Final = 5
+"""Contents that are judged: each costs what `kl verify` costs."""
+_LISTED: Final = 100
+"""Paths in a JSON answer."""
+_SHOWN: Final = 3
+"""Files and directories in a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A proven content, and what differs from it."""
+
+    run: str
+    tree: str
+    paths: tuple[str, ...]
+    """All of them, sorted."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        return {"run": self.run, "tree": self.tree, "paths": list(self.paths[:_LISTED]), "total": len(self.paths)}
+
+    def __str__(self) -> str:
+        """`only CHANGELOG.rst and .kl/ (2 files) differ from the proven content of run 5d1e0a77`."""
+        of = f"the proven content of run {self.run[:8]}"
+        places = _places(self.paths)
+        if not places:
+            return f"no tracked file differs from {of}; untracked files or their number do"
+        if len(places) > _SHOWN:
+            more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+            return f"{len(self.paths)} files differ from {of}: {', '.join(places[:_SHOWN])}{more}"
+        last = places[-1]
+        named = f"{', '.join(places[:-1])} and {last}" if len(places) > 1 else last
+        return f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {of}"
+
+
+def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | None) -> Nearest | None:
+    """The newest proven content whose objects git has, against the content with these tree IDs.
+
+    `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git can't tell.
+    """
+    if ws.repo is None or seen.gaps:
+        return None
+    left = _TREES
+    for tree in _passing(seen, trees):
+        if not left:
+            break
+        try:
+            paths = differing(ws.repo, tree, other)
+        except GitFailed:
+            return None
+        if paths is None:
+            continue
+        left -= 1
+        found = judge(ws, seen, (tree,), committed=True)[1]
+        if found.tier >= Tier.INFERRED and found.run:
+            return Nearest(found.run, tree, tuple(paths))
+    return None
+
+
+def _passing(seen: Snapshot, besides: Sequence[str]) -> list[str]:
+    """The tree IDs of the newest passing runs of tests, newest first, but for these."""
+    sql = (
+        "SELECT tree_all, tree FROM receipt WHERE source IN ('pytest', 'junit')"
+        ' AND header LIKE \'%"verdict":"passed"%\' ORDER BY seq DESC LIMIT ?'
+    )
+    waiting = (one.receipt for one in seen.waiting if one.receipt.result.get("verdict") == "passed")
+    rows = [*((one.tree_all, one.tree) for one in waiting), *(seen.db.rows(sql, (_LOOK_BACK,)) if seen.db else ())]
+    return [tree for tree in dict.fromkeys(tree for row in rows for tree in row) if tree and tree not in besides]
+
+
+def _places(paths: Sequence[str]) -> list[str]:
+    """The files at the top, and the directories there, with the number of files where it is more than one."""
+    count = Counter(path.partition("/")[0] for path in paths)
+    return list(dict.fromkeys(_named(paths, count)))
+
+
+def _named(paths: Sequence[str], count: Counter[str]) -> Iterator[str]:
+    for path in paths:
+        top, slash, _ = path.partition("/")
+        yield f"{top}/ ({count[top]} files)" if slash and count[top] > 1 else path

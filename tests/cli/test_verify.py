@@ -1,0 +1,399 @@
+"""`kl verify`, `kl status` and the tool: no answer from a part of the evidence, and messages that say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.mark import read_marks
+from kl_hooks.proof.snapshot import snapshot
+from kl_hooks.store.spool import SpoolWriter
+from tests.cli.states import HOLDER, WITHOUT_RIGHTS
+from tests.evidence.making import leave_run
+from tests.support import KL, Checkout, Done, checkout, run, sql
+
+GREEN = [("test_x.py::test_a", "passed", 5), ("test_x.py::test_b", "passed", 5)]
+RED = [("test_x.py::test_a", "passed", 5), ("test_x.py::test_b", "failed", 5)]
+FILES = {"test_x.py": "def test_a(): pass\ndef test_b(): pass\n", "src/a.py": "", "src/b.py": ""}
+
+
+@pytest.fixture
+def proven(tmp_path: Path, home: Path) -> Checkout:
+    """A repository whose content is proven by one run, which is in the store."""
+    made = checkout(tmp_path / "repo", FILES)
+    leave_run(made.workspace(), GREEN)
+    catch_up(made.workspace())
+    assert made.kl("verify").returncode == 0
+    return made
+
+
+def plain(repo: Checkout, *args: str, **more: Any) -> Any:
+    return json.loads(repo.kl(*args, "--format", "json", **more).stdout)
+
+
+def verdicts(repo: Checkout, env: dict[str, str] | None = None) -> list[tuple[bool, list[str]]]:
+    """(proven, what could not be read) as `verify`, `status` and the tool say it."""
+    gate = plain(repo, "verify", env=env)
+    status = plain(repo, "status", env=env)["proof"]
+    tool = json.loads(repo.kl("tool", "verify", "{}", env=env).stdout)["result"]
+    return [
+        (gate["proven"], gate["unread"]),
+        (status["run"] is not None, status["unread"]),
+        (tool["proven"], tool["unread"]),
+    ]
+
+
+@contextmanager
+def lock_held(repo: Checkout) -> Iterator[dict[str, str]]:
+    """Another process holds the store lock."""
+    command = [sys.executable, "-c", HOLDER, str(repo.state / "store.lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            yield {"KL_LOCK_WAIT": "0.05"}
+        finally:
+            holder.kill()
+
+
+def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(proven: Checkout) -> None:
+    failed = leave_run(proven.workspace(), RED)
+    with lock_held(proven) as env:
+        done = proven.kl("verify", env=env)
+        assert (done.returncode, f"not proven: run {failed[:8]} failed (1 failed, 1 passed)" in done.stdout) == (
+            1,
+            True,
+        )
+        assert "1 capture read from the spool: not in the store yet." in done.stderr
+        assert verdicts(proven, env) == [(False, [])] * 3
+        text = proven.kl("status", env=env).stdout
+        assert (
+            f"run {failed[:8]} failed on this content (1 failed, 1 passed). See: kl evidence show {failed[:8]}" in text
+        )
+        again = leave_run(proven.workspace(), GREEN)
+        assert verdicts(proven, env) == [(True, [])] * 3
+        assert plain(proven, "verify", env=env)["run"] == again
+        assert plain(proven, "verify", env=env)["waiting"] == 2
+    assert proven.kl("verify").returncode == 0, "the same answer when they are imported"
+    assert plain(proven, "verify")["waiting"] == 0
+
+
+def test_a_store_of_a_newer_kl_is_not_assessed(proven: Checkout) -> None:
+    sql(proven.state / "kl.db", "INSERT INTO schema_step VALUES ('evidence', 99)")
+    leave_run(proven.workspace(), RED)
+    done = proven.kl("verify")
+    assert done.returncode == 3
+    assert "not assessed: " in done.stdout and "was made by a newer kl" in done.stdout
+    assert "hint: kl doctor names the problem and the fix" in done.stdout
+    assert all(not good and unread for good, unread in verdicts(proven))
+    assert plain(proven, "verify")["assessed"] is False
+    assert "tests     not assessed:" in proven.kl("status").stdout
+
+
+def test_a_read_only_state_folder(proven: Checkout) -> None:
+    leave_run(proven.workspace(), RED)
+    for path in [*proven.state.rglob("*"), proven.state]:
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o555)
+
+    def kl(*args: str) -> Done:
+        return run([sys.executable, "-c", WITHOUT_RIGHTS, *KL, *args], proven.root)
+
+    assert kl("verify").returncode == 1
+    leave_run(proven.workspace(), GREEN)
+    assert kl("verify").returncode == 0
+    (proven.state / "spool" / "x.jsonl").touch()
+    (proven.state / "spool" / "x.jsonl").chmod(0)
+    done = kl("verify")
+    assert (done.returncode, "x.jsonl can't be read (Permission denied)" in done.stdout) == (3, True)
+    for path in [proven.state, *proven.state.rglob("*")]:
+        path.chmod(0o755)
+
+
+FULL = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_a_full_disk(proven: Checkout) -> None:
+    def kl(*args: str) -> Done:
+        return run([sys.executable, "-c", FULL, *KL, *args], proven.root)
+
+    failed = leave_run(proven.workspace(), RED)
+    done = kl("verify")
+    assert (done.returncode, f"run {failed[:8]} failed" in done.stdout) == (1, True), done.stderr
+    assert "Traceback" not in done.stderr
+    leave_run(proven.workspace(), GREEN)
+    assert kl("verify").returncode == 0
+    done = kl("doctor")
+    assert "wrong   store" in done.stdout and "the disk is full (File too large; " in done.stdout
+    assert "fix: free at least" in done.stdout
+    assert "disk is full" not in proven.kl("doctor").stdout
+
+
+def test_a_disk_without_a_free_byte(proven: Checkout, tmp_path: Path) -> None:
+    script = (
+        'mount -t tmpfs -o size=512k none "$1" && cp -r "$2"/. "$1" && cd "$3" && export KL_STATE="$1" && shift 3 && '
+        '"$@" evidence list >/dev/null; cp /late/*.jsonl "$KL_STATE/spool/"; cat /dev/zero > "$KL_STATE/fill" 2>&-; '
+        '"$@" verify; echo "exit $?"; "$@" doctor'
+    )
+    (tmp_path / "disk").mkdir()
+    late = tmp_path / "late"
+    late.mkdir()
+    failed = leave_run(proven.workspace(), RED)
+    (proven.state / "spool" / f"{failed}.jsonl").rename(late / f"{failed}.jsonl")
+    script = script.replace("/late", str(late))
+    places = [str(tmp_path / "disk"), str(proven.state), str(proven.root)]
+    done = run(["unshare", "-rm", "sh", "-c", script, "sh", *places, *KL], proven.root)
+    if "exit " not in done.stdout:
+        pytest.skip("this machine lets nobody mount anything")
+    assert f"run {failed[:8]} failed" in done.stdout and "exit 1" in done.stdout, done.stdout + done.stderr
+    assert "the disk is full (No space left on device; " in done.stdout
+
+
+def test_a_spool_file_that_cannot_be_understood_is_named(proven: Checkout) -> None:
+    newer = SpoolWriter.create(proven.state / "spool", "newer")
+    newer.record({"t": "open", "schema": "kl.spool/9"})
+    assert proven.kl("verify").returncode == 0, "it is still being written"
+    newer.close()
+    done = proven.kl("verify")
+    assert done.returncode == 3
+    assert "newer.jsonl was written by another version of kl (schema kl.spool/9)" in done.stdout
+    newer.path.unlink()
+    torn = proven.state / "spool" / "torn.jsonl"
+    torn.write_text("nonsense\n")
+    for _ in range(2):  # it is set aside by the first, and known to the second
+        done = proven.kl("verify")
+        assert (done.returncode, "torn.jsonl" in done.stdout) == (3, True)
+        assert "look at it, then delete it" in done.stdout
+    (proven.state / "spool" / "torn.jsonl.aside").unlink()
+    assert proven.kl("verify").returncode == 0
+
+
+def test_what_is_imported_between_two_looks_is_seen_once(proven: Checkout) -> None:
+    leave_run(proven.workspace(), RED)
+    ws = proven.workspace()
+    name = next((proven.state / "spool").glob("*.jsonl"))
+    copy = name.read_bytes()
+    catch_up(proven.workspace())
+    with lock_held(proven) as env:
+        name.write_bytes(copy)
+        assert plain(proven, "verify", env=env)["waiting"] == 0
+    with snapshot(ws) as seen:
+        assert len([one for one in seen.of_tree(ws_trees(proven)) if one.receipt.source == "pytest"]) == 2
+
+
+def ws_trees(repo: Checkout) -> tuple[str, ...]:
+    return (repo.git("rev-parse", "HEAD^{tree}"),)
+
+
+# the marks
+
+
+def older_copy(repo: Checkout) -> None:
+    """Put the store back to before its last run, which failed."""
+    older = repo.root.parent / "older.db"
+    shutil.copy(repo.state / "kl.db", older)
+    leave_run(repo.workspace(), RED)
+    assert repo.kl("verify").returncode == 1
+    shutil.copy(older, repo.state / "kl.db")
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["both marks", "only that of the user"])
+def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, first: bool) -> None:
+    older_copy(proven)
+    if not first:
+        (proven.state / "high-water").unlink()
+    for commits in range(2):  # what is added since does not hide it
+        done = proven.kl("verify")
+        number = len(proven.entries())
+        now = f", now {number}" if number < 3 else f"; not all of them are among its {number} now"
+        assert done.returncode == 1
+        assert f"{now}\n" in done.stdout and "not assessed: this store had 3 receipts on 20" in done.stdout
+        assert "kl evidence accept --reason TEXT" in done.stdout
+        assert [good for good, _ in verdicts(proven)] == [False] * 3
+        assert "this store had 3 receipts on" in proven.kl("status").stdout
+        assert "wrong   store        this store had 3 receipts on" in proven.kl("doctor").stdout
+        proven.git("commit", "-q", "--allow-empty", "-m", f"more {commits}")
+    assert proven.kl("evidence", "verify").returncode == 1
+    assert proven.kl("evidence", "accept").returncode == 2
+    assert proven.kl("evidence", "accept", "--reason", " ").returncode == 2
+    done = proven.kl("evidence", "accept", "--reason", "restored from Monday's backup")
+    assert (done.returncode, "accepted: this store had 3 receipts on 20" in done.stdout) == (0, True)
+    assert proven.kl("verify").returncode == 0
+    for command in (("doctor",), ("evidence", "verify")):
+        assert "this store had 3 receipts, then" in proven.kl(*command).stdout
+        assert "restored from Monday's backup" in proven.kl(*command).stdout
+    assert proven.kl("evidence", "verify").returncode == 0
+    (event,) = plain(proven, "evidence", "verify")["accepted"]
+    assert event["lost"][0]["had"] == 3 and event["by"].startswith("local:")
+    assert "nothing to accept" in proven.kl("evidence", "accept", "--reason", "again").stdout
+
+
+@pytest.mark.parametrize("gone", ["kl.db", "", "emptied"])
+def test_a_store_that_is_gone(proven: Checkout, gone: str) -> None:
+    if gone == "emptied":
+        (proven.state / "kl.db").write_bytes(b"")
+    elif gone:
+        (proven.state / gone).unlink()
+    else:
+        shutil.rmtree(proven.state)
+    done = proven.kl("doctor")
+    assert "this store had 2 receipts on 2027-01-15, now 0" in done.stdout
+    assert (f"kl.db {'is empty (0 bytes)' if gone == 'emptied' else 'was deleted'}" in done.stdout) is True
+    done = proven.kl("verify")
+    assert (done.returncode, "this store had 2 receipts on 2027-01-15" in done.stdout) == (1, True)
+    assert proven.kl("evidence", "accept", "--reason", "deleted on purpose").returncode == 0
+    done = proven.kl("verify")
+    assert (done.returncode, "no passing full test run recorded" in done.stdout) == (1, True)
+
+
+def test_a_copy_of_the_repository_raises_no_alarm(proven: Checkout, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-a", str(proven.root), str(tmp_path / "copy")], check=True)
+    copy = Checkout(tmp_path / "copy")
+    assert copy.kl("verify").returncode == 0
+    leave_run(copy.workspace(), GREEN)
+    assert copy.kl("verify").returncode == 0
+    assert proven.kl("verify").returncode == 0
+    shutil.rmtree(proven.root)
+    again = checkout(proven.root, FILES)  # may have the inode of the old one
+    leave_run(again.workspace(), GREEN)
+    assert again.kl("verify").returncode == 0
+    moved = proven.root.rename(tmp_path / "moved")
+    assert Checkout(moved).kl("verify").returncode == 0
+
+
+def test_a_mark_of_the_previous_release_and_a_home_that_cannot_be_written(proven: Checkout, home: Path) -> None:
+    mark = proven.state / "high-water"
+    plain_mark = json.loads(mark.read_text())
+    mark.write_text(json.dumps({"seq": plain_mark["seq"], "chain": plain_mark["chain"]}))
+    assert proven.kl("verify").returncode == 0
+    shutil.rmtree(home / ".local")
+    (home / ".local").write_text("no folder")
+    leave_run(proven.workspace(), GREEN)
+    done = proven.kl("verify")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert read_marks(proven.workspace()).second is None
+    mark.write_text(json.dumps({"seq": 99, "chain": "ab"}))
+    old = 1_700_000_000
+    os.utime(mark, (old, old))
+    assert "this store had 99 receipts on 2023-11-14, now 3" in proven.kl("verify").stdout
+
+
+def test_writers_at_the_same_time_raise_no_alarm(proven: Checkout) -> None:
+    command = [*KL, "run", "--", "true"]
+    writers = [subprocess.Popen(command, cwd=proven.root) for _ in range(4)]
+    answers = {proven.kl("verify").returncode for _ in range(4)}
+    assert {one.wait() for one in writers} == {0}
+    assert answers == {0}
+
+
+def test_edited_headers_and_a_damaged_store_are_named_by_the_doctor(proven: Checkout) -> None:
+    edit = "UPDATE receipt SET header = REPLACE(header, 'passed', 'failed') WHERE source = 'pytest'"
+    sql(proven.state / "kl.db", edit)
+    done = proven.kl("doctor")
+    assert done.returncode == 1
+    assert "1 receipt edited: the ID is not the hash of the header (receipt 1)." in done.stdout
+    sql(proven.state / "kl.db", "UPDATE receipt SET header = CAST(x'ff' AS TEXT) WHERE seq = 2")
+    done = proven.kl("doctor")
+    assert done.returncode == 1
+    assert "kl.db: can't be read" in done.stdout and "fix: keep the file for a look" in done.stdout
+
+
+# what is said
+
+
+def test_the_empty_tree_of_an_unborn_branch_is_never_proven(home: Path, tmp_path: Path) -> None:
+    made = Checkout(tmp_path / "new")
+    made.root.mkdir()
+    made.git("init", "-q")
+    made.write(".gitignore", "__pycache__/\n")
+    made.write(".kl/README.md", "Here.\n")
+    made.write("test_x.py", "def test_a(): pass\n")
+    leave_run(made.workspace(), GREEN)
+    done = made.kl("verify")
+    assert (done.returncode, "the content tree is empty: git tracks no file yet" in done.stdout) == (1, True)
+    assert "hint: git add your files, then run pytest" in done.stdout
+    assert [good for good, _ in verdicts(made)] == [False] * 3
+    made.commit("as it was run")
+    assert made.kl("verify").returncode == 0
+
+
+def test_which_files_differ_from_the_proven_content_is_said(proven: Checkout) -> None:
+    proven.write("CHANGELOG.rst", "x\n")
+    proven.git("add", "-A")
+    proven.write("src/a.py", "A = 1\n")
+    proven.write("src/b.py", "B = 1\n")
+    (run_id,) = {one.receipt.run for one in proven.entries() if one.receipt.source == "pytest"}
+    said = f"only CHANGELOG.rst and src/ (2 files) differ from the proven content of run {run_id[:8]}"
+    done = proven.kl("verify")
+    assert (done.returncode, said in done.stdout) == (1, True)
+    assert "not proven: no evidence (one complete passing run required)" in done.stdout
+    assert "no passing full test run recorded for this content. hint: run pytest" in done.stdout
+    assert said in proven.kl("status").stdout
+    near = plain(proven, "verify")["nearest"]
+    assert (near["paths"], near["total"], near["run"]) == (["CHANGELOG.rst", "src/a.py", "src/b.py"], 3, run_id)
+    for number in range(4):
+        proven.write(f"d{number}/x.py", "")
+    proven.commit("more")
+    assert "7 files differ from the proven content of run" in proven.kl("verify", "--at", "HEAD").stdout
+    assert "CHANGELOG.rst, d0/x.py, d1/x.py and 3 more" in proven.kl("verify").stdout
+    proven.git("rm", "-q", "-r", "--cached", ".")
+    assert proven.kl("verify").returncode == 1
+
+
+def test_reasons_of_partial_runs_are_not_said_of_a_proven_content(proven: Checkout) -> None:
+    assert proven.pytest("-q", "-k", "test_a").returncode == 0
+    done = proven.kl("verify")
+    assert done.returncode == 0
+    assert "only a selection" not in done.stdout + proven.kl("status").stdout
+    assert plain(proven, "verify")["reasons"] == plain(proven, "status")["proof"]["reasons"] == []
+    proven.write("src/a.py", "A = 1\n")
+    assert proven.pytest("-q", "-k", "test_a").returncode == 0
+    assert "only a selection ran (-k 'test_a'" in proven.kl("verify").stdout
+
+
+def test_a_run_has_one_name_and_runs_without_tests_are_listed_on_demand(proven: Checkout) -> None:
+    for args, code in ((["--collect-only"], 0), (["nosuch.py"], 4)):
+        assert proven.pytest("-q", *args).returncode == code
+    done = proven.pytest("-q")
+    (named,) = {line.split()[2].rstrip(":") for line in done.stdout.splitlines() if line.startswith("kl: run ")}
+    lines = proven.kl("evidence", "list").stdout.splitlines()
+    assert lines[0].startswith(f"{named}  ") and len(lines) == 4
+    assert lines[-1] == "2 runs without tests (--collect-only, usage errors) not shown: --all"
+    assert f"run {named} passed on exactly this content" in proven.kl("verify").stdout
+    receipt = plain(proven, "evidence", "list")["receipts"][0]
+    for given in (named, receipt["run"], receipt["id"], receipt["id"][:12]):
+        shown = proven.kl("evidence", "show", given).stdout
+        assert shown.startswith(f"run       {named}   pytest, seen by pytest\n")
+        assert receipt["id"][:8] not in shown
+    found = plain(proven, "evidence", "list", "--limit", "2")
+    assert (len(found["receipts"]), found["total"], found["hidden"]) == (2, 3, 2)
+    assert "… and 1 more: --limit 3" in proven.kl("evidence", "list", "--limit", "2").stdout
+    found = plain(proven, "evidence", "list", "--all")
+    assert (len(found["receipts"]), found["total"], found["hidden"]) == (5, 5, 0)
+    assert "not shown" not in proven.kl("evidence", "list", "--all").stdout
+    assert proven.kl("status").stdout.count("inconclusive") == 0
+
+
+def test_a_claim_about_an_older_content_is_stale_before_anything_else(proven: Checkout) -> None:
+    proven.write("src/a.py", "A = 1\n")
+    rows = proven.kl("claim", "list").stdout.splitlines()
+    assert len(rows) == 2 and all("  stale: inferred on an older tree  Test passes: " in row for row in rows)
+    shown = proven.kl("claim", "show", rows[0].split()[0]).stdout
+    assert "status     stale: inferred on an older tree\n" in shown and "\ntier " not in shown
+    text = proven.kl("context", "test_a fails").stdout
+    assert "[stale: inferred on an older tree" in text
+    assert "[inferred · older tree" not in text
