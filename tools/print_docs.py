@@ -1,10 +1,11 @@
 """Prints the pages that are made from the program and its tests: docs/commands/*.md, docs/kinds/*.md, the forms in
-templates/kinds/, docs/hookspecs.md, docs/requirements.md. `make docs` runs it.
+templates/kinds/, docs/hookspecs.md, docs/requirements.md, the table of SECURITY.md. `make docs` runs it.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import runpy
 import sys
 from collections.abc import Iterator
@@ -15,8 +16,11 @@ import click
 from kl_hooks import hookspecs
 from kl_hooks.cli.main import COMMANDS, kl
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 WIDTH = 100
+TABLE = re.compile(r"(?s)(<!-- tricks:[^>]*-->\n).*?(<!-- end of tricks -->)")
+"""The part of SECURITY.md that is printed from `tests/proof/tricks.py`."""
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -29,6 +33,7 @@ def pages() -> Iterator[tuple[Path, str]]:
         assert command is not None, name
         yield DOCS / "commands" / f"{name}.md", _page(command, name, root)
     yield DOCS / "hookspecs.md", _hookspecs()
+    yield ROOT / "SECURITY.md", _security()
     for name in ("kinds_page.py", "requirements_page.py"):
         yield from runpy.run_path(str(Path(__file__).with_name(name)))["pages"]()
 
@@ -54,6 +59,17 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> Itera
                 continue
             yield f"## {context.command_path} {child}\n"
             yield from _sections(found, child, context)
+
+
+def _security() -> str:
+    """SECURITY.md with today's table of tricks: each row is played by a test."""
+    sys.path.insert(0, str(ROOT))
+    from tests.proof.tricks import rows
+
+    table = ["| trick | detected | what kl says |", "|---|---|---|"]
+    table += [f"| {name} | {'yes' if detected else '**no**'} | {answer} |" for name, detected, answer in rows()]
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(table)}{chr(10)}{found[2]}", text)
 
 
 def _hookspecs() -> str:
