@@ -134,20 +134,22 @@ def test_a_test_that_also_failed_on_the_same_content_is_not_hard(repo: Checkout)
 
 
 @pytest.mark.requirement("A36")
-def test_verified_by_the_parent_process(repo: Checkout) -> None:
+def test_the_parent_process_is_no_second_observation_and_another_way_of_running_is(repo: Checkout) -> None:
     repo.write("tests/test_a.py", "def test_one(): pass\n")
     repo.commit("a test")
     import sys
 
-    done = repo.kl(
-        "run", "--", sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    by_subject = {c["about"]: c for c in claims(repo)}
-    claim = by_subject["test:tests/test_a.py::test_one"]
-    assert claim["tier"] == "verified"
-    assert {s["observer"] for s in claim["support"]} == {"pytest", "kl run"}
-    assert repo.kl("verify", "--require", "verified").returncode == 0
+    command = ("run", "--", sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider")
+    for words, tier in (((), "inferred"), (("-n", "2"), "verified")):
+        done = repo.kl(*command, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        by_subject = {c["about"]: c for c in claims(repo)}
+        claim = by_subject["test:tests/test_a.py::test_one"]
+        assert claim["tier"] == tier
+        assert {s["observer"] for s in claim["support"]} == {"pytest", "kl run"}
+        verified = repo.kl("verify", "--require", "verified")
+        assert verified.returncode == (0 if words else 1)
+        assert "exit status seen by the parent" in verified.stdout
 
 
 def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
