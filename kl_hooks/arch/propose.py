@@ -19,6 +19,8 @@ from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
 
 _MANY_LAYERS = 12
+_FOLDERS: Final = 4
+"""Folders that are enough of a structure: loose modules that import each other may share a layer then."""
 _IMPORT: Final = 2
 _LAZY: Final = 1
 """Weight of an import in a function: written there, it often is the one that goes against the order."""
@@ -138,11 +140,13 @@ def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> l
     """The groups in order, loose modules of one package that may stand together joined.
 
     A loose module moves down past everything that it neither imports nor is imported by, to the lowest loose modules
-    that it can join: that contradicts no import which the order does not contradict already.
+    that it can join: that contradicts no import which the order does not contradict already. Where there are hardly
+    any folders, it joins none that it has to do with: the modules are the structure.
     """
+    flat = sum(group.folder for group in order) < _FOLDERS
     parts: list[list[Group]] = []
     for group in order:
-        place = None if group.folder else _place(group, parts, weights)
+        place = None if group.folder else _place(group, parts, weights, flat)
         if place is None:
             parts.append([group])
         else:
@@ -150,13 +154,17 @@ def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> l
     return parts
 
 
-def _place(group: Group, parts: Sequence[list[Group]], weights: Mapping[tuple[str, str], int]) -> int | None:
+def _place(
+    group: Group, parts: Sequence[list[Group]], weights: Mapping[tuple[str, str], int], flat: bool
+) -> int | None:
     """The lowest part of loose modules that a loose module can join; None for none."""
     best = None
     for place in range(len(parts) - 1, -1, -1):
-        if not parts[place][0].folder and parts[place][0].package == group.package:
+        part = parts[place]
+        related = any((group.name, one.name) in weights or (one.name, group.name) in weights for one in part)
+        if not part[0].folder and part[0].package == group.package and not (flat and related):
             best = place
-        if any((group.name, one.name) in weights or (one.name, group.name) in weights for one in parts[place]):
+        if related:
             break
     return best
 

@@ -87,7 +87,7 @@ def test_scripts_and_test_trees_are_left_out_and_nested_tests_stand_above_all() 
     made = propose([link(modules, *pair) for pair in pairs], modules)
     found = {layer.name: layer.paths for layer in made.layers}
     assert found == {
-        "b": ("p/b/",), "a": ("p/a/",), "p": ("p/__init__.py", "p/m1.py", "p/m2.py"), "tests": ("p/a/tests/",),
+        "b": ("p/b/",), "a": ("p/a/",), "p": ("p/__init__.py", "p/m2.py"), "m1": ("p/m1.py",), "tests": ("p/a/tests/",),
     }  # fmt: skip
     assert made.against == 1 and made.layers[-1].name == "tests"
 
