@@ -82,7 +82,7 @@ def expired(allowance: Allowance, today: str) -> bool:
 
 def _expired_way(manifest: Manifest, allowance: Allowance) -> str:
     place = f"{manifest.path}:{allowance.line}"
-    return f"the exception at {place} ended on {allowance.until}; mend the import, or decide to renew it"
+    return f"the exception at {place} ended on {allowance.until}; fix the import, or renew it"
 
 
 def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Violation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, file_of
 from kl_hooks.code.imports import file_links
@@ -17,7 +17,8 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.model.symbol import Link
 
 if TYPE_CHECKING:
-    from kl_hooks.arch.survey import Survey
+    from kl_hooks.arch.ready import Ready
+    from kl_hooks.code.imports import Known
     from kl_hooks.model.manifest import Layer
 
 THROUGH: Final = "import through "
@@ -27,8 +28,35 @@ _Step = tuple[str, str]
 """(file, name taken from it; `*`: everything; empty: nothing but the module, by a file of the same package)"""
 
 
+class Imports(Protocol):
+    """What is known about imports, see `survey.Survey`."""
+
+    @property
+    def ready(self) -> Ready:
+        """Who imports whom."""
+        ...
+
+    @property
+    def modules(self) -> Mapping[str, str]:
+        """Path → dotted name of every Python file."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, dict[str, Any]]:
+        """Path → facts of the Python files; read when somebody asks."""
+        ...
+
+    def known(self) -> Known:
+        """The modules, asked by the names that imports use."""
+        ...
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The contents of files."""
+        ...
+
+
 def through(
-    survey: Survey,
+    survey: Imports,
     layers: Mapping[str, Layer | None],
     is_wanted: Callable[[Layer, Layer], bool],
     layer_of_name: Callable[[str], Layer | None],
@@ -58,7 +86,7 @@ class _Follower:
 
     def __init__(
         self,
-        survey: Survey,
+        survey: Imports,
         layers: Mapping[str, Layer | None],
         is_wanted: Callable[[Layer, Layer], bool],
         layer_of_name: Callable[[str], Layer | None],
