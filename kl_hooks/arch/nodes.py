@@ -1,4 +1,4 @@
-"""Violations as things that can be searched: `violation:` and the fingerprint, with the receipt that found them.
+"""Violations as nodes that can be searched: `violation:` and the ID, with the receipt that found them.
 
 They are those of the last check of the work tree: a fixed one is gone after the next. What keeps us from writing them
 is a remark; the verdict never needs them.
@@ -39,7 +39,7 @@ def keep_nodes(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]) -> s
         with ws.store.reading("graph") as db:
             known = {_key(hit.id, hit.path, hit.line, hit.title): hit.title for hit in owned(db, OWNER)} if db else {}
         wanted = [*_titled(verdict.violations, ""), *_titled(verdict.accepted, " (accepted in baseline)")]
-        if known.keys() == {_key(make(KIND, one.fingerprint), one.path, one.line, title) for one, title in wanted}:
+        if known.keys() == {_key(make(KIND, one.id), one.path, one.line, title) for one, title in wanted}:
             return ""
         now = receipt() if wanted else ""
         documents = [_document(one, title, known, now) for one, title in wanted]
@@ -54,7 +54,7 @@ def _titled(found: Iterable[Violation], more: str) -> list[tuple[Violation, str]
     """Each with its title; of several on one line, and those whose path no database can hold, one or none."""
     rows = {}
     for one in found:
-        title = f"{one.source_layer} may not depend on {one.target_layer}: {one.importer} imports {one.imported}{more}"
+        title = f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports {one.imported}{more}"
         if not any("\ud800" <= sign <= "\udfff" for sign in f"{one.path}{one.importer}{one.imported}"):
             rows[one.fingerprint, one.path, one.line] = (one, one_line(title, 400))
     return list(rows.values())
@@ -65,7 +65,7 @@ def _key(identifier: str, path: str, line: int, title: str) -> _Key:
 
 
 def _document(one: Violation, title: str, known: dict[_Key, str], receipt: str) -> Document:
-    identifier = make(KIND, one.fingerprint)
+    identifier = make(KIND, one.id)
     found_by = f"{title}{_FOUND_BY}{receipt}" if receipt else title
     whole = known.get(_key(identifier, one.path, one.line, title), found_by)
     body = redact(f"{one.statement} {one.rule} {one.decision} {one.method} drift violation")
