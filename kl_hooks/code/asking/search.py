@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.ask import KINDS
-from kl_hooks.code.asking.stored import find
+from kl_hooks.code.asking.stored import by_ids, find
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
 from kl_hooks.model.ids import split
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Symbol
 
 ALL_KINDS: Final = (*KINDS, "test", "file", "violation")
+_INFLECTED: Final = 3
+"""The rank of a name in another style or inflection: after the same name, before a name that only begins so."""
 BY_WORDS: Final = 2000
 """Most hits by words that are looked at where only some files are wanted."""
 _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
@@ -66,12 +68,23 @@ def in_place(path: str, file: str) -> bool:
 
 def _named(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
     ranked: list[tuple[tuple[int, int, str, str], Symbol]] = []
+    for symbol in _inflected(graph, words, kinds):
+        if in_place(symbol.path, file):
+            ranked.append(((_INFLECTED, len(symbol.id), symbol.id, symbol.path), symbol))
     for word in words:
         for symbol in _beginning(graph, word):
             rank = _rank(symbol, word)
             if rank is not None and split(symbol.id)[0] in kinds and in_place(symbol.path, file):
                 ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
     return [Found(s.id, s.path, s.line, s.signature, "name") for _, s in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list[Symbol]:
+    """The symbols whose name is a word in another style or inflection."""
+    indexed = [kind for kind in kinds if kind in KINDS]
+    hits = index.named(graph.db, [word for word in words if "." not in word], BY_WORDS, indexed) if indexed else []
+    known = by_ids(graph.db, [hit.id for hit in hits])
+    return [known[hit.id] for hit in hits if hit.id in known]
 
 
 def _beginning(graph: Graph, word: str) -> Iterator[Symbol]:
@@ -97,7 +110,7 @@ def _rank(symbol: Symbol, word: str) -> int | None:
         return None
     if last.lower() == asked_last.lower():
         return 1 if last == asked_last else 2
-    return 3 if last.startswith(asked_last) else 4
+    return _INFLECTED + 1 if last.startswith(asked_last) else _INFLECTED + 2
 
 
 def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
