@@ -16,7 +16,7 @@ from typing import Final
 from kl_hooks.code import parse
 from kl_hooks.code.parse import LARGEST, Facts, too_large, unread
 
-VERSION: Final = f"{parse.VERSION}+2"
+VERSION: Final = f"{parse.VERSION}+3"
 """Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
 links would differ."""
 PARTS: Final = 200

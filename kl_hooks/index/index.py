@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -45,6 +44,8 @@ class Document(NamedTuple):
     """More words, not shown."""
     words: str = ""
     """Identifiers with spaces between them, not shown either."""
+    name: str = ""
+    """What people call it, where that is not the last part of its id: a heading."""
 
 
 class Hit(NamedTuple):
@@ -180,13 +181,14 @@ def _matching(db: Rows, asked: str, limit: int, kinds: Sequence[str]) -> list[Ro
 
 
 def _row(document: Document) -> Row:
-    identifier, kind, path, line, title, body, words = document
+    identifier, kind, path, line, title, body, words, called = document
     around, _, name = split_id(identifier)[1].rpartition(".")
+    name = called or name
     place = " ".join(filter(None, (_parts(around), parts_only(name), _parts(path.removesuffix(".py")))))
     said = split_all(f"{title} {body}")
     if words:
         said = f"{said} {split_words(words)}"
-    return (identifier, kind, path, line, name, joined(name), title, place, said)
+    return (identifier, kind, path, line, name, parts_only(name) if called else joined(name), title, place, said)
 
 
 @lru_cache(maxsize=64)  # the documents of a file, and what is in a class, come one after the other
@@ -198,7 +200,9 @@ def _telling(db: Rows, words: Sequence[str]) -> list[str]:
     """The words worth asking for, in the order given: of many only the rarest, and none that stands in many documents
     and half of all, if there are others: BM25 counts it as nothing, but must visit every document for it.
     """
-    term_of = _terms(tuple(words))
+    from kl_hooks.store.sqlite import full_text_terms
+
+    term_of = full_text_terms(tuple(words), TOKENIZER)
     terms = sorted(set(term_of.values()))
     seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks(terms)})", tuple(terms)))
     common = max(_MANY, int(db.rows("SELECT COUNT(*) FROM documents")[0][0]) / 2)
@@ -206,19 +210,6 @@ def _telling(db: Rows, words: Sequence[str]) -> list[str]:
     rare = [term for term in found if seen[term] < common]
     kept = set((rare or found)[:_RAREST])
     return list({term: word for word, term in reversed(term_of.items()) if term in kept}.values())[::-1]
-
-
-@lru_cache(maxsize=64)
-def _terms(words: tuple[str, ...]) -> dict[str, str]:
-    """Word → its term in the full text. Asked of a full text of the same kind: nobody else folds exactly as it does."""
-    import sqlite3
-
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute(f'CREATE VIRTUAL TABLE said USING fts5(word, tokenize="{TOKENIZER}")')
-        db.execute("CREATE VIRTUAL TABLE terms USING fts5vocab('said', 'instance')")
-        db.executemany("INSERT INTO said (rowid, word) VALUES (?, ?)", enumerate(words))
-        rows = db.execute("SELECT doc, term FROM terms ORDER BY doc, offset DESC").fetchall()
-    return {words[number]: term for number, term in rows}
 
 
 def _state(db: Rows) -> str:
