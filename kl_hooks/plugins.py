@@ -19,6 +19,7 @@ BUILT_IN = (
     "kl_hooks.evidence.plugin",
     "kl_hooks.code.plugin",
     "kl_hooks.records.plugin",
+    "kl_hooks.arch.plugin",
     "kl_hooks.kinds.plugin",
     "kl_hooks.context.plugin",
     "kl_hooks.upkeep.plugin",

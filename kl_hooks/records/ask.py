@@ -116,7 +116,7 @@ def search(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20)
         hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []
     found = list(dict.fromkeys(hit.id for hit in hits))
     known = {r.id: r for r in by_ids(ws, found)}
-    return [known[i] for i in found if i in known and _meant(ws, known[i], wanted)][:limit]
+    return [known[i] for i in found if i in known and is_wanted(ws, known[i], wanted)][:limit]
 
 
 def by_ids(ws: Workspace, ids: Sequence[str]) -> list[Record]:
@@ -190,8 +190,8 @@ def _where(ws: Workspace, table: str, wanted: Wanted) -> tuple[str, list[Any]]:
     return " AND ".join(parts), values
 
 
-def _meant(ws: Workspace, record: Record, wanted: Wanted) -> bool:
-    """The same for a record in the hand."""
+def is_wanted(ws: Workspace, record: Record, wanted: Wanted) -> bool:
+    """Whether a record is one of those that are meant; its kind is not asked."""
     tags = [tag.lower() for tag in record.many("tags")]
     return (
         (not wanted.statuses or record.status in wanted.statuses)

@@ -11,16 +11,21 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.pages.take import KIND as PAGE
 from kl_hooks.records.plain import spoken
 from kl_hooks.records.seed.fields import SEEDED
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
+    from kl_hooks.records.linked import Passage
     from kl_hooks.workspace.open import Workspace
 
 BY_NAME: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
 """Shares of what is asked for by role, type of work or task, never by the words that happen to stand in it."""
+_PAGES: Final = 5
+"""Sections of docs that are offered: prose has words of every task, and must not crowd out code."""
 _SHORT: Final = 200
 
 
@@ -31,6 +36,30 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.share not in BY_NAME)
     found = search(ws, words, Wanted(kinds), limit * 2)
     return candidates(ws, [record for record in found if is_live(ws, record)], limit)
+
+
+def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """At most `limit` sections of the repository's docs that fit the task's words, best first."""
+    from kl_hooks.index import index
+    from kl_hooks.records.linked import sections
+
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    catch_up(ws)
+    with ws.store.reading("graph") as db:
+        hits = index.search(db, words, min(limit, _PAGES), (PAGE,)) if db is not None else []
+    return as_committed(ws, [_page(one, words) for one in sections(ws, hits)])
+
+
+def _page(one: Passage, words: Sequence[str]) -> Candidate:
+    from kl_hooks.records.linked import excerpt
+
+    path, line = one.hit.path, one.hit.line
+    return Candidate(
+        id=one.hit.id, kind=PAGE, title=one.hit.title, text=f"{one.hit.title}\n{excerpt(one.text, words)}".strip(),
+        summary=f"{path}:{line} {one.hit.title}", path=path, line=line, freshness="current", authority="human",
+        reasons=("a section of the docs with words of the task",),
+    )  # fmt: skip
 
 
 def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.kind import KIND as MEMORY
@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
-def tools() -> Iterator[Tool]:
-    """All of them."""
+_PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
+_LIMIT: Final = "Most that are given; `total` counts all."
+
+
+def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
+    """All of them. `kinds`: the kinds of records that there are."""
+    yield from _knowledge(kinds)
     yield Tool(
         "decision_supersede", "Let one decision take the place of another; both say so. The new one must be accepted.",
         {"id": line("The one that goes."), "new_id": line("The one that takes its place.")}, _supersede,
@@ -53,6 +58,72 @@ def tools() -> Iterator[Tool]:
          "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
     )  # fmt: skip
     yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
+
+
+def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
+    page = {"page": line(_PAGE)}
+    also = {"id": "page", "path": "page"}
+    yield Tool(
+        "knowledge_search", "Search records of every kind and the sections of docs pages, best first.",
+        {
+            "query": line("Words; any text will do."), "kind": line("Only of this kind.", enum=[*kinds, "page"]),
+            "limit": number("Most that are given.", 20, 1, 100),
+        },
+        _search, ("query",),
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_backlinks", "The places that link to a page, with line and text.",
+        {**page, "limit": number(_LIMIT, 50, 1, 200)}, lambda ws, given: _places(ws, given, "backlinks"), ("page",),
+        also=also,
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_mentions", "Pages that name a page's title or ID and do not link to it, the latest first.",
+        {**page, "limit": number(_LIMIT, 20, 1, 200)}, lambda ws, given: _places(ws, given, "mentions"), ("page",),
+        also=also,
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_related", "Pages similar to a page, with the similarity from 0 to 1.",
+        {
+            **page, "limit": number(_LIMIT, 10, 1, 50),
+            "least": number("Relevance threshold in percent: less similar pages are omitted.", 10, 1, 100),
+        },
+        lambda ws, given: _places(ws, given, "related"), ("page",), also=also,
+    )  # fmt: skip
+
+
+def _search(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.fresh import shown
+    from kl_hooks.records.linked import plain_passage, search_everywhere
+    from kl_hooks.records.plain import plain_record
+
+    words = given["query"].split()
+    kinds = (given["kind"],) if given.get("kind") else ()
+    found, total = search_everywhere(ws, words, Wanted(kinds, archived=True), given["limit"])
+    records = shown(ws, [one for one in found if isinstance(one, Record)])
+    pages = [plain_passage(one, words) for one in found if not isinstance(one, Record)]
+    order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
+    return {
+        "records": [plain_record(ws, one, whole=False) for one in records],
+        "pages": pages,
+        "order": order,
+        "total": total,
+    }
+
+
+def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
+    from kl_hooks.records import linked
+    from kl_hooks.records.ask import EVERYTHING
+
+    page, limit = linked.page_of(ws, given["page"]), given["limit"]
+    if verb == "related":
+        found = linked.related(ws, page, EVERYTHING, given["least"])
+    else:
+        found = linked.backlinks(ws, page) if verb == "backlinks" else linked.mentions(ws, page, EVERYTHING)
+    return {
+        "page": linked.plain(page), verb: [linked.plain_place(one) for one in found[:limit]], "total": len(found)
+    }  # fmt: skip
 
 
 def _supersede(ws: Workspace, given: Arguments) -> Any:

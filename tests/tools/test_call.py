@@ -118,7 +118,8 @@ def test_the_graph_is_asked(ws: Workspace) -> None:
     assert ask(ws, "graph_callers", name="Basket.add")["total"] == 1
     dependents = ask(ws, "graph_dependents", id="Basket", depth=1)
     assert [(one["id"], one["level"]) for one in dependents["dependents"]] == [("function:a.feed", 1)]
-    assert "from 1 to 10" in refused(ws, "graph_dependents", id="Basket", depth=11)
+    assert ask(ws, "graph_dependents", id="Basket", depth=11) == ask(ws, "graph_dependents", id="Basket", depth=10)
+    assert ask(ws, "graph_dependents", id="Basket", depth=-3) == dependents
     assert [one["id"] for one in ask(ws, "symbols", path="src/a.py")["symbols"]][1:] == [
         "type:a.Basket", "method:a.Basket.add", "function:a.feed",
     ]  # fmt: skip
