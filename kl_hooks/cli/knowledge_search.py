@@ -1,10 +1,11 @@
-"""`kl knowledge search`: records of every kind, and pages, with some words."""
+"""`kl knowledge search`: records in force, claims and pages that match some words."""
 
 from __future__ import annotations
 
 import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.kind_read import NOT_IN_FORCE
 from kl_hooks.cli.knowledge_list import refuse_unknown
 from kl_hooks.model.text import one_line
 
@@ -12,17 +13,20 @@ from kl_hooks.model.text import one_line
 @click.command(epilog="Example: kl knowledge search utf-8 names")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
 @format_option()
-def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: str) -> None:
-    """Search records of every kind and the pages of the docs folder for any of the WORDS, best first.
+def search(words: tuple[str, ...], kinds: tuple[str, ...], everything: bool, limit: int, shape: str) -> None:
+    """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best first.
 
-    Archived records are included. A page is found by its sections: each hit names the heading and its line.
+    A page is found by its sections: each hit names the heading and its line.
     """
-    from kl_hooks.cli.kind_read import told
+    from kl_hooks.cli.kind_read import note_omitted, told
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
+    from kl_hooks.evidence.book import plain_claim
     from kl_hooks.model.record import Record
+    from kl_hooks.proof.claims import search_claims
     from kl_hooks.records.ask import Wanted
     from kl_hooks.records.fresh import shown
     from kl_hooks.records.linked import plain_passage, search_everywhere
@@ -30,18 +34,24 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
 
     ws = workspace()
     refuse_unknown(tuple(kind for kind in kinds if kind != KIND))
-    found, total = search_everywhere(ws, words, Wanted(kinds, archived=True), limit)
+    wanted = Wanted(kinds, archived=True, expired=everything)
+    found, total, omitted = search_everywhere(ws, words, wanted, limit)
     records = shown(ws, [one for one in found if isinstance(one, Record)])
     pages = [one for one in found if not isinstance(one, Record)]
+    claims = [] if kinds else search_claims(ws, list(words), limit)
     told()
+    note_omitted(omitted)
     say_left_out(ws)
     order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
     if shape == "json":
         known = [plain_record(ws, record, whole=False) for record in records]
         sections = [plain_passage(one, words) for one in pages]
         say_json(
-            {"schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total}
-        )
+            {
+                "schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total,
+                "not_in_force": omitted, "claims": [plain_claim(one) for one in claims],
+            }
+        )  # fmt: skip
         return
     lines = dict(zip((one.id for one in records), rows(ws, records, of_kind=True), strict=True))
     wide = max((len(one.kind) for one in records), default=0)
@@ -49,7 +59,9 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], limit: int, shape: st
         lines[one.hit.id] = f"{KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
     for identifier in order:
         say(lines[identifier])
+    for claim in claims:
+        say(f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}")
     if total > len(found):
         note(f"these are the first {len(found)} of {total} matches; more with --limit.")
-    if not found:
+    if not found and not claims:
         say(f"no matches for: {one_line(' '.join(words))}")

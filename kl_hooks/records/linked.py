@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from kl_hooks.model.slug import slug
 from kl_hooks.records.ask import EVERYTHING, Wanted, by_ids, is_wanted
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.hiding import hidden
+from kl_hooks.records.liveness import in_force
 from kl_hooks.records.markdown import said
 from kl_hooks.records.pages.names import LONG, Names, Page
 from kl_hooks.records.pages.read import MOST_BYTES, Text, page_text
@@ -96,8 +97,9 @@ def sections(ws: Workspace, hits: Sequence[Hit]) -> list[Passage]:
 
 def search_everywhere(
     ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int
-) -> tuple[list[Record | Passage], int]:
-    """The first `limit` records and sections of docs with any of the words, best first, and how many there are.
+) -> tuple[list[Record | Passage], int, int]:
+    """Return (the first `limit` records in force and sections of docs with any of the words, best first; how many
+    there are; how many records match and are not in force).
 
     `wanted.kinds` may hold `page`; what else `wanted` asks for only a record can have.
     """
@@ -108,12 +110,14 @@ def search_everywhere(
     with ws.store.reading("graph") as db:
         hits = index.search(db, words, EVERYTHING, kinds) if db is not None else []
     records = {one.id: one for one in by_ids(ws, [hit.id for hit in hits if hit.kind != KIND])}
-    wanted_ids = {key for key, one in records.items() if is_wanted(ws, one, wanted)}
+    matching = [one for one in records.values() if is_wanted(ws, one, replace(wanted, expired=True))]
+    live, omitted = in_force(ws, matching, wanted)
+    wanted_ids = {one.id for one in live}
     order = list(dict.fromkeys(hit.id for hit in hits if hit.kind == KIND or hit.id in wanted_ids))
     shown = set(order[:limit])
     pages = {one.hit.id: one for one in sections(ws, [hit for hit in hits if hit.kind == KIND and hit.id in shown])}
     found: Mapping[str, Record | Passage] = {**records, **pages}
-    return [found[one] for one in order[:limit] if one in found], len(order)
+    return [found[one] for one in order[:limit] if one in found], len(order), omitted
 
 
 def excerpt(text: str, words: Sequence[str], most: int = 480) -> str:

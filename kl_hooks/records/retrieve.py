@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
-from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.ask import EVERYTHING, Wanted, search
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.liveness import in_force, is_live
 from kl_hooks.records.pages.take import KIND as PAGE
 from kl_hooks.records.plain import spoken
 from kl_hooks.records.seed.fields import SEEDED
@@ -62,6 +63,26 @@ def _page(one: Passage, words: Sequence[str]) -> Candidate:
     )  # fmt: skip
 
 
+class Found(NamedTuple):
+    """What a search gives."""
+
+    records: list[Record]
+    total: int
+    """How many records matched that are shown, those beyond the limit included."""
+    omitted: int
+    """How many matches are not in force."""
+
+
+def search_in_force(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20) -> Found:
+    """Search as somebody who asks for no status means it: the first `limit` records that are in force.
+
+    Where `wanted` names statuses, or wants everything (`expired`), nothing is omitted.
+    """
+    found = search(ws, words, replace(wanted, expired=True), EVERYTHING)
+    live, omitted = in_force(ws, found, wanted)
+    return Found(live[:limit], len(live), omitted)
+
+
 def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
     """The first `limit` of these that hold for today's content, as they may stand in a package."""
     over = stale(ws, live)
@@ -84,13 +105,8 @@ def uncommitted(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
 
 
 def _as_agent(one: Candidate) -> Candidate:
-    return replace(one, authority="agent", reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"))
-
-
-def is_live(ws: Workspace, record: Record) -> bool:
-    """True for what may be shown to an agent unasked: a live status, not archived, not ended, and readable today."""
-    live = record.status in ws.kinds[record.kind].live
-    return live and not record.archived and not record.broken and not ended(ws, record)
+    reasons = (*one.reasons, "not committed yet, so it ranks as an agent's")
+    return replace(one, authority="agent", marks=one.marks or ("not committed",), reasons=reasons)
 
 
 def candidate(ws: Workspace, record: Record) -> Candidate:
@@ -101,6 +117,7 @@ def candidate(ws: Workspace, record: Record) -> Candidate:
         id=record.id, kind=kind.name, title=record.title, text=text, summary=summary_of(kind, record), path=record.path,
         line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
+        marks=("agent",) if record.authority == "agent" else (),
         touches=tuple(i for i in record.many("governs") if "/" in i or "." in i),
     )  # fmt: skip
 
