@@ -20,6 +20,7 @@ BUILT_IN = (
     "kl_hooks.code.plugin",
     "kl_hooks.records.plugin",
     "kl_hooks.kinds.plugin",
+    "kl_hooks.proof.plugin",
     "kl_hooks.context.plugin",
     "kl_hooks.upkeep.plugin",
 )

@@ -25,6 +25,8 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
         twin = said.get((candidate.kind, candidate.text)) if candidate.text else None
         if candidate.freshness == "expired":
             left.append(Left(candidate.id, "expired"))
+        elif candidate.beyond:
+            left.append(Left(candidate.id, candidate.beyond))
         elif not candidate.standing and (reason := _too_far(item, signals)):
             left.append(Left(candidate.id, reason))
         elif twin is not None:

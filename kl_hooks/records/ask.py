@@ -13,6 +13,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.liveness import ended
 from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:
@@ -147,12 +148,6 @@ def chain(ws: Workspace, record: Record) -> list[Record]:
         line.update(older)
         found += by_ids(ws, older)
     return found
-
-
-def ended(ws: Workspace, record: Record) -> bool:
-    """True for one whose `expires` has passed."""
-    until = rows.last_moment(record.text("expires"))
-    return until is not None and until < iso(ws.clock.now())
 
 
 def _rows(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:

@@ -28,7 +28,7 @@ def plain_values(record: Record) -> dict[str, Any]:
 
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
     """`kl.record/1`."""
-    from kl_hooks.records.ask import ended
+    from kl_hooks.records.liveness import ended
 
     values = plain_values(record)
     made: dict[str, Any] = {
@@ -36,4 +36,6 @@ def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[s
         "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
         "broken": record.broken,
     }  # fmt: skip
+    if record.proposal:
+        made["proposal"] = record.proposal
     return made | ({"fields": values, "body": record.body} if whole else {"tags": values.get("tags", [])})

@@ -10,8 +10,9 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
-from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.ask import EVERYTHING, Wanted, search
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.liveness import is_live
 from kl_hooks.records.plain import spoken
 from kl_hooks.records.seed.fields import SEEDED
 
@@ -31,6 +32,24 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.share not in BY_NAME)
     found = search(ws, words, Wanted(kinds), limit * 2)
     return candidates(ws, [record for record in found if is_live(ws, record)], limit)
+
+
+def search_in_force(
+    ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20
+) -> tuple[list[Record], int, int]:
+    """Search as somebody who asks for no status means it.
+
+    Returns the first `limit` live records, how many there are, and how many matches are not in force. Where `wanted`
+    names statuses, or wants everything (`expired`), every match counts as live.
+    """
+    if wanted.statuses or wanted.expired:
+        found = search(ws, words, wanted, EVERYTHING)
+        return found[:limit], len(found), 0
+    found = search(ws, words, replace(wanted, expired=True), EVERYTHING)
+    live = [one for one in found if is_live(ws, one)]
+    outdated = stale(ws, live)
+    live = [one for one in live if one.id not in outdated]
+    return live[:limit], len(live), len(found) - len(live)
 
 
 def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
@@ -55,13 +74,8 @@ def uncommitted(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
 
 
 def _as_agent(one: Candidate) -> Candidate:
-    return replace(one, authority="agent", reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"))
-
-
-def is_live(ws: Workspace, record: Record) -> bool:
-    """True for what may be shown to an agent unasked: a live status, not archived, not ended, and readable today."""
-    live = record.status in ws.kinds[record.kind].live
-    return live and not record.archived and not record.broken and not ended(ws, record)
+    reasons = (*one.reasons, "not committed yet, so it ranks as an agent's")
+    return replace(one, authority="agent", marks=one.marks or ("not committed",), reasons=reasons)
 
 
 def candidate(ws: Workspace, record: Record) -> Candidate:
@@ -72,6 +86,7 @@ def candidate(ws: Workspace, record: Record) -> Candidate:
         id=record.id, kind=kind.name, title=record.title, text=text, summary=summary_of(kind, record), path=record.path,
         line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
+        marks=("agent",) if record.authority == "agent" else (),
         touches=tuple(i for i in record.many("governs") if "/" in i or "." in i),
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import by_ids, find
-from kl_hooks.records.write import change
+from kl_hooks.records.guard import agent_of
+from kl_hooks.records.write import change, propose_change
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -38,6 +39,8 @@ def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | No
             raise UsageProblem(f"{verb} needs {name}.", place=record.id, hint=f"Give it: --{name.replace('_', '-')} …")
     if one.stamps and one.stamps not in given:
         given[one.stamps] = iso(ws.clock.now())[:10]
+    if one.person and one.to in kind.live and record.status == kind.proposal:
+        given["authority"] = "human"  # who accepts it stands behind it from now on
     return change(ws, record, {**given, "status": one.to}, how=verb, by=by, note={"from": record.status, "to": one.to})
 
 
@@ -55,6 +58,8 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
         raise UsageProblem(
             f"{first.id} and {second.id} would supersede each other.", place=f"kl {first.kind} supersede"
         )
+    if who := agent_of(ws, by):
+        return propose_change(ws, first, "supersede", {"by": second.id}, who), second
     if first.id not in second.many("supersedes"):
         second = change(ws, second, {"supersedes": [*second.many("supersedes"), first.id]}, how="supersede", by=by)
     status = {"status": "superseded"} if "superseded" in ws.kinds[first.kind].statuses else {}

@@ -52,6 +52,25 @@ def tools() -> Iterator[Tool]:
         {"task": line("What is to be done, in plain words."),
          "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
     )  # fmt: skip
+    yield Tool(
+        "record_claim", "State something, with what it rests on. Its tier follows from that: nobody grades a claim.",
+        {
+            "claim": line("What is claimed, in one sentence."),
+            "support": several("What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."),
+            "about": line("The Id that it is about, such as file:src/a.py; else the first thing it rests on."),
+            "expires_at": line("When it ends: a date, or 30d."),
+        },
+        _claim, ("claim",), True, {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
+    )  # fmt: skip
+    yield Tool(
+        "claim_search", "Find claims that match any of some words and have not expired, each with its tier.",
+        {"query": line("Words; any text will do."), "limit": number("Most that are given.", 10, 1, 100)},
+        _find_claims, ("query",),
+    )  # fmt: skip
+    yield Tool(
+        "claim_read", "One claim, with every reason for its tier.", {"id": line("Its id, or the beginning of it.")},
+        _read_claim, ("id",),
+    )  # fmt: skip
     yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
 
 
@@ -70,14 +89,15 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
 
 def _link_task(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.objective.linking import link_task
-    from kl_hooks.kinds.objective.progress import progress_of
+    from kl_hooks.kinds.objective.linking import link_task, reported
     from kl_hooks.records.write import refuse_unset
 
     refuse_unset(ws)
     session = (given.get("session") or "").strip()
     record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=by(ws))
-    return whole(ws, record) | {"percent": progress_of(record).percent}
+    seen = reported(ws, [record])[record.id].progress
+    lists = {"percent": seen.percent, "remaining": list(seen.remaining), "completed": list(seen.completed)}
+    return whole(ws, record) | lists
 
 
 def _remember(ws: Workspace, given: Arguments) -> Any:
@@ -92,12 +112,10 @@ def _remember(ws: Workspace, given: Arguments) -> Any:
 def _revise(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.memory.telling import revise
     from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.write import refuse_unset
 
     refuse_unset(ws)
     record, raw = find(ws, given["id"], "memory"), changes(given)
-    refuse_agent(MEMORY, record, "edit", raw)
     return whole(ws, revise(ws, record, raw, None, by=by(ws)) if raw else record)
 
 
@@ -115,6 +133,34 @@ def _context(ws: Workspace, given: Arguments) -> Any:
     shown = made.document
     kept = ("package_id", "budget", "coverage", "excluded")
     return {"text": made.text, **{name: shown[name] for name in kept if name in shown}}
+
+
+def _claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import record_claim
+
+    about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at", "")
+    return plain_claim(record_claim(ws, given["claim"], about, cited, until, by(ws)))
+
+
+def _find_claims(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import search_claims
+
+    found = search_claims(ws, given["query"].split(), given["limit"])
+    return {"claims": [plain_claim(one) for one in found], "total": len(found)}
+
+
+def _read_claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import all_claims
+
+    name = given["id"].strip().lower().removeprefix("claim:")
+    found = [one for one in all_claims(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]
+    if len(found) != 1:
+        reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
+        raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")
+    return plain_claim(found[0])
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:

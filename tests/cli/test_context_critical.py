@@ -32,7 +32,7 @@ def test_what_binds_is_told_under_its_heading(repo: Checkout) -> None:
     assert [one["id"] for one in found["architecture_decisions"]] == [rule]
     assert [one["id"] for one in found["relevant_adrs"]] == [rule]
     assert set(found) == {
-        "schema", "system_context", "quality_gates", "architecture_decisions", "failure_patterns",
+        "schema", "omitted", "system_context", "quality_gates", "architecture_decisions", "failure_patterns",
         "successful_patterns", "similar_task_outcomes", "relevant_adrs", "applicable_patterns", "relevant_rules",
     }  # fmt: skip
     less = json.loads(repo.kl("context", "critical", "--format", "json", "--without", "system_context").stdout)
