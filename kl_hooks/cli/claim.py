@@ -33,7 +33,7 @@ def claim() -> None:
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that holds."""
     identifier(about)
-    made = record_claim(workspace(), text, about, cited, expires or "")
+    made = record_claim(workspace(), text, about, cited, expires)
     if shape == "json":
         say_json(plain_claim(made))
         return

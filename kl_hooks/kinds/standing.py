@@ -15,6 +15,7 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every, search
+from kl_hooks.records.files import KNOWLEDGE
 from kl_hooks.records.liveness import is_live
 from kl_hooks.records.retrieve import as_committed, candidate
 
@@ -61,7 +62,7 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
         yield from _turns(ws, turns, name)
         if name in records:
             yield replace(candidate(ws, records[name]), standing=True, reasons=("the task names it",))
-        elif name in files:
+        elif name in files and not files[name].startswith(KNOWLEDGE):
             text = f"{name} is specified in {files[name]}"
             yield Candidate(f"file:{files[name]}", "feature", name, text, text, path=files[name], line=1, standing=True,
                             authority="human", reasons=("the task names it",))  # fmt: skip

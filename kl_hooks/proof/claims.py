@@ -38,7 +38,7 @@ _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 def record_claim(
-    ws: Workspace, text: str, about: str = "", cited: Sequence[str] = (), expires: str = "", author: str = ""
+    ws: Workspace, text: str, about: str = "", cited: Sequence[str] = (), expires: str | None = None, author: str = ""
 ) -> Claim:
     """Assert something, with what supports it. Without `about` it is about the first thing cited.
 
@@ -48,7 +48,7 @@ def record_claim(
     if len(refs) > MOST_CITED:
         raise UsageProblem(f"{len(refs)} things are cited; at most {MOST_CITED} are stored.", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
-    until = moment(expires, ws.clock.now()) if expires else None
+    until = moment(expires, ws.clock.now()) if expires is not None else None
     made = book.add_claim(ws, text, subject, until, refs, author)
     return _supported(ws, [made])[0]
 

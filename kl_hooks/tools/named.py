@@ -139,7 +139,7 @@ def _claim(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.evidence.book import plain_claim
     from kl_hooks.proof.claims import record_claim
 
-    about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at", "")
+    about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at")
     return plain_claim(record_claim(ws, given["claim"], about, cited, until, by(ws)))
 
 
