@@ -100,44 +100,14 @@ def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape:
     show_made(ws, apply(ws, record.id, verb.name, raw), shape)
 
 
-def decide_proposal(identifier: str, word: str, shape: str) -> None:
-    """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For people."""
-    from kl_hooks.errors import UsageProblem
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import agent_of
-
-    ws = workspace()
-    record = find(ws, identifier)
-    kind = ws.kinds[record.kind]
-    if who := agent_of(ws, ""):
-        hint = f"Ask a person to run: kl knowledge {word} {record.id}"
-        raise UsageProblem(
-            f"{word} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint
-        )
-    verb = next((v for v in kind.verbs if v.person and _decides(kind, v, word)), None)
-    if record.status != kind.proposal or not kind.proposal or verb is None:
-        settle(ws, record, shape, accepted=word == "accept")
-    elif kind.name == "memory":
-        from kl_hooks.cli.memory_decide import decided
-
-        decided(record.id, verb.name, shape=shape)
-    else:
-        transit(kind, verb, record.id, {}, shape)
-
-
-def _decides(kind: Kind, verb: Verb, word: str) -> bool:
-    """True for the verb that takes a proposal of this kind on, or refuses it."""
-    return kind.proposal in verb.of and (verb.to in kind.live) == (word == "accept")
-
-
 def settle(ws: Workspace, record: Record, shape: str, *, accepted: bool) -> None:
     """Make, or drop, the changes that are proposed for a record, and say so. For people."""
-    from kl_hooks.records import proposals
+    from kl_hooks.records.verbs import accept_proposals, reject_proposals
 
     if accepted:
-        show_made(ws, proposals.accept(ws, record), shape)
+        show_made(ws, accept_proposals(ws, record), shape)
         return
-    number = proposals.reject(ws, record)
+    number = reject_proposals(ws, record)
     show_made(ws, record, shape)
     note(f"{record.id}: rejected {counted(number, 'proposed change')}")
 

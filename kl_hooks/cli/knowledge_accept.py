@@ -12,6 +12,6 @@ from kl_hooks.cli.common import format_option
 @format_option()
 def accept(id: str, shape: str) -> None:
     """Accept a proposed record, or the changes that are proposed for it. For people."""
-    from kl_hooks.cli.kind_new import decide_proposal
+    from kl_hooks.cli.knowledge_proposals import decide_proposal
 
     decide_proposal(id, "accept", shape)

@@ -28,7 +28,7 @@ def rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> 
 
 
 def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
-    from kl_hooks.records.liveness import ended
+    from kl_hooks.records.rows import ended
 
     beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].beside)
     marks = [f"{name.replace('_', ' ')}: {one_line(spoken(value), 40)}" for name, value in beside if value is not None]
@@ -41,8 +41,8 @@ def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int)
 
 def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.liveness import ended
     from kl_hooks.records.proposals import pending
+    from kl_hooks.records.rows import ended
 
     kind = ws.kinds[record.kind]
     wide = max([13, *(len(f.name) for f in kind.all_fields if record.values.get(f.name) is not None and _short(f))])

@@ -13,7 +13,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.liveness import ended
+from kl_hooks.records.rows import ended
 from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:

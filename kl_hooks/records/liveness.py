@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.clock import iso
-from kl_hooks.records import rows
+from kl_hooks.records.ask import by_ids
 from kl_hooks.records.instructions import instructions
+from kl_hooks.records.rows import ended
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -42,12 +42,6 @@ def not_live_because(ws: Workspace, record: Record) -> str:
     if _has_live_successor(ws, record):
         return "superseded"
     return _not_accepted(ws, record) if kind.nature == "directive" else ""
-
-
-def ended(ws: Workspace, record: Record) -> bool:
-    """True for a record whose `expires` has passed."""
-    until = rows.last_moment(record.text("expires"))
-    return until is not None and until < iso(ws.clock.now())
 
 
 def quarantine_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
@@ -89,6 +83,4 @@ def _has_live_successor(ws: Workspace, record: Record) -> bool:
     """True where a record that took this one's place is in force itself: a proposal does not end what it would end."""
     if not (later := record.many("superseded_by")):
         return False
-    from kl_hooks.records.ask import by_ids
-
     return any(one.status in ws.kinds[one.kind].live for one in by_ids(ws, later))

@@ -28,7 +28,7 @@ def plain_values(record: Record) -> dict[str, Any]:
 
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
     """`kl.record/1`."""
-    from kl_hooks.records.liveness import ended
+    from kl_hooks.records.rows import ended
 
     values = plain_values(record)
     made: dict[str, Any] = {

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
-from kl_hooks.records.events import Event, append, events, note
+from kl_hooks.records.events import Event, append, events
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -68,39 +67,6 @@ def propose(db: Database, record: Record, how: str, changes: Mapping[str, Any], 
 def pending(ws: Workspace, record: str = "") -> list[Proposal]:
     """Return the proposals that wait, oldest first: all, or those for one record."""
     return _fold(event for name in (PROPOSED, *SETTLED) for event in events(ws, record, name))
-
-
-def accept(ws: Workspace, record: Record) -> Record:
-    """Make every change that is proposed for a record, oldest first, as a person's. UsageProblem where none waits."""
-    for one in _required(ws, record):
-        record = _made(ws, record, one)
-        note(ws, [Event(SETTLED[0], record.id, "", {"proposal": one.number})])
-    return record
-
-
-def reject(ws: Workspace, record: Record) -> int:
-    """Drop every change that is proposed for a record; return how many. UsageProblem where none waits."""
-    waiting = _required(ws, record)
-    note(ws, [Event(SETTLED[1], record.id, "", {"proposal": one.number}) for one in waiting])
-    return len(waiting)
-
-
-def _required(ws: Workspace, record: Record) -> list[Proposal]:
-    found = pending(ws, record.id)
-    if not found:
-        raise UsageProblem("no change is proposed for it.", place=record.id, hint="See: kl knowledge proposals")
-    return found
-
-
-def _made(ws: Workspace, record: Record, one: Proposal) -> Record:
-    from kl_hooks.records.verbs import apply, supersede
-    from kl_hooks.records.write import change
-
-    if one.how == "supersede":
-        return supersede(ws, record.id, str(one.changes["by"]))[0]
-    if one.how in {verb.name for verb in ws.kinds[record.kind].verbs}:
-        return apply(ws, record.id, one.how, one.changes)
-    return change(ws, record, one.changes)
 
 
 def _stored(db: Database, record: str) -> Sequence[Event]:

@@ -9,7 +9,9 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import by_ids, find
+from kl_hooks.records.events import Event, note
 from kl_hooks.records.guard import agent_of
+from kl_hooks.records.proposals import SETTLED, Proposal, pending
 from kl_hooks.records.write import change, propose_change
 
 if TYPE_CHECKING:
@@ -85,3 +87,33 @@ def _successors(ws: Workspace, first: Record, second: Record) -> set[str]:
             older.add(one)
             todo += [i for r in by_ids(ws, [one]) for i in r.many("supersedes")]
     return found | ({first.id} if second.id in older else set())
+
+
+def accept_proposals(ws: Workspace, record: Record) -> Record:
+    """Make every change that is proposed for a record, oldest first, as a person's. UsageProblem where none waits."""
+    for one in _waiting(ws, record):
+        record = _made(ws, record, one)
+        note(ws, [Event(SETTLED[0], record.id, "", {"proposal": one.number})])
+    return record
+
+
+def reject_proposals(ws: Workspace, record: Record) -> int:
+    """Drop every change that is proposed for a record; return how many. UsageProblem where none waits."""
+    waiting = _waiting(ws, record)
+    note(ws, [Event(SETTLED[1], record.id, "", {"proposal": one.number}) for one in waiting])
+    return len(waiting)
+
+
+def _waiting(ws: Workspace, record: Record) -> list[Proposal]:
+    found = pending(ws, record.id)
+    if not found:
+        raise UsageProblem("no change is proposed for it.", place=record.id, hint="See: kl knowledge proposals")
+    return found
+
+
+def _made(ws: Workspace, record: Record, one: Proposal) -> Record:
+    if one.how == "supersede":
+        return supersede(ws, record.id, str(one.changes["by"]))[0]
+    if one.how in {verb.name for verb in ws.kinds[record.kind].verbs}:
+        return apply(ws, record.id, one.how, one.changes)
+    return change(ws, record, one.changes)

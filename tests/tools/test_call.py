@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.records.ask import find
 from kl_hooks.records.events import events
-from kl_hooks.records.proposals import accept, pending
-from kl_hooks.records.verbs import apply
+from kl_hooks.records.proposals import pending
+from kl_hooks.records.verbs import accept_proposals, apply
 from kl_hooks.records.write import create
 from kl_hooks.tools.bounded import MOST
 from kl_hooks.tools.call import call
@@ -109,7 +109,7 @@ def test_only_an_accepted_decision_takes_the_place_of_one_that_holds(ws: Workspa
     apply(ws, new, "accept")
     both = ask(ws, "decision_supersede", True, id=old.id, new_id=new)
     assert (both["old"]["status"], both["old"]["proposal"] > asked["proposal"]) == ("accepted", True)
-    accept(ws, find(ws, old.id))
+    accept_proposals(ws, find(ws, old.id))
     assert find(ws, old.id).status == "superseded" and find(ws, old.id).text("decision") == "Never."
     assert "ADR-0099" in refused(ws, "decision_supersede", id=old.id, new_id="ADR-0099")
 
@@ -143,7 +143,7 @@ def test_objectives_and_their_tasks(ws: Workspace) -> None:
     assert ask(ws, "objective_update", True, id="OBJ-0001", description="All of it.")["status"] == "active"
     assert ask(ws, "objective_pause", True, id="OBJ-0001")["status"] == "active"
     assert [one.how for one in pending(ws, "OBJ-0001")] == ["edit", "pause"]
-    accept(ws, find(ws, "OBJ-0001"))
+    accept_proposals(ws, find(ws, "OBJ-0001"))
     assert ask(ws, "objective_list", status="paused")["total"] == 1
     assert ask(ws, "objective_read", id="OBJ-0001")["fields"]["description"] == "All of it."
 
