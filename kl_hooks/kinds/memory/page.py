@@ -13,7 +13,7 @@ from kl_hooks.kinds.memory.support import supported
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.files import folder
-from kl_hooks.records.liveness import quarantine_reasons
+from kl_hooks.records.liveness import not_live_because, quarantine_reasons
 from kl_hooks.store.atomic import write_atomic
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def write_page(ws: Workspace) -> str:
 
 def page(ws: Workspace) -> str:
     """What MEMORY.md should say now."""
-    approved = every(ws, Wanted((KIND.name,), ("approved",)))
+    found = every(ws, Wanted((KIND.name,), ("approved",)))
+    approved = [one for one in found if not_live_because(ws, one) in ("", "quarantined")]
     candidates, total = to_review(ws, MOST)
     return render(_lines(ws, approved), _lines(ws, candidates), total - len(candidates))
 
