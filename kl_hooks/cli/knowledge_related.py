@@ -11,7 +11,7 @@ from kl_hooks.cli.common import format_option, workspace
 @click.argument("page", metavar="ID|FILE")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="Most shown.")
 @click.option(
-    "--least", type=click.IntRange(1, 100), default=10, show_default=True, metavar="PERCENT",
+    "--least", type=click.IntRange(1, 100), default=25, show_default=True, metavar="PERCENT",
     help="Relevance threshold: less similar pages are omitted.",
 )  # fmt: skip
 @format_option()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from kl_hooks.records.pages.names import LONG, Names, Page
 from kl_hooks.records.pages.read import MOST_BYTES, Text, page_text
 from kl_hooks.records.pages.take import KIND, RELATION, leads_to, node_of
 from kl_hooks.records.pages.wikilink import wikilinks
+from kl_hooks.store.rows import marks
 
 if TYPE_CHECKING:
     from kl_hooks.index.index import Hit
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = "path, node, id, title"
 _MANY: Final = 2_000
 """Pages that are worth finding by their words before they are read."""
-LEAST_PERCENT: Final = 10
+LEAST_PERCENT: Final = 25
 """How like a page another must be to be called related."""
 _LEAST: Final = 3
 """Characters of a title that is looked for in other pages."""
@@ -222,24 +224,55 @@ def _likely(ws: Workspace, db: Database, names: Sequence[str]) -> set[str] | Non
 
 
 def related(ws: Workspace, page: Page, limit: int = 10, least: int = LEAST_PERCENT) -> list[Place]:
-    """At most `limit` pages most like a page by their words, the most alike first.
+    """At most `limit` pages most like a page, the most alike first: by which of its telling words they have, rare words
+    counting more. The line is that of the section with the most of them.
 
     `least`: those less like it, in percent, are left out: everything shares some words.
     """
-    from kl_hooks.index import index
-
-    words = _telling(ws, page)
     pages = {one.path: one for one in _pages(ws)}
-    with ws.store.reading("graph") as db:
-        hits = index.search(db, words, _MANY, _kinds(ws)) if db is not None else []
-    best = {hit.path: hit for hit in reversed(hits) if hit.path in pages}  # of each page what is most alike
-    most = max((hit.rank for hit in best.values()), default=1) or 1
+    whole: dict[str, float] = {}
+    sections: dict[tuple[str, int], float] = {}
+    total = 0.0
+    for places in _places_of_words(ws, _telling(ws, page)):
+        places = {(path, line) for path, line in places if path in pages}
+        paths = {path for path, _ in places}
+        # Not BM25, which takes a word that most pages have as worth nothing: of three pages on one subject that is all.
+        worth = log(1 + len(pages) / max(len(paths), 1))
+        total += worth
+        for path in paths:
+            whole[path] = whole.get(path, 0) + worth
+        for place in places:
+            sections[place] = sections.get(place, 0) + worth
+    best = {path: line for (path, line), _ in sorted(sections.items(), key=lambda pair: (pair[1], -pair[0][1]))}
+    long = _long(ws)
     found = [
-        Place(pages[hit.path], hit.line, "", min(100, 100 * hit.rank // most))
-        for hit in sorted(best.values(), key=lambda hit: (-hit.rank, hit.path))
-        if hit.path != page.path
+        Place(pages[path], best[path], "", min(100, round(100 * score / total / long.get(path, 1))))
+        for path, score in sorted(whole.items())
+        if path != page.path
     ]
-    return [one for one in found if one.percent >= least][:limit]
+    return sorted((one for one in found if one.percent >= least), key=lambda one: -one.percent)[:limit]
+
+
+def _long(ws: Workspace) -> dict[str, float]:
+    """Path → by how much it is longer than others, 1 and more: a long page has every word."""
+    kinds = _kinds(ws)
+    sql = f"SELECT path, SUM(LENGTH(body)) FROM documents WHERE kind IN ({marks(kinds)}) GROUP BY path"
+    with ws.store.reading("graph") as db:
+        sizes: dict[str, int] = dict(db.rows(sql, tuple(kinds))) if db is not None else {}
+    mean = max(1, sum(sizes.values()) / max(1, len(sizes)))
+    return {path: max(1, 0.5 + 0.5 * size / mean) for path, size in sizes.items()}
+
+
+def _places_of_words(ws: Workspace, words: Sequence[str]) -> Iterator[set[tuple[str, int]]]:
+    """For each word the (path, line) of the records and sections that have it, in any inflection."""
+    from kl_hooks.index import index
+    from kl_hooks.index.words import query_words
+
+    with ws.store.reading("graph") as db:
+        for word in query_words(words):
+            if db is None:
+                return
+            yield {(hit.path, hit.line) for hit in index.search(db, [word], _MANY, _kinds(ws))}
 
 
 def _kinds(ws: Workspace) -> Sequence[str]:

@@ -104,7 +104,7 @@ def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
         "knowledge_related", "Pages similar to a page, with the similarity from 0 to 1.",
         {
             **page, "limit": number(_LIMIT, 10, 1, 50),
-            "least": number("Relevance threshold in percent: less similar pages are omitted.", 10, 1, 100),
+            "least": number("Relevance threshold in percent: less similar pages are omitted.", 25, 1, 100),
         },
         lambda ws, given: _places(ws, given, "related"), ("page",), also=also,
     )  # fmt: skip

@@ -64,7 +64,7 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")]
     assert counts == [5, 0, 0, 11, 23, 0]
     assert sum(answer["nodes"].values()) == 11
-    assert sum(answer["relations"].values()) == 21
+    assert sum(answer["relations"].values()) == 23
     assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
 
 
