@@ -59,7 +59,7 @@ def test_the_command_shows_the_lower_tier(repo: Checkout) -> None:
     repo.write("tests/test_a.py", "def test_a():\n    assert 1\n")
     repo.commit()
     assert repo.pytest("-q").returncode == 0
-    assert repo.pytest("-q", "-n", "2").returncode == 0
+    assert repo.pytest("-q", "-p", "xdist", "-n", "2").returncode == 0
     assert "verified  current" in repo.kl("claim", "list").stdout
     repo.write(FILE, "confidence_decay_days: 0\n")
     repo.commit()

@@ -96,5 +96,5 @@ def test_the_list_of_evidence_has_the_same_word(tmp_path: Path, text: str, args:
     repository(tmp_path, {"test_x.py": text})
     said = ours(run_pytest(tmp_path, *args).stdout)
     assert [line.rpartition("recorded as ")[2] for line in said if "recorded as" in line] == [word]
-    listed = run_in_process(["evidence", "list", "--source", "pytest"], tmp_path, environment({}))
+    listed = run_in_process(["evidence", "list", "--all", "--source", "pytest"], tmp_path, environment({}))
     assert listed.stdout.split()[4] == word
