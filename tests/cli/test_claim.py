@@ -140,7 +140,7 @@ def test_the_parent_process_is_no_second_observation_and_another_way_of_running_
     import sys
 
     command = ("run", "--", sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider")
-    for words, tier in (((), "inferred"), (("-n", "2"), "verified")):
+    for words, tier in (((), "inferred"), (("-p", "xdist", "-n", "2"), "verified")):
         done = repo.kl(*command, *words)
         assert done.returncode == 0, done.stdout + done.stderr
         by_subject = {c["about"]: c for c in claims(repo)}
