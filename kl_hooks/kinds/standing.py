@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.kinds.failure.occurring import times
+from kl_hooks.kinds.failure.recording import times
 from kl_hooks.kinds.feature.detect import feature_ids, specs
 from kl_hooks.kinds.objective.progress import summary
 from kl_hooks.kinds.turn.continuing import continuation, is_rejected, last_turns
@@ -83,6 +83,6 @@ def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
         if not is_live(ws, record):
             continue
         plain, how_often = candidate(ws, record), occurred(ws, record)
-        warning = f"DO NOT REPEAT: this failed {times(how_often.count)}, last on {how_often.last[:10]}."
+        warning = f"DO NOT REPEAT: this failed {times(how_often.total)}, last on {how_often.last[:10]}."
         instead = f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
         yield replace(plain, text=f"{plain.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")

@@ -114,6 +114,9 @@ class Kind:
     """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty: none."""
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names of its statuses that are read."""
+    counted: str = ""
+    """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
+    last time one was written, in the fields `COUNTED`; see `records.folds`."""
     by: str = "kl"
     """The plugin or file that it comes from."""
 
@@ -133,6 +136,19 @@ class Kind:
         return named | {one.name: one for one in self.all_fields}
 
 
+COUNTED: Final = (
+    Field(
+        "occurrence_count", "number", "How often it had happened when this was last written.", least=1, internal=True
+    ),
+    Field("last_occurred", "date", "When it last happened, as of then.", internal=True),
+    Field(
+        "counted",
+        "map",
+        "Clone by clone, how many of its Events that number holds: each clone adds only its newer ones.",
+        internal=True,
+    ),
+)
+"""Of a kind whose Events are counted: the base count, which travels with the file."""
 FIRST: Final = (
     Field("title", "line", "What it is, in one line.", required=True, aliases=("name",)),
     Field("status", "line", "Where it stands."),

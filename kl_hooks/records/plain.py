@@ -30,7 +30,8 @@ def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[s
     """`kl.record/1`."""
     from kl_hooks.records.ask import ended
 
-    values = plain_values(record)
+    fields = ws.kinds[record.kind].by_name
+    values = {n: v for n, v in plain_values(record).items() if n not in fields or not fields[n].internal}
     made: dict[str, Any] = {
         "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
         "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),

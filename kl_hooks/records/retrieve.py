@@ -13,7 +13,6 @@ from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.ask import Wanted, ended, search
 from kl_hooks.records.fresh import stale
 from kl_hooks.records.plain import spoken
-from kl_hooks.records.seed.fields import SEEDED
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -96,11 +95,10 @@ def as_text(kind: Kind, record: Record) -> str:
         "expires",
         "tags",
         "anchors",
-        *(one.name for one in SEEDED),
     }
     for field in kind.all_fields:
         value = record.values.get(field.name)
-        if value is None or field.name in skipped:
+        if value is None or field.internal or field.name in skipped:
             continue
         name = (field.section or field.name.replace("_", " ")).lower()
         if isinstance(value, Mapping):

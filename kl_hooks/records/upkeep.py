@@ -10,8 +10,10 @@ from kl_hooks.model.change import Change
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, by_ids, every
 from kl_hooks.records.events import Event, append
+from kl_hooks.records.folds import counts_of
 from kl_hooks.records.keeping import row_of
 from kl_hooks.records.rows import last_moment
+from kl_hooks.records.write import change
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 POLICY: Final = "expired records"
+COUNTS: Final = "occurrence counts"
 REFUSED: Final = "rejected"
 """A status that keeps a record for ever: it holds back what would come again."""
 
@@ -51,3 +54,23 @@ def apply(ws: Workspace, changes: Sequence[Change], now: int) -> None:
             row_of(ws, db, Record(one.kind, one.id, {}), "gone")
             db.execute("DELETE FROM record_version WHERE id = ?", (one.id,))
         append(db, [Event("purged", one.id) for one in gone], iso(now))
+
+
+def look_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Files whose count lacks Events of this clone: other clones do not know of these yet."""
+    found = []
+    for kind in (one for one in ws.kinds.values() if one.counted):
+        records = [one for one in every(ws, Wanted((kind.name,))) if one.path and not one.broken]
+        for identifier, count in counts_of(ws, kind, records).items():
+            if count.fresh:
+                base = count.total - count.fresh
+                reason = f"{count.fresh} more since its file was last written"
+                found.append(Change("count", identifier, COUNTS, reason, str(base), str(count.total)))
+    return found
+
+
+def apply_counts(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+    """Writes the count into each file; writing any field does."""
+    for record in by_ids(ws, [one.id for one in changes]):
+        if record.path and not record.broken:
+            change(ws, record, {}, how="count", by="upkeep")
