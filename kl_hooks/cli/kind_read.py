@@ -88,6 +88,7 @@ def show_of(kind: Kind) -> click.Command:
     """`kl KIND show`."""
     from kl_hooks.records.ask import chain, find
     from kl_hooks.records.fresh import shown, stale
+    from kl_hooks.records.verbs import successors
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
     @click.argument("id")
@@ -102,6 +103,8 @@ def show_of(kind: Kind) -> click.Command:
             return
         for text in lines_of(ws, record, line):
             say(text)
+        for one in successors(ws, record):
+            say(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
         if why:
             say(f"\nIt does not hold any more: {why}.")
 

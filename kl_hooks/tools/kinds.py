@@ -13,7 +13,7 @@ from kl_hooks.records.ask import Wanted, chain, find, listing, search
 from kl_hooks.records.fresh import shown, stale
 from kl_hooks.records.guard import refuse_agent
 from kl_hooks.records.plain import plain_record
-from kl_hooks.records.verbs import apply
+from kl_hooks.records.verbs import SUPERSEDED, apply, superseded_ids
 from kl_hooks.records.write import change, create, delete, refuse_unset
 from kl_hooks.tools.arguments import flag, line, number, several
 from kl_hooks.tools.tool import Arguments, Tool
@@ -55,11 +55,13 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
         f"{name}_read", f"One {name}, whole: what it says, where it stands, what took its place.", id_,
         lambda ws, given: _read(ws, kind, given), ("id",),
     )  # fmt: skip
-    fields = {field.name: _schema(field) for field in kind.all_fields if field.name not in _KEPT}
+    fields = {f.name: _schema(f) for f in kind.all_fields if f.name not in _KEPT and not f.internal}
     also = {alias: field.name for field in kind.all_fields for alias in field.aliases if field.name in fields}
     needs = tuple(field.name for field in kind.all_fields if field.required and field.name in fields)
+    older = f"The {kind.plural} whose place it takes, once a person accepts it."
+    begun = fields | ({"supersedes": several(older)} if SUPERSEDED in kind.statuses else {})
     yield Tool(
-        f"{name}_create", f"Make a {name}. It is an agent's, and begins as {kind.statuses[0]}.", fields,
+        f"{name}_create", f"Make a {name}. It is an agent's, and begins as {kind.statuses[0]}.", begun,
         lambda ws, given: _create(ws, kind, given), needs, True, also,
     )  # fmt: skip
     yield Tool(
@@ -136,7 +138,8 @@ def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 
 def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     refuse_unset(ws)
-    return whole(ws, create(ws, kind, {**given, "authority": "agent"}, by=by(ws)))
+    older = {"supersedes": superseded_ids(ws, kind, given["supersedes"])} if given.get("supersedes") else {}
+    return whole(ws, create(ws, kind, {**given, **older, "authority": "agent"}, by=by(ws)))
 
 
 def changes(given: Arguments) -> dict[str, Any]:

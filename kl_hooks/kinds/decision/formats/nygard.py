@@ -22,7 +22,10 @@ _FIRST: Final = ("context", "decision", "consequences")
 _SECTIONS: Final = tuple(
     (one.name, one.section) for one in sorted(KIND.fields, key=lambda one: one.name not in _FIRST) if one.section
 )
-_LINKS: Final = (("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("related_adrs", "Related to"))
+_LINKS: Final = (
+    ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
+    ("amended_by", "Amended by"), ("related_adrs", "Related to"),
+)  # fmt: skip
 
 
 def read(text: str) -> Entry:
