@@ -15,4 +15,6 @@ def decided(identifier: str, do: str, reason: str = "", shape: str = "text") -> 
     ws = workspace()
     who = reviewer(ws, identifier)
     record = meant(identifier)
-    told(decide(ws, record, Decision(record.id, do, "", reason), who), shape=shape)
+    again = do == "approve" and record.status == "approved"
+    made = decide(ws, record, Decision(record.id, do, "", reason), who)
+    told(made, "approved, confirmed today" if again else "", shape)

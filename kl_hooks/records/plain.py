@@ -27,7 +27,7 @@ def plain_values(record: Record) -> dict[str, Any]:
 
 
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
-    """`kl.record/1`."""
+    """`kl.record/1`. Without `whole`, a row of a list: the fields that lists show, and what the record is known by."""
     from kl_hooks.records.ask import ended
 
     fields = ws.kinds[record.kind].by_name
@@ -37,4 +37,8 @@ def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[s
         "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
         "broken": record.broken,
     }  # fmt: skip
-    return made | ({"fields": values, "body": record.body} if whole else {"tags": values.get("tags", [])})
+    if whole:
+        return made | {"fields": values, "body": record.body}
+    kind = ws.kinds[record.kind]
+    named = (*kind.identity, *kind.beside, "source", "date") if kind.beside else ()
+    return made | {"tags": values.get("tags", []), "fields": {name: values[name] for name in named if name in values}}

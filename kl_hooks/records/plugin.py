@@ -29,6 +29,10 @@ def kl_policies() -> Sequence[Policy]:
     return [
         Policy(upkeep.POLICY, "Records that expired long ago leave the state.", upkeep.look, upkeep.apply),
         Policy(
+            upkeep.FILES, "Files of memories that expired long ago go; git keeps them.", upkeep.look_files,
+            upkeep.apply_files,
+        ),
+        Policy(
             upkeep.COUNTS, "Files get the number of occurrences that this clone counted.", upkeep.look_counts,
             upkeep.apply_counts,
         ),

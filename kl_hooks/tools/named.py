@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.kind import KIND as MEMORY
-from kl_hooks.tools.arguments import flag, line, number, several
+from kl_hooks.tools.arguments import flag, line, several
 from kl_hooks.tools.kinds import changes, tools_of, whole
 from kl_hooks.tools.tool import Arguments, Tool
 from kl_hooks.tools.who import by
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
+
+
+_TOP = {"type": "integer", "minimum": 1, "maximum": 100,
+        "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
 
 
 def tools() -> Iterator[Tool]:
@@ -44,7 +48,7 @@ def tools() -> Iterator[Tool]:
     yield from (replace(tool, call=_revise) for tool in tools_of(MEMORY) if tool.name == "memory_update")
     yield Tool(
         "memory_inject", "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
-        {"hints": several("Words of the task."), "top_k": number("Most memories.", 5, 1, 100)}, _inject,
+        {"hints": several("Words of the task."), "top_k": _TOP}, _inject,
         also={"contextHints": "hints", "topK": "top_k"},
     )  # fmt: skip
     yield Tool(
@@ -102,9 +106,10 @@ def _revise(ws: Workspace, given: Arguments) -> Any:
 
 
 def _inject(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.memory.giving import give
+    from kl_hooks.kinds.memory.giving import give, most_of
 
-    found = give(ws, given.get("hints", ()), given["top_k"])
+    hints = given.get("hints", ())
+    found = give(ws, hints, given.get("top_k") or most_of(ws, hints))
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 

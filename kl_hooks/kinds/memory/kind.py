@@ -14,6 +14,9 @@ CATEGORIES: Final = (
 STANDINGS: Final = ("active", "verified", "disproven", "deprecated", "superseded")
 """How it fared since. One that is disproven, deprecated or superseded is given to nobody."""
 
+REJECTED: Final = ".kl/knowledge/memories/rejected.txt"
+"""What people rejected, in every clone: see `rejections`."""
+
 KIND: Final = Kind(
     name="memory",
     plural="memories",
