@@ -68,6 +68,7 @@ def show_made(ws: Workspace, record: Record, shape: str) -> None:
 
 def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
     """Changes fields; without any opens the file in the editor. What a person decided is not an agent's to change."""
+    from kl_hooks.errors import UsageProblem
     from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
     from kl_hooks.records.guard import refuse_agent
@@ -77,6 +78,9 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
     record = find(ws, identifier, kind.name)
     name = agent(ws.environ)
     _not_as_a_person(name, raw)
+    internal = [one for one in clear if one in kind.by_name and kind.by_name[one].internal]
+    if internal:
+        raise UsageProblem(f"{internal[0]} is written by kl alone.", place="--clear")
     changes = {**raw, **dict.fromkeys(clear)}
     if name:
         refuse_agent(kind, record, "edit", changes)

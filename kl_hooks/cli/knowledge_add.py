@@ -37,9 +37,14 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
     from kl_hooks.records.seed.sow import planned, sow
 
     ws = workspace()
-    seeds = [seed for file in _files(Path(path), pattern) for seed in _seeds(ws, file, sort)]
+    files = list(_files(Path(path), pattern))
+    seeds = [seed for file in files for seed in _seeds(ws, file, sort)]
+    read = {_named(ws, file) for file in files}
     unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
-    done = planned(ws, unique, force=force) if dry_run else sow(ws, unique, f"add:{path}", force=force)
+    if dry_run:
+        done = planned(ws, unique, force=force, paths=read)
+    else:
+        done = sow(ws, unique, f"add:{path}", force=force, paths=read)
     show_steps(done, "documents", dry_run, shape)
 
 
@@ -57,6 +62,12 @@ def _files(path: Path, pattern: str) -> Iterator[Path]:
     yield from sorted(found)
 
 
+def _named(ws: Workspace, file: Path) -> str:
+    """The path from the root, or the name alone of a file outside."""
+    real = file.resolve()
+    return real.relative_to(ws.root).as_posix() if real.is_relative_to(ws.root) else file.name
+
+
 def _seeds(ws: Workspace, file: Path, sort: str | None) -> list[Seed]:
     from kl_hooks.config.files import read_small
     from kl_hooks.kinds.seeds.added import seeds_in, type_of
@@ -65,8 +76,7 @@ def _seeds(ws: Workspace, file: Path, sort: str | None) -> list[Seed]:
     data = read_small(file, most=MOST_BYTES)
     if data is None:
         raise UsageProblem("there is no such file.", place=str(file))
-    real = file.resolve()
-    name = real.relative_to(ws.root).as_posix() if real.is_relative_to(ws.root) else file.name
+    name = _named(ws, file)
     kind = sort or type_of(name)
     if len(data) > MOST_BYTES:
         note(f"{name}: longer than {MOST_BYTES} bytes; left out.")

@@ -32,6 +32,10 @@ class Candidate:
     """Other files it speaks for: those that a commit changed. What stands in them is nearer to the task."""
     standing: bool = False
     """True for what holds whatever the task's words are: an active objective, feedback that must be addressed."""
+    read_from: str = ""
+    """The document that it was seeded from, whose text it repeats; empty: none."""
+    omit: str = ""
+    """Why whoever asks is not shown it: an agent reads that file by itself. Empty: he is."""
 
 
 @dataclass(frozen=True, slots=True)

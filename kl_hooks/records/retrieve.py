@@ -71,7 +71,7 @@ def candidate(ws: Workspace, record: Record) -> Candidate:
         id=record.id, kind=kind.name, title=record.title, text=text, summary=summary_of(kind, record), path=record.path,
         line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
-        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i),
+        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i), read_from=record.text("source_path"),
     )  # fmt: skip
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.kind import AUTHORITIES, Field, Kind, Verb
+from kl_hooks.model.kind import AUTHORITIES, COUNTED, Field, Kind, Verb
 from kl_hooks.records.ask import Wanted, chain, find, listing, search
 from kl_hooks.records.fresh import shown, stale
 from kl_hooks.records.guard import refuse_agent
 from kl_hooks.records.plain import plain_record
+from kl_hooks.records.seed.fields import SEEDED
 from kl_hooks.records.verbs import SUPERSEDED, apply, superseded_ids
 from kl_hooks.records.write import change, create, delete, refuse_unset
 from kl_hooks.tools.arguments import flag, line, number, several
@@ -145,7 +146,8 @@ def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 def changes(given: Arguments) -> dict[str, Any]:
     """What an update is to change: field → value, None for those that are to be taken out."""
     raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
-    return raw | {name: None for name in given.get("clear", ()) if name not in _KEPT}
+    own = {field.name for field in (*SEEDED, *COUNTED)}
+    return raw | {name: None for name in given.get("clear", ()) if name not in _KEPT and name not in own}
 
 
 def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:

@@ -17,7 +17,7 @@ def type_of(path: str) -> str:
     name = path.rpartition("/")[2]
     if feature_ids(name.rpartition(".")[0]):
         return "feature-spec"
-    return "project-doc" if name in NAMES else ""
+    return "project-doc" if path in NAMES or name in NAMES else ""
 
 
 def seeds_in(project: str, path: str, text: str, sort: str) -> list[Seed]:
