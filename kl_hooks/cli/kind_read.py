@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import an, confirm, format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import F, an, confirm, format_option, note, say, say_json, workspace
 from kl_hooks.cli.kind_verbs import FIRST
 from kl_hooks.cli.record_text import lines_of, plain_record, rows, say_deleted
 from kl_hooks.model.kind import Kind
@@ -18,9 +19,28 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
+def topic_of(kind: Kind) -> Callable[[F], F]:
+    """The option `--topic`, where records of this kind have a topic or a category."""
+    from kl_hooks.kinds.groups import topic_field
+
+    field = topic_field(kind)
+    if field is None:
+        return lambda command: command
+    says = f"Only of this {field.name}: {', '.join(field.choices)}."
+    return click.option("--topic", "--group", "topic", default="", metavar="NAME", help=says)
+
+
+def of_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
+    """Those of this topic. UsageProblem for a word that is none of the kind's."""
+    from kl_hooks.kinds.groups import Selection
+
+    meant = Selection({kind.name: kind}, topic)
+    return [one for one in records if meant.holds(one)]
+
+
 def list_of(kind: Kind) -> click.Command:
     """`kl KIND list`."""
-    from kl_hooks.records.ask import Wanted, listing
+    from kl_hooks.records.ask import Wanted, every, listing
 
     @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
     @click.option(
@@ -34,12 +54,18 @@ def list_of(kind: Kind) -> click.Command:
     @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
     @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
     @format_option()
+    @topic_of(kind)
     def list_(
-        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int, shape: str
-    ) -> None:
+        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int,
+        shape: str, topic: str = "",
+    ) -> None:  # fmt: skip
         ws = workspace()
         wanted = Wanted((kind.name,), statuses, tag, about, authority or "", everything, everything)
-        found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
+        if topic:
+            some = of_topic(kind, every(ws, wanted), topic)
+            found, total = some[:limit], len(some)
+        else:
+            found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
         told()
         _say(kind, found, total, shape)
         if not found and shape == "text":
@@ -69,11 +95,14 @@ def search_of(kind: Kind) -> click.Command:
     )
     @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
     @format_option()
+    @topic_of(kind)
     def search_(
-        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, limit: int, shape: str
-    ) -> None:
+        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, limit: int, shape: str,
+        topic: str = "",
+    ) -> None:  # fmt: skip
         ws = workspace()
         all_ = search(ws, list(words), Wanted((kind.name,), statuses, tag, about, archived=True), EVERYTHING)
+        all_ = of_topic(kind, all_, topic) if topic else all_
         found = shown(ws, all_[:limit])
         told()
         _say(kind, found, len(all_), shape)

@@ -8,7 +8,7 @@ from typing import Final
 from kl_hooks.kinds.decision.formats.details import details
 from kl_hooks.kinds.decision.formats.draft import Draft
 from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable, Other
-from kl_hooks.kinds.decision.formats.front import front_matter
+from kl_hooks.kinds.decision.formats.front import front_matter, number_in
 from kl_hooks.kinds.decision.formats.head import numbered, relation
 from kl_hooks.kinds.decision.formats.listhead import read_list_head
 from kl_hooks.kinds.decision.formats.parts import Part, apart, bulleted, tidy
@@ -35,6 +35,7 @@ def read(text: str) -> Entry:
     draft = Draft()
     number, title = numbered(parts.title)
     draft.put("title", title)
+    number = number_in(keys) or number
     for key, value in keys.items():
         draft.key(key, value)
     draft.leave("", read_list_head(draft, parts.head))

@@ -15,7 +15,8 @@ _NUMBER: Final = re.compile(r"(?:(?i:adr)[-_ ]?)?0*(\d{1,6})(?!\d)")
 
 def number_of(found: Found) -> int:
     """The number in the name of the file or in the decision itself; 0: it has none (a date is none)."""
-    for name in (found.path.rpartition("/")[2], found.entry.name):
+    file, own = found.path.rpartition("/")[2], found.entry.name
+    for name in (own, file) if own.lower().startswith("adr") else (file, own):
         if match := _NUMBER.match(name):
             return int(match[1])
     return 0
