@@ -19,7 +19,9 @@ BUILT_IN = (
     "kl_hooks.evidence.plugin",
     "kl_hooks.code.plugin",
     "kl_hooks.records.plugin",
+    "kl_hooks.arch.plugin",
     "kl_hooks.kinds.plugin",
+    "kl_hooks.proof.plugin",
     "kl_hooks.context.plugin",
     "kl_hooks.upkeep.plugin",
 )

@@ -89,6 +89,8 @@ class Content:
         for path in listed:
             if path.endswith("/"):
                 nested.append(path)
+            elif _INSTALLED.search(f"/{path}"):
+                continue  # an environment that nobody ignored: what is installed there is a copy
             elif path.endswith(".py"):
                 files.append(path)
             if basename(path) in _PROJECT_FILES:

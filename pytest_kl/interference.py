@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
+import unittest
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ SWITCHES = frozenset({"skip", "skipif", "xfail"})
 BY = "kl_by"
 """Attribute of a report: who switched the test off."""
 MARK = "a mark added to it"
+SWITCHING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 PYTEST = Path(pytest.Item.reportinfo.__code__.co_filename).parent
 REPLACEABLE = ("pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_runtestloop")
 """Hooks of which one implementation decides; another one than pytest's is named."""
@@ -106,8 +108,13 @@ class Switches:
 
 
 def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
-    """The file whose code raised the skip, if it is neither the test's nor pytest's own (a mark of the test)."""
-    for entry in reversed(call.excinfo.traceback if call.excinfo is not None else ()):
+    """The file whose code raised the skip, if it is neither the test's nor pytest's own (a mark of the test).
+
+    Any other exception is the failure that a mark of the test expects, wherever it comes from.
+    """
+    if call.excinfo is None or not isinstance(call.excinfo.value, SWITCHING):
+        return ""
+    for entry in reversed(call.excinfo.traceback):
         path = Path(entry.path)
         if path.name != "outcomes.py" or path.parent != PYTEST:
             return "" if path.parent == PYTEST or path in (item.path, _file_of(item)) else path.as_posix()

@@ -1,52 +1,16 @@
-"""The door: options, and one object registered where a run is recorded. Imports nothing but pytest until then."""
+"""The door: options, and one object registered where a run is recorded. Imports pytest alone until then."""
 
 from __future__ import annotations
 
-import atexit
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-AT_EXIT: list[Callable[[], None]] = []
-"""What is left to do when the process ends. Registered when this module is imported, long before a conftest can
-register something: Python calls the last registered first, so that ours comes after theirs."""
-
-
-@atexit.register
-def _at_exit() -> None:
-    while AT_EXIT:
-        AT_EXIT.pop()()
-
+from pytest_kl.ending import EndOfPytest
 
 NAMES = ("kl", "pytest_kl.plugin")
 """The names under which pytest may load this module: the entry point, and `-p pytest_kl.plugin`."""
-
-
-class EndOfPytest:
-    """Sees how pytest ended: `pytest_unconfigure` and the cleanups of `config.add_cleanup` are over when
-    `pytest_cmdline_main` returns or raises (pytest 8.2 to 9.2), and what it returns is the exit status.
-    """
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> Generator[None, Any, Any]:
-        """Closes the record with the exit status, or with what was raised."""
-        config.stash[RUNNING] = True
-        try:
-            status = yield
-        except BaseException as problem:
-            _close(config, None, problem)
-            raise
-        return _close(config, status, None)
-
-
-RUNNING = pytest.StashKey[bool]()
-"""True where an `EndOfPytest` waits for the end."""
-
-
-def _close(config: pytest.Config, status: Any, problem: BaseException | None) -> Any:
-    recorder = config.pluginmanager.get_plugin("kl-recorder")
-    return status if recorder is None else recorder.close(status, problem)
 
 
 @pytest.hookimpl(wrapper=True)

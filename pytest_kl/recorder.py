@@ -17,46 +17,17 @@ from typing import Any
 import pytest
 
 from pytest_kl import account, summary
+from pytest_kl.ending import AT_EXIT, RUNNING, exit_of, fails, is_program, uncaught
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import merged
 from pytest_kl.journal import Journal
 from pytest_kl.listener import Listener
 from pytest_kl.message import detail_of, short
 from pytest_kl.opening import Lost, Recording, begin, end, still_there, write_end
-from pytest_kl.plugin import AT_EXIT, RUNNING
 from pytest_kl.worker import CONTENT, IMPORTED, Tally
 
 STRICT_EXIT = account.INTERNAL_ERROR
 """Exit status of a run under `--kl-strict` that passed and could not be recorded."""
-
-
-def is_program(config: pytest.Config) -> bool:
-    """Whether pytest is what this process was started for: it ends after the session. Not where a script, an IDE, a
-    test or an interactive interpreter calls `pytest.main`.
-    """
-    file = Path(str(getattr(sys.modules.get("__main__"), "__file__", None) or ""))
-    started = file.name in ("pytest", "py.test") or file.parts[-2:] == ("pytest", "__main__.py")
-    same = tuple(map(str, config.invocation_params.args)) == tuple(sys.argv[1:])
-    return started and same and not (sys.flags.interactive or os.environ.get("PYTHONINSPECT"))
-
-
-def uncaught() -> BaseException | None:
-    """The exception that Python last printed a traceback of, or that a debugger was offered."""
-    found: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    return found
-
-
-def _fails(problem: BaseException | None) -> bool:
-    """Whether Python ends with exit status 1 for it; for a usage error pytest has a status of its own."""
-    return problem is not None and not isinstance(problem, pytest.UsageError)
-
-
-def _exit_of(problem: BaseException) -> int:
-    """The exit status with which Python ends for an exception that nobody catches."""
-    if isinstance(problem, KeyboardInterrupt):
-        return 130
-    code = problem.code if isinstance(problem, SystemExit) else 1
-    return code if isinstance(code, int) else 0 if code is None else 1
 
 
 def _text(problem: BaseException) -> str:
@@ -294,9 +265,9 @@ class Recorder:
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
         stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
         status = self._status if self._status is not None else session.exitstatus if session is not None else None
-        raised = self._raised if _fails(self._raised) else None
+        raised = self._raised if fails(self._raised) else None
         return account.Ending(
-            exit=_exit_of(raised) if raised is not None else None if status is None else int(status),
+            exit=exit_of(raised) if raised is not None else None if status is None else int(status),
             raised=_text(raised) if raised is not None else "",
             imports=self._import_reasons if self._compared or self._observer is None else [NOT_COMPARED],
             verdicts=[*tests.values(), *collectors.values()],

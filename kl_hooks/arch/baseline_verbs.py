@@ -64,7 +64,7 @@ def rewrite(ws: Workspace, seen: Look, entries: tuple[Accepted, ...]) -> None:
     """Makes `entries` the baseline. Refuses where a governed file could not be judged, or the file has changed."""
     if seen.verdict.unjudged:
         first = seen.verdict.problems[0]
-        hint = "Mend it first: a baseline must know every file."
+        hint = "Fix it first: a baseline must know every file."
         raise UsageProblem(first.message, place=f"{first.path}:{first.line}:{first.column}", hint=hint)
     if not write(ws, entries, seen.before):
         raise EnvironmentProblem("changed while it was looked at.", place=BASELINE, hint="Run this again.")

@@ -27,6 +27,8 @@ class Range:
     """As it was written."""
     source: str
     """What is judged: `worktree`, or the id of a commit."""
+    before: str
+    """The commit that it starts from."""
     paths: frozenset[str]
     """The files that differ; of a rename both names."""
 
@@ -45,7 +47,7 @@ def changed(ws: Workspace, text: str) -> Range:
         first, source = (commit_of(repo, rev or "HEAD") for rev in (found[1], found[3]))
         before = first if found[2] == ".." else merge_base(repo, first, source)
         now = files.at(repo, source, _SUFFIXES)
-    return Range(text, source, frozenset(_differing(files.at(repo, before, _SUFFIXES), now)))
+    return Range(text, source, before, frozenset(_differing(files.at(repo, before, _SUFFIXES), now)))
 
 
 def _differing(before: Collection[Entry], now: Collection[Entry]) -> set[str]:
@@ -74,6 +76,24 @@ def narrowed(verdict: Verdict, asked: Range) -> tuple[Verdict, int]:
         problems=tuple(one for one in verdict.problems if one.path in asked.paths | verdict.stopping),
     )
     return kept, _blocking(verdict) - _blocking(kept)
+
+
+def within(verdict: Verdict, folder: str) -> Verdict:
+    """The verdict on the files in a folder (from the repository's root, `/` at its end; empty: everything)."""
+
+    def inside(path: str) -> bool:
+        return path.startswith(folder) or path in (MANIFEST, BASELINE)
+
+    return replace(
+        verdict,
+        violations=tuple(one for one in verdict.violations if inside(one.path)),
+        accepted=tuple(one for one in verdict.accepted if inside(one.path)),
+        contracts=tuple(
+            one for one in verdict.contracts if not one.chain or any(inside(x.path) for x in (*one.chain, *one.also))
+        ),
+        problems=tuple(one for one in verdict.problems if inside(one.path) or one.path in verdict.stopping),
+        unassigned=tuple(path for path in verdict.unassigned if inside(path)),
+    )
 
 
 def _blocking(verdict: Verdict) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
 
 from kl_hooks.arch.edges import Edge, edges
 from kl_hooks.arch.levels import components
@@ -11,6 +14,9 @@ from kl_hooks.arch.wayout import Sight, Ways
 from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
+
+_PYTHON: Final = ("python", "py")
+"""Values of `language` that name what is checked."""
 
 
 def violations(
@@ -48,7 +54,17 @@ def violations(
         found = sorted(
             [*found, *chains(manifest, whole() if whole else links, modules)], key=lambda one: (one.path, one.line)
         )
-    return found
+    return _numbered(found)
+
+
+def _numbered(found: Iterable[Violation]) -> list[Violation]:
+    """Number the violations that share a fingerprint, in the order given."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for one in found:
+        seen[one.fingerprint] += 1
+        numbered.append(replace(one, number=seen[one.fingerprint]))
+    return numbered
 
 
 def excuses(allowance: Allowance, edge: Edge) -> bool:
@@ -66,7 +82,7 @@ def expired(allowance: Allowance, today: str) -> bool:
 
 def _expired_way(manifest: Manifest, allowance: Allowance) -> str:
     place = f"{manifest.path}:{allowance.line}"
-    return f"the exception at {place} ended on {allowance.until}; mend the import, or decide to renew it"
+    return f"the exception at {place} ended on {allowance.until}; fix the import, or renew it"
 
 
 def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Violation:
@@ -103,9 +119,16 @@ def warnings(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, st
     layer_of = owner(manifest.layers)
     owning = {layer.name for path in modules if (layer := layer_of(path))}
     for layer in manifest.layers:
-        if layer.name not in owning and not any(covers(path, file) for path in layer.paths for file in modules):
+        if (
+            layer.name not in owning
+            and not layer.namespaces
+            and not any(covers(path, file) for path in layer.paths for file in modules)
+        ):
             said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
             found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
+    if manifest.language and manifest.language.lower() not in _PYTHON:
+        said = f'language "{manifest.language}" is not supported: only Python files are checked.'
+        found.append(Problem(manifest.path, manifest.language_line, 1, said, "Remove it, or write Python."))
     found += circles(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
     for one in manifest.exceptions:

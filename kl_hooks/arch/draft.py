@@ -10,16 +10,19 @@ from kl_hooks.model.manifest import Layer
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _HEAD = """\
 # The layers of this repository, from the bottom up. A layer may always import itself.
-# Proposed by `kl init` from today's imports, so that the first check is green: it says what the code does,
-# not what it should do. Review it, tighten it, then see: kl arch check
-version: 1
-
-layers:
+# Proposed by `kl init` from today's imports, so that the first check is green: it describes what the code does,
+# not what it should do. Review it, tighten it, then run: kl arch check
 """
 _TAIL = """
 type_checking_imports: ignore  # or: enforce
 exhaustive: false              # true: every Python file must belong to a layer
 exceptions: []                 # - {from: a.b, to: c.d, until: 2030-01-31, decision: ADR-0001}
+"""
+
+
+_AGAINST = """\
+# {imports} of today {contradict} this order: {accepted} in .kl/baseline.json, and only new ones block.
+# kl init --exact proposes layers without exceptions instead: parts that import each other become one.
 """
 
 
@@ -32,7 +35,14 @@ def draft(proposal: Proposal) -> str:
         blocks.append(comments + _layer(layer, before))
         before.append(layer.name)
     left = "".join(f"# In no layer: {_comment(line)}\n" for line in proposal.left_out)
-    return _HEAD + "\n".join(blocks) + ("\n" + left if left else "") + _TAIL
+    head = _HEAD + (_against(proposal.against) if proposal.against else "") + "version: 1\n\nlayers:\n"
+    return head + "\n".join(blocks) + ("\n" + left if left else "") + _TAIL
+
+
+def _against(number: int) -> str:
+    if number == 1:
+        return _AGAINST.format(imports="1 import", contradict="contradicts", accepted="it is accepted")
+    return _AGAINST.format(imports=f"{number} imports", contradict="contradict", accepted="they are accepted")
 
 
 def _layer(layer: Layer, before: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kl_hooks.arch.paths import owner
+from kl_hooks.arch.paths import owner, owner_by_name
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Layer, Manifest
@@ -38,7 +38,7 @@ class Borders:
         """`modules`: path → dotted name of every source file."""
         self._ignoring = manifest.type_checking_imports == "ignore"
         self._files = {dotted: path for path, dotted in modules.items()}
-        self._layer_of = owner(manifest.layers)
+        self._layer_of, self._layer_of_name = owner(manifest.layers), owner_by_name(manifest.layers)
 
     def edges(self, links: Iterable[Link]) -> Iterator[Edge]:
         """The imports between different layers, in the order of file and line; each (line, target) once.
@@ -51,8 +51,10 @@ class Borders:
                 continue
             if link.method == TYPE_CHECKING_METHOD and self._ignoring:
                 continue
-            file = file_of(split(link.target)[1], self._files)
-            source, target = self._layer_of(link.path), self._layer_of(file) if file else None
+            dotted = split(link.target)[1]
+            file = file_of(dotted, self._files)
+            source = self._layer_of(link.path)
+            target = self._layer_of_name(plain_name(dotted)) or (self._layer_of(file) if file else None)
             key = (link.path, link.line, link.target)
             if source and target and source.name != target.name and key not in seen:
                 seen.add(key)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.code.modules import plain_name
+from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import safe_text
 
 ASIDE: Final = frozenset(
@@ -17,6 +19,9 @@ ASIDE: Final = frozenset(
 )  # fmt: skip
 """Top-level names that are not the product."""
 _MANY_PACKAGES: Final = 4
+_FEW_TESTS: Final = 3
+"""Test files in a folder that is not named after them, before they can make it a test tree."""
+_TEST_FILE: Final = re.compile(r"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,51 @@ def packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
             found[top].append(path)
     real = {top: files for top, files in found.items() if len(files) > 1 or files[0].endswith("/__init__.py")}
     return real or dict(found)
+
+
+def product(modules: Mapping[str, str], links: Iterable[Link]) -> dict[str, str]:
+    """The modules without test trees, scripts, and what lies in another package's folder without being part of it.
+
+    A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
+    """
+    tests = test_trees(modules)
+    kept = {path: dotted for path, dotted in modules.items() if not path.startswith(tests)} if tests else dict(modules)
+    tops = packages(kept)
+    proper = {top: _folder(files) for top, files in tops.items() if any(f.endswith("/__init__.py") for f in files)}
+    inner = (link for link in links if link.path in kept)
+    imported = {plain_name(link.target.partition(":")[2]).partition(".")[0] for link in inner}
+    for top, files in tops.items():
+        folder = _folder(files)
+        inside = any(other != top and folder != home and folder.startswith(home) for other, home in proper.items())
+        if inside or (proper and top not in proper and top not in imported):
+            kept = {path: dotted for path, dotted in kept.items() if path not in files}
+    return kept
+
+
+def test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
+    """The topmost folders that hold tests: named `tests` (or `test`, with tests in it), or full of test files."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for path in modules:
+        folders, name = path.split("/")[:-1], path.rpartition("/")[2]
+        first = folders.index("tests") if "tests" in folders else 0  # says nothing about the folders above it
+        for depth in range(first, len(folders)):
+            some = counts["/".join(folders[: depth + 1]) + "/"]
+            some[0] += name != "__init__.py"
+            some[1] += bool(_TEST_FILE.fullmatch(name))
+    found: list[str] = []
+    for folder, (files, tests) in sorted(counts.items()):
+        name = folder.rstrip("/").rpartition("/")[2]
+        by_name = name == "tests" or (name == "test" and tests > 0)
+        full = tests >= _FEW_TESTS and tests * 3 >= files * 2
+        if (by_name or full) and not folder.startswith(tuple(found)):
+            found.append(folder)
+    return tuple(found)
+
+
+def nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """The test trees that lie in one of these folders."""
+    folders = tuple(path for path in paths if path.endswith("/"))
+    return tuple(tree for tree in test_trees(modules) if tree.startswith(folders) and tree not in folders)
 
 
 def groups(modules: Mapping[str, str]) -> list[Group]:

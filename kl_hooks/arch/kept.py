@@ -11,7 +11,7 @@ from kl_hooks.model.manifest import Allowance, Layer, Manifest
 if TYPE_CHECKING:
     from kl_hooks.model.contract import Contract
 
-_KIND = "manifest-3"
+_KIND = "manifest-4"
 
 
 def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manifest:
@@ -32,10 +32,14 @@ def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manife
 def plain(manifest: Manifest) -> dict[str, Any]:
     """What JSON can hold; the name of the file is left out."""
     return {
-        "layers": [[x.name, list(x.paths), list(x.may_depend_on), x.line, x.decision] for x in manifest.layers],
+        "layers": [
+            [x.name, list(x.paths), list(x.may_depend_on), x.line, x.decision, list(x.namespaces)]
+            for x in manifest.layers
+        ],
         "type_checking_imports": manifest.type_checking_imports,
         "exhaustive": manifest.exhaustive,
         "indirect": manifest.indirect,
+        "language": [manifest.language, manifest.language_line],
         "exceptions": [[x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions],
         "contracts": [_contract_plain(one) for one in manifest.contracts],
     }
@@ -44,8 +48,8 @@ def plain(manifest: Manifest) -> dict[str, Any]:
 def from_plain(path_name: str, value: Any) -> Manifest:
     """The way back. KeyError, TypeError or ValueError for anything else than `plain` gives."""
     layers = [
-        Layer(_text(name), _texts(paths), _texts(allowed), _number(line), _text(decision))
-        for name, paths, allowed, line, decision in value["layers"]
+        Layer(_text(name), _texts(paths), _texts(allowed), _number(line), _text(decision), _texts(namespaces))
+        for name, paths, allowed, line, decision, namespaces in value["layers"]
     ]
     exceptions = [
         Allowance(_text(source), _text(target), _text(until), _text(decision), _number(line))
@@ -58,7 +62,9 @@ def from_plain(path_name: str, value: Any) -> Manifest:
     indirect = value["indirect"]
     if indirect not in ("ignore", "forbid"):
         raise ValueError("not a compiled manifest")
-    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), contracts, indirect)
+    language, place = value["language"]
+    rest = (contracts, indirect, _text(language), _number(place))
+    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), *rest)
 
 
 def _contract_plain(one: Contract) -> list[Any]:

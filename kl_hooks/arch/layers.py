@@ -13,7 +13,9 @@ from kl_hooks.model.manifest import Layer
 BELOW: Final = "below"
 AFRESH: Final = "delete this file and propose layers with: kl init"
 """The way on from a manifest that says nothing: `kl init` itself overwrites no file."""
-_KEYS: Final = ("name", "paths", "may_depend_on", "decision")
+_KEYS: Final = ("name", "paths", "may_depend_on", "decision", "namespaces")
+
+_NAMESPACE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 Pair = tuple[Text, Node]
 """A key and its value."""
@@ -30,13 +32,15 @@ def read_layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Lay
     names: dict[str, Text] = {}
     raw = [one for one in (_layer(reader, item, names) for item in items) if one]
     _refuse_shared_paths(reader, raw)
+    _refuse_shared_namespaces(reader, raw)
     made = []
     for place, (name, found) in enumerate(raw):
         below = tuple(other.value for other, _ in raw[:place])
         allowed, line = _allowed(reader, name, found, names, below)
         decision = plain_text(reader, found, "decision", f' of layer "{name.value}"')
         paths = tuple(path for path, _ in _paths(found))
-        made.append(Layer(name.value, paths, allowed, line, decision))
+        namespaces = tuple(dict.fromkeys(name for name, _ in _namespaces(found)))
+        made.append(Layer(name.value, paths, allowed, line, decision, namespaces))
     return tuple(made)
 
 
@@ -104,6 +108,29 @@ def _paths(found: dict[str, Pair]) -> list[tuple[str, Text]]:
     texts = [item for item in getattr(node, "items", ()) if isinstance(item, Text) and item.value.strip()]
     cleaned = [(clean_path(text.value), text) for text in texts]
     return [(path, text) for (path, complaint), text in cleaned if not complaint]
+
+
+def _namespaces(found: dict[str, Pair]) -> list[tuple[str, Text]]:
+    """The namespaces of a layer with their places; `shop.web.*` means `shop.web`."""
+    node = found["namespaces"][1] if "namespaces" in found else None
+    texts = [item for item in getattr(node, "items", ()) if isinstance(item, Text)]
+    return [(name, text) for text in texts if (name := text.value.strip().removesuffix(".*"))]
+
+
+def _refuse_shared_namespaces(reader: Reader, raw: list[tuple[Text, dict[str, Pair]]]) -> None:
+    owners: dict[str, str] = {}
+    for layer, found in raw:
+        if "namespaces" in found:
+            reader.texts(found["namespaces"][1], f'"namespaces" of layer "{layer.value}"')
+        for name, text in _namespaces(found):
+            if not _NAMESPACE.fullmatch(name):
+                hint = "Write a dotted name, such as shop.web."
+                reader.say(
+                    text, f'"{text.value}" in "namespaces" of layer "{layer.value}" is no name of a module.', hint
+                )
+            elif owners.setdefault(name, layer.value) != layer.value:
+                both = f'layers "{owners[name]}" and "{layer.value}" both own the namespace {name}.'
+                reader.say(text, both, "Give it to one of them; a longer name wins over a shorter one.")
 
 
 def _refuse_shared_paths(reader: Reader, raw: list[tuple[Text, dict[str, Pair]]]) -> None:

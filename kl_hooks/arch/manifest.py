@@ -16,7 +16,9 @@ from kl_hooks.config.yaml import load
 from kl_hooks.model.manifest import Allowance, Manifest
 from kl_hooks.model.problem import Problem
 
-_KEYS: Final = ("version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect")
+_KEYS: Final = (
+    "version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect", "language",
+)  # fmt: skip
 _EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
 _TYPE_CHECKING: Final = ("ignore", "enforce")
 _INDIRECT: Final = ("ignore", "forbid")
@@ -48,9 +50,10 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
         exhaustive = reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
     indirect = reader.choice(found["indirect"][1], '"indirect"', _INDIRECT) if "indirect" in found else _INDIRECT[0]
     exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
+    language, place = plain_text(reader, found, "language", ""), found["language"][0].line if "language" in found else 0
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
-    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect)
+    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place)
 
 
 def _is_misspelt(root: Mapping) -> bool:

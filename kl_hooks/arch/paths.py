@@ -36,6 +36,18 @@ def covers(path: str, file: str) -> bool:
     return path == WHOLE or file == path or file.startswith(path if path.endswith("/") else path + "/")
 
 
+def owner_by_name(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
+    """A function from a dotted name to the layer whose `namespaces` cover it; the longest wins, None: no layer's."""
+    by_name = {name: layer for layer in layers for name in layer.namespaces}
+
+    def of(dotted: str) -> Layer | None:
+        while dotted and dotted not in by_name:
+            dotted = dotted.rpartition(".")[0]
+        return by_name.get(dotted)
+
+    return of if by_name else lambda dotted: None
+
+
 def owner(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
     """A function from a file to its layer. The longest path that covers the file wins; None: no layer's."""
     by_path: dict[str, Layer | None] = {path.rstrip("/"): layer for layer in layers for path in layer.paths}

@@ -1,21 +1,32 @@
 """Proposes layers from today's imports, such that a first check by them is green. Pure.
 
-Parts that import each other become one layer; each layer may depend on what it uses today and on nothing else.
+Where parts import each other there are two ways. The usual one keeps every part a layer of its own, puts them in the
+order that the fewest imports contradict, and leaves those to the baseline. The exact one makes one layer of parts that
+import each other, and lets each layer depend on what it uses today and on nothing else.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from kl_hooks.arch.edges import Edge, edges
-from kl_hooks.arch.groups import Group, groups
-from kl_hooks.arch.levels import components, levels
+from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Edge, edges
+from kl_hooks.arch.groups import Group, groups, nested_tests, product
+from kl_hooks.arch.levels import components, levels, linear_order
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
 
 _MANY_LAYERS = 12
+_FOLDERS: Final = 4
+"""Folders that are enough of a structure: loose modules that import each other may share a layer then."""
+_IMPORT: Final = 2
+_LAZY: Final = 1
+"""Weight of an import in a function: written there, it often is the one that goes against the order."""
+
+Through = Callable[[Sequence[Layer]], Iterable[Link]]
+"""Layers → the imports that reach one of them through files in none, see `unassigned.through`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +38,8 @@ class Proposal:
     """Layer → sentences for the person who reviews it."""
     left_out: tuple[str, ...] = ()
     """Files that belong to no layer, with the reason."""
+    against: int = 0
+    """Imports of today that the layers forbid: the baseline accepts them."""
 
 
 @dataclass
@@ -48,30 +61,154 @@ class _Part:
         return f"{first.name}-and-{len(self.groups) - 1}-more"
 
 
-def propose(links: Iterable[Link], modules: Mapping[str, str]) -> Proposal:
-    """Layers for the packages among `modules` (path → dotted name), from the imports in `links`."""
-    links = list(links)
-    made = groups(modules)
-    found = _crossing(made, links, modules)
+def propose(
+    links: Iterable[Link], modules: Mapping[str, str], through: Through | None = None, *, exact: bool = False
+) -> Proposal:
+    """Layers for the packages among `modules` (path → dotted name), from the imports in `links`.
+
+    `exact`: parts that import each other become one layer, and nothing of today is forbidden.
+    """
+    sight = _Sight(list(links), modules, through)
+    made = groups(modules) if exact else groups(product(modules, sight.links))
+    found = sight.crossing(made)
     loops = [loop for loop in _loops(made, found) if len(loop) > 1]
     roots = [group for group in made if group.root and any(group.name in loop for loop in loops)]
     if roots:
         # a package's own __init__ that everybody imports and that imports everybody would make one lump of it all
         made = [group for group in made if group not in roots]
-        found = _crossing(made, links, modules)
+        found = sight.crossing(made)
+    left_out = tuple(f"{group.paths[0]}: it imports parts of the package that import it" for group in roots)
+    if not exact and any(len(loop) > 1 for loop in _loops(made, found)):
+        return _ordered(made, found, sight, left_out)
     by_name = {group.name: group for group in made}
     parts = [_Part([by_name[name] for name in loop]) for loop in _loops(made, found)]
     _set_levels(parts, found)
     if len(parts) > _MANY_LAYERS:
         parts = _merge_loose(parts)
-    left_out = tuple(f"{group.paths[0]}: it imports parts of the package that import it" for group in roots)
     return _finish(sorted(parts, key=lambda part: (part.level, part.name)), found, left_out)
 
 
-def _crossing(made: Sequence[Group], links: Iterable[Link], modules: Mapping[str, str]) -> list[Edge]:
-    """The imports between groups, seen exactly as a check will see them."""
-    stub = tuple(Layer(group.name, group.paths, (), 0) for group in made)
-    return list(edges(Manifest("", stub), links, modules))
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """The imports, seen exactly as a check will see them."""
+
+    links: Sequence[Link]
+    modules: Mapping[str, str]
+    through: Through | None
+
+    def crossing(self, made: Sequence[Group]) -> list[Edge]:
+        """The imports between groups."""
+        return self.between([Layer(group.name, group.paths, (), 0) for group in made])
+
+    def between(self, layers: Sequence[Layer]) -> list[Edge]:
+        """The imports between layers, those through files in no layer among them."""
+        more = self.through(layers) if self.through else ()
+        return list(edges(Manifest("", tuple(layers)), (*self.links, *more), self.modules))
+
+
+# -- layers in the order that the fewest imports contradict -----------------------------------------------------------
+
+
+def _ordered(made: Sequence[Group], found: Sequence[Edge], sight: _Sight, left_out: tuple[str, ...]) -> Proposal:
+    """Every folder a layer; loose modules joined with those beside them in the order; each may depend on all below."""
+    tests = nested_tests(sight.modules, [path for group in made for path in group.paths])
+    kept = [edge for edge in found if not edge.link.path.startswith(tests)] if tests else found
+    weights = _weights(kept)
+    order = linear_order([group.name for group in made], weights)
+    by_name = {group.name: group for group in made}
+    parts = _joined([by_name[name] for name in order], weights)
+    layers: list[Layer] = []
+    for name, paths in _named(parts):
+        layers.append(Layer(name, paths, tuple(layer.name for layer in layers), 0))
+    if tests:
+        name = "tests" if all(layer.name != "tests" for layer in layers) else "all-tests"
+        layers.append(Layer(name, tests, tuple(layer.name for layer in layers), 0))
+    against = [edge for edge in sight.between(layers) if not edge.allowed]
+    return Proposal(tuple(layers), _objections(layers, against), left_out, len(against))
+
+
+def _weights(found: Iterable[Edge]) -> dict[tuple[str, str], int]:
+    """(group, group) → what it costs to put the first below the second."""
+    weights: dict[tuple[str, str], int] = defaultdict(int)
+    for edge in found:
+        if edge.link.method != TYPE_CHECKING_METHOD:
+            weights[edge.source.name, edge.target.name] += _LAZY if edge.link.method == "lazy import" else _IMPORT
+    return weights
+
+
+def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> list[list[Group]]:
+    """The groups in order, loose modules of one package that may stand together joined.
+
+    A loose module moves down past everything that it neither imports nor is imported by, to the lowest loose modules
+    that it can join: that contradicts no import which the order does not contradict already. Where there are hardly
+    any folders, it joins none that it has to do with: the modules are the structure.
+    """
+    flat = sum(group.folder for group in order) < _FOLDERS
+    parts: list[list[Group]] = []
+    for group in order:
+        place = None if group.folder else _place(group, parts, weights, flat)
+        if place is None:
+            parts.append([group])
+        else:
+            parts[place].append(group)
+    return parts
+
+
+def _place(
+    group: Group, parts: Sequence[list[Group]], weights: Mapping[tuple[str, str], int], flat: bool
+) -> int | None:
+    """The lowest part of loose modules that a loose module can join; None for none."""
+    best = None
+    for place in range(len(parts) - 1, -1, -1):
+        part = parts[place]
+        related = any((group.name, one.name) in weights or (one.name, group.name) in weights for one in part)
+        if not part[0].folder and part[0].package == group.package and not (flat and related):
+            best = place
+        if related:
+            break
+    return best
+
+
+def _named(parts: Sequence[list[Group]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Name and paths of each part: a folder's own name, a single module's, or the package's folder for several."""
+    taken: set[str] = {"below", *(part[0].name for part in parts if len(part) == 1)}
+    counts: dict[str, int] = defaultdict(int)
+    for part in parts:
+        counts[part[0].package] += len(part) > 1
+    named = []
+    for part in parts:
+        name = part[0].name
+        if len(part) > 1:
+            # from the bottom up: shop-1, shop-2 …; plain shop where there is one
+            package, number = part[0].package or "modules", 1
+            name = package if counts[part[0].package] == 1 and package not in taken else f"{package}-{number}"
+            while name in taken:
+                number += 1
+                name = f"{package}-{number}"
+            taken.add(name)
+        named.append((name, tuple(sorted(path for group in part for path in group.paths))))
+    return named
+
+
+def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, tuple[str, ...]]:
+    """Layer → which imports of it contradict the order, a line for each layer that they lead to."""
+    by_pair: dict[str, dict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
+    for edge in against:
+        by_pair[edge.source.name][edge.target.name].append(edge)
+    said = {}
+    for layer in layers:
+        pairs = sorted(by_pair[layer.name].items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        lines = [
+            f"in the baseline: {len(some)} import{'s' * (len(some) > 1)} of {target}, the first at"
+            f" {some[0].link.path}:{some[0].link.line}"
+            for target, some in pairs
+        ]
+        if lines:
+            said[layer.name] = (*lines[:6], *([f"  and of {len(lines) - 6} more layers"] if len(lines) > 6 else []))
+    return said
+
+
+# -- layers that forbid nothing of today ------------------------------------------------------------------------------
 
 
 def _uses(found: Iterable[Edge]) -> dict[str, list[str]]:
@@ -137,7 +274,7 @@ def _finish(parts: Sequence[_Part], found: Sequence[Edge], left_out: tuple[str, 
 
 
 def _doubts(part: _Part, found: Iterable[Edge]) -> tuple[str, ...]:
-    """Why these groups are one layer, with an import for each direction that could be mended."""
+    """Why these groups are one layer, with an import for each direction that could be fixed."""
     if len(part.groups) == 1:
         return ()
     members = {group.name for group in part.groups}
@@ -147,7 +284,7 @@ def _doubts(part: _Part, found: Iterable[Edge]) -> tuple[str, ...]:
             first.setdefault((edge.source.name, edge.target.name), edge)
     if not first:
         return ("loose modules on one level; put together only to keep the list short",)
-    said = ["these import each other, so they are one layer until that is mended:"]
+    said = ["these import each other, so they are one layer until that is fixed:"]
     for (source, target), edge in sorted(first.items())[:6]:
         said.append(f"  {source} -> {target}: {edge.link.path}:{edge.link.line} imports {edge.imported}")
     if len(first) > 6:

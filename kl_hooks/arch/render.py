@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+import re
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
 from kl_hooks.arch.indirect import INDIRECT
+from kl_hooks.arch.unassigned import first_file, is_through
 from kl_hooks.arch.verdict import Verdict
-from kl_hooks.model.manifest import Violation
+from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import one_line, safe_text
 
 SCHEMA: Final = "kl.arch.check/1"
-_COLUMN: Final = 34
+_MOST_STATEMENT: Final = 100
+"""Characters of an import statement that are shown."""
+_FROM: Final = re.compile(r"from\s+(\S+)\s+import\s+")
+_SHOWN_ANYWAY: Final = ("", "import", INDIRECT)
+"""Methods that need no remark: the statement or the list of steps shows them."""
 
 
 def text(verdict: Verdict, seconds: float | None = None) -> list[str]:
-    """The lines to print."""
+    """The lines to print: each violation with its fix, then what could not be judged, then the totals."""
     lines = []
-    if verdict.violations:
-        lines += [headline(verdict), ""]
-    by_layers = sorted(verdict.violations, key=lambda v: (v.source_layer, v.target_layer))
-    for (source, target), found in groupby(by_layers, key=lambda v: (v.source_layer, v.target_layer)):
-        lines += [*_group(source, target, list(found), verdict.titles), ""]
+    for violation in verdict.violations:
+        lines += [*_violation(violation, verdict.titles), ""]
     if verdict.contracts:
         from kl_hooks.arch.contracts.text import contract_lines
 
@@ -33,9 +35,11 @@ def text(verdict: Verdict, seconds: float | None = None) -> list[str]:
     if verdict.unjudged:
         rest = _count(verdict.unjudged, "file")
         lines.append(f"{rest} could not be read; the other {verdict.files} were checked.")
-    if verdict.problems:
+    lines += [one_line(f"{'error' if verdict.trusted else 'warning'}: {one}", 400) for one in verdict.loosened]
+    if verdict.problems or (verdict.loosened and lines):
         lines.append("")
-    lines += _advice(verdict)
+    if verdict.violations:
+        lines += [headline(verdict), *_hints(verdict)]
     return [*lines, _closing(verdict, seconds)]
 
 
@@ -47,22 +51,47 @@ def headline(verdict: Verdict) -> str:
     return f"{_count(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
 
 
-def _group(source: str, target: str, found: Sequence[Violation], titles: Mapping[str, str]) -> list[str]:
-    """Everything about one pair of layers."""
-    lines = [f"  {source} may not depend on {target}"]
-    for violation in found:
-        place = f"{violation.path}:{violation.line}"
-        lines.append(f"    {place:<{_COLUMN}} {one_line(violation.statement, 100)}")
-        how = "" if violation.method in ("", "import") else f"  ({violation.method})"
-        lines.append(f"    {'':<{_COLUMN}} ^^^^ {source} -> {target}{how}")
-    first = found[0]
-    allowed = ", ".join(first.allowed) or "(nothing)"
-    title = titles.get(first.decision, "")
-    decision = f"  ({first.decision}" + (f' "{title}")' if title else ")") if first.decision else ""
-    lines.append(f"    allowed from {source}: {allowed}    {first.rule}{decision}")
-    for way in dict.fromkeys(violation.way_out for violation in found if violation.way_out):
-        lines.append(f"    a way out: {way}")
-    return [lines[0], *(_safe(line) for line in lines[1:])]
+def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
+    """Place and rule, the statement with carets under what is imported, the suggested fix, and the ID."""
+    statement = one_line(one.statement, _MOST_STATEMENT)
+    named = _module_name(first_file(one.method)) if is_through(one.method) else one.imported
+    start, end = caret_span(statement, named)
+    how = "" if one.method in _SHOWN_ANYWAY else f"  ({one.method})"
+    rule = f"layer rule, {one.rule}" + (f", {_decision(one.decision, titles)}" if one.decision else "")
+    lines = [
+        f"{one.path}:{one.line}: {one.source_layer} must not import {one.target_layer} ({rule})",
+        f"    {statement}",
+        f"    {' ' * start}{'^' * (end - start)}{how}",
+        *([f"    hint: {one.way_out}"] if one.way_out else []),
+        f"    ID {one.id}; {one.source_layer} may import: {', '.join(one.allowed) or '(nothing)'}",
+    ]
+    return [_safe(line) for line in lines]
+
+
+def _module_name(path: str) -> str:
+    """The last part of the dotted name of a file: `shop` for `src/shop/__init__.py`."""
+    return path.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")
+
+
+def _decision(decision: str, titles: Mapping[str, str]) -> str:
+    title = titles.get(decision, "")
+    return f'{decision} "{title}"' if title else decision
+
+
+def caret_span(statement: str, imported: str) -> tuple[int, int]:
+    """Return start and end of the part of an import statement that names the module `imported`.
+
+    The whole statement where no part of it does, such as a chain of imports.
+    """
+    found, last = _FROM.match(statement), imported.rpartition(".")[2]
+    if found:
+        base = found[1].lstrip(".")
+        if base and (imported == base or imported.endswith(f".{base}")):
+            return found.span(1)
+        name = re.compile(rf"\b{re.escape(last)}\b").search(statement, found.end())
+        return name.span() if name else found.span(1)
+    whole = re.search(rf"(?<![\w.]){re.escape(imported)}(?![\w])", statement)
+    return whole.span() if whole else (0, len(statement))
 
 
 def _safe(line: str) -> str:
@@ -70,24 +99,35 @@ def _safe(line: str) -> str:
     return safe_text(line).replace("\n", " ").replace("\t", " ")
 
 
-def _advice(verdict: Verdict) -> list[str]:
-    """For the first violation that an exception can excuse: chains have none."""
+def _hints(verdict: Verdict) -> list[str]:
+    """What to do about violations that can't be fixed now."""
     first = next((one for one in verdict.violations if one.method != INDIRECT), None)
-    if first is None:
+    hints = []
+    if verdict.manifest.path != MANIFEST:  # neither the baseline nor exceptions belong to another manifest
         return []
-    ends = f"{quote(first.importer)} {quote(first.imported)}"
-    return [_safe(f'  fix it, or record an exception:  kl arch allow {ends} --until 30d --reason "..."')]
+    if not verdict.baseline:
+        hints.append("hint: to accept today's violations and block only new ones: kl arch baseline write")
+    if first is not None:  # no exception excuses a chain
+        ends = f"{quote(first.importer)} {quote(first.imported)}"
+        hints.append(f'hint: to allow one import for a while: kl arch allow {ends} --until 30d --reason "..."')
+    return [_safe(hint) for hint in hints]
 
 
 def _closing(verdict: Verdict, seconds: float | None) -> str:
-    """`checked 42 files, 4 layers in 0.11 s from the staged content`."""
+    """`checked 42 files, 4 layers in 0.11 s from the staged content; 3 files in no layer`."""
     spent = "" if seconds is None else f" in {seconds:.2f} s"
-    where = {"staged": "the staged content", "worktree": "the work tree"}.get(verdict.source, verdict.source)
+    where = {"staged": "the staged content", "worktree": "the working tree"}.get(verdict.source, verdict.source)
     accepted = f" ({len(verdict.accepted)} accepted in baseline)" if verdict.clean and verdict.accepted else ""
     checked = f"{_count(verdict.files, 'file')}, {_count(len(verdict.manifest.layers), 'layer')}"
     if verdict.manifest.contracts:
         checked += f", {_count(len(verdict.manifest.contracts), 'contract')}"
-    return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}{accepted}"
+    outside = f"; {unassigned_count(verdict)} (--list-unassigned)" if verdict.unassigned else ""
+    return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}{accepted}{outside}"
+
+
+def unassigned_count(verdict: Verdict) -> str:
+    """`3 files in no layer`."""
+    return f"{_count(len(verdict.unassigned), 'file')} in no layer"
 
 
 def _count(number: int, word: str) -> str:
@@ -110,6 +150,10 @@ def plain(verdict: Verdict) -> dict[str, Any]:
         "warnings": problems(verdict.warnings),
         "files": verdict.files,
         "unjudged": verdict.unjudged,
+        "unassigned": len(verdict.unassigned),
+        "loosened": problems(verdict.loosened),
+        "trusted": verdict.trusted or None,
+        "invalid": verdict.invalid,
         "layers": len(verdict.manifest.layers),
         "manifest": verdict.manifest.path,
         "source": verdict.source,
@@ -122,9 +166,10 @@ def problems(found: Iterable[Problem]) -> list[dict[str, Any]]:
 
 
 def violation(one: Violation) -> dict[str, Any]:
-    """A violation as plain data, its fingerprint with it."""
+    """A violation as plain data, with its fingerprint (shared by equal imports) and its ID (unique)."""
     keys = (
         "path", "line", "importer", "imported", "source_layer", "target_layer", "statement", "method", "rule",
         "decision", "way_out",
     )  # fmt: skip
-    return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed), "fingerprint": one.fingerprint}
+    ids = {"fingerprint": one.fingerprint, "id": one.id}
+    return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed)} | ids

@@ -3,45 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kl_hooks.arch.check import unowned, violations, warnings
 from kl_hooks.arch.kept import load_manifest
 from kl_hooks.arch.paths import owner
-from kl_hooks.arch.source import WORKTREE, Content, content
+from kl_hooks.arch.source import (
+    WORKTREE,
+    Content,
+    Rules,
+    content,
+    other_manifest,
+    repository,
+    rules_at,
+    rules_trusted,
+)
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.capture import new_run, record_check
 from kl_hooks.model.manifest import MANIFEST, Manifest
+from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
 
 _DAY = 86_400_000_000
 
 
-def check(ws: Workspace, source: str = WORKTREE) -> tuple[Verdict | None, list[str]]:
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a check is held against besides the rules of the content itself."""
+
+    since: str = ""
+    """The commit that the judged ones start from; empty: the one before."""
+    trust: str = ""
+    """The revision whose rules are trusted: allowing more than they do blocks."""
+    manifest: str = ""
+    """Path of another manifest than the content's own (see `source.other_manifest`): no baseline, nothing recorded."""
+
+
+def check(ws: Workspace, source: str = WORKTREE, terms: Terms | None = None) -> tuple[Verdict | None, list[str]]:
     """The verdict on `worktree`, `staged` or a revision, None where that content has no manifest; and remarks.
 
-    Raises ManifestProblems, UsageProblem (no such revision), EnvironmentProblem (git).
+    Raises ManifestProblems, BaselineProblems, UsageProblem (no such revision), EnvironmentProblem (git).
     """
-    seen = content(ws, source)
+    terms = terms or Terms()
+    seen, path_name = content(ws, source), terms.manifest or MANIFEST
+    if terms.manifest:
+        seen = replace(seen, manifest=other_manifest(ws, source, terms.manifest), baseline=None)
     if seen.manifest is None:
-        return None, []
-    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
+        nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=terms.trust)
+        gone = replace(nothing, loosened=_loosened(ws, nothing, None, seen, terms))
+        return (None, [f"warning: {one}" for one in gone.loosened]) if gone.clean else (gone, [])
+    manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
     found = survey(ws, seen)
     verdict = judge(manifest, found, day(ws), source, None if seen.baseline is None else ())
     if manifest.contracts:
         from kl_hooks.arch.contracts.run import judge_contracts
 
         verdict = verdict.joined(judge_contracts(ws.state.cache, seen, found.modules, manifest))
+    verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, terms), trusted=terms.trust)
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
         verdict = replace(verdict, titles=_titles(seen, verdict))
+    if terms.manifest:
+        return verdict, list(found.notes)
     run = new_run()
     remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
     return verdict, [*remarks, *(_keep_nodes(ws, verdict, run) if source == WORKTREE else ())]
+
+
+def _loosened(
+    ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, terms: Terms
+) -> tuple[Problem, ...]:
+    """How the rules allow more than those they are compared with. `found`: None where there is no manifest."""
+    repo = repository(ws)
+    if terms.manifest:
+        return ()
+    if terms.trust:
+        before: Rules | None = rules_trusted(repo, seen.source, terms.trust)
+    else:
+        before = rules_at(repo, terms.since, terms.since[:12]) if terms.since else seen.before
+    after = Rules("", seen.manifest, seen.baseline)
+    if before is None or before.manifest is None or before.same(after):
+        return ()
+    from kl_hooks.arch.loosened import loosened
+
+    modules = found.modules if found else {}
+    return loosened(before, after, verdict.manifest if found else None, modules, verdict.violations)
 
 
 def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:
@@ -81,10 +131,10 @@ def judge(
     unread = [problem for problem in found.unread if problem.path in governed]
     others = [problem for problem in found.unread if problem.path not in governed]
     outside = unowned(manifest, found.modules) if manifest.exhaustive else []
-    links = found.forbidden(layers)
+    links = found.forbidden(manifest, layers)
 
     def whole() -> Iterable[Link]:
-        return found.crossing(layers) if manifest.indirect == "ignore" else found.links
+        return found.crossing(manifest, layers) if manifest.indirect == "ignore" else found.links
 
     return Verdict(
         manifest=manifest,
@@ -94,6 +144,7 @@ def judge(
         files=len(governed) - len(unread),
         source=source,
         unjudged=len(unread),
+        unassigned=tuple(sorted(found.modules.keys() - governed)) if manifest.layers else (),
     )
 
 
@@ -121,6 +172,7 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[st
         "problems": len(verdict.problems),
         "files": verdict.files,
         "layers": len(verdict.manifest.layers),
+        "unassigned": len(verdict.unassigned),
         "source": verdict.source,
         "found": [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}" for v in verdict.violations[:20]],
     }

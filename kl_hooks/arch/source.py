@@ -13,7 +13,9 @@ from kl_hooks.evidence.place import Place
 from kl_hooks.git import files, trees
 from kl_hooks.git.files import Entry
 from kl_hooks.git.look import Look, look_at
-from kl_hooks.git.repository import Repository, head
+from kl_hooks.git.objects import blobs
+from kl_hooks.git.ranges import commit_of, merge_base
+from kl_hooks.git.repository import Repository, ask, head
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 
@@ -22,6 +24,20 @@ _WAY = (MANIFEST, MANIFEST.partition("/")[0])
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a baseline that is read."""
 WORKTREE, STAGED = "worktree", "staged"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Manifest and baseline of one content, unread."""
+
+    name: str
+    """What messages call the content: a revision as it was given, or the first digits of a commit."""
+    manifest: bytes | None
+    baseline: bytes | None
+
+    def same(self, other: Rules) -> bool:
+        """True where both are byte for byte the same."""
+        return (self.manifest, self.baseline) == (other.manifest, other.baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,8 @@ class Content:
     """Of the same content, as the manifest is."""
     look: Look | None = None
     """At the work tree."""
+    before: Rules | None = None
+    """The rules of the commit before (HEAD for what is staged); None for the work tree, which is no commit yet."""
 
     def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of these files; what can't be had is left out."""
@@ -68,7 +86,7 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
     UsageProblem if there is no such revision, or if its manifest stands behind a symbolic link: git has no more of it
     than where the link leads, and a gate that finds nothing there must not open.
     """
-    repo = repository(ws)
+    repo, before = repository(ws), None
     if source == WORKTREE:
         look = look_at(repo)
         found = files.worktree(repo, _SUFFIXES, look)
@@ -78,17 +96,56 @@ def content(ws: Workspace, source: str = WORKTREE) -> Content:
         look, wanted = None, (*_SUFFIXES, MANIFEST, BASELINE)
         found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
-        texts = {entry.path: text for entry, text in files.read(repo, rules, "objects")}
+        parent = "HEAD" if source == STAGED else f"{source}^"
+        older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
+        *now, old_manifest, old_baseline = blobs(repo, [*(entry.blob for entry in rules), *older])
+        texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
-        for entry in rules:
-            if entry.path not in texts:
-                raise EnvironmentProblem("git can't give its content.", place=entry.path, hint="See: git fsck")
+        before = Rules(parent if source == STAGED else f"{source[:12]}^", old_manifest, old_baseline)
+        for path, text in texts.items():
+            if text is None:
+                raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
         linked = [] if manifest is not None else files.links(repo, "" if source == STAGED else source, _WAY)
         if linked:
             said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
             raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
     code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
-    return Content(repo, source, tuple(code), manifest, baseline, look)
+    return Content(repo, source, tuple(code), manifest, baseline, look, before)
+
+
+def other_manifest(ws: Workspace, source: str, path: str) -> bytes:
+    """Another file as the manifest: from disk for the work tree, else as the content has it. UsageProblem for none.
+
+    `path`: from the repository's root, or absolute for a file outside it.
+    """
+    repo = repository(ws)
+    if source == WORKTREE:
+        found = read_small(repo.top / path)
+    else:
+        (found,) = blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
+    if found is None:
+        raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
+    return found
+
+
+def rules_at(repo: Repository, rev: str, name: str) -> Rules:
+    """The rules of a revision; none where git knows no such revision. One git process."""
+    manifest, baseline = blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
+    return Rules(name, manifest, baseline)
+
+
+def rules_trusted(repo: Repository, source: str, ref: str) -> Rules:
+    """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
+    trusted = commit_of(repo, ref)
+    judged = commit_of(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
+    return rules_at(repo, merge_base(repo, trusted, judged), ref)
+
+
+def parted(repo: Repository, commit: str) -> str:
+    """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
+    default = ask(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
+    bases = ask(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
+    return bases[0].decode("ascii") if bases else ""
 
 
 def revision(rev: str) -> str:
@@ -101,13 +158,14 @@ def on_disk(ws: Workspace) -> bool:
     return (ws.root / MANIFEST).exists()
 
 
-def pushed(environ: Mapping[str, str], lines: Sequence[str]) -> list[str]:
-    """The commits that a pre-push git hook is about: from pre-commit's environment, or git's own lines on stdin.
+def pushed(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
+    """The commits that a pre-push git hook is about → what the remote has of their branch, empty where unknown.
 
-    A line is `<local ref> <local sha> <remote ref> <remote sha>`; a deleted branch has no commit. Neither: HEAD.
+    From pre-commit's environment, or git's own lines on stdin: `<local ref> <local sha> <remote ref> <remote sha>`; a
+    deleted branch has no commit. Neither: HEAD.
     """
     if environ.get("PRE_COMMIT_TO_REF"):
-        return [environ["PRE_COMMIT_TO_REF"]]
+        return {environ["PRE_COMMIT_TO_REF"]: environ.get("PRE_COMMIT_FROM_REF", "")}
     words = [line.split() for line in lines if line.strip()]
-    commits = [word[1] for word in words if len(word) == 4 and word[1].strip("0")]
-    return list(dict.fromkeys(commits)) if words else ["HEAD"]
+    commits = {word[1]: word[3].strip("0") and word[3] for word in words if len(word) == 4 and word[1].strip("0")}
+    return commits if words else {"HEAD": ""}

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.arch.edges import file_of
+from kl_hooks.arch.paths import owner, owner_by_name
 from kl_hooks.arch.read_facts import Read
 from kl_hooks.arch.ready import FEW, Ready, by_name, changed, key_of, load, made, save, updated
 from kl_hooks.arch.recent import recent
 from kl_hooks.arch.source import Content
+from kl_hooks.arch.unassigned import first_file, is_through, through
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.imports_read import imports_of, scanners_of
+from kl_hooks.code.modules import plain_name
 from kl_hooks.code.parse import lost
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
@@ -21,18 +24,18 @@ from kl_hooks.workspace.open import Workspace
 if TYPE_CHECKING:
     from kl_hooks.code.rewriting.need import Source
     from kl_hooks.git.files import Entry
-    from kl_hooks.model.manifest import Layer
+    from kl_hooks.model.manifest import Layer, Manifest
 
 
 class _Where(dict[str, str | None]):
-    """Dotted name → name of the layer that its file belongs to; None: to none."""
+    """Dotted name → name of the layer that it belongs to, by a namespace or by its file; None: to none."""
 
-    def __init__(self, modules: Mapping[str, str], layers: Mapping[str, Layer | None]) -> None:
-        self._files, self._layers = by_name(modules), layers
+    def __init__(self, modules: Mapping[str, str], layers: Mapping[str, Layer | None], manifest: Manifest) -> None:
+        self._files, self._layers, self._named = by_name(modules), layers, owner_by_name(manifest.layers)
 
     def __missing__(self, dotted: str) -> str | None:
         file = file_of(dotted, self._files)
-        layer = self._layers[file] if file is not None else None
+        layer = self._named(plain_name(dotted)) or (self._layers[file] if file is not None else None)
         name = self[dotted] = layer.name if layer else None
         return name
 
@@ -63,22 +66,61 @@ class Survey:
         """The imports of modules of the repository, by path and line."""
         return tuple(link for path in sorted(self.ready.links) for link in self.ready.of(path))
 
-    def forbidden(self, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
-        """Those of `links` that lead from one layer into another that it may not depend on: mostly none.
+    def links_under(self, manifest: Manifest) -> tuple[Link, ...]:
+        """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones through no layer."""
+        layer_of = owner(manifest.layers)
+        layers = {path: layer_of(path) for path in self.modules}
+        return (*self.links, *self._outside(manifest, layers), *self._through(manifest, layers))
+
+    def forbidden(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
+        """Those of `links_under` that lead from one layer into another that it may not depend on: mostly none.
 
         `layers`: path → layer of every Python file.
         """
-        return self._leading(layers, lambda source: (None, source.name, *source.may_depend_on))
+        direct = self._leading(manifest, layers, lambda source: (None, source.name, *source.may_depend_on))
+        return (*direct, *self._outside(manifest, layers), *self._through(manifest, layers))
 
-    def crossing(self, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
+    def crossing(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
         """Those of `links` that lead from one layer into another, allowed or not."""
-        return self._leading(layers, lambda source: (None, source.name))
+        return self._leading(manifest, layers, lambda source: (None, source.name))
+
+    def _through(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
+        """The forbidden imports that lead through files in no layer; with `indirect: forbid` those are chains."""
+        if manifest.indirect == "forbid":
+            return []
+
+        def is_wanted(source: Layer, target: Layer) -> bool:
+            return target.name not in (source.name, *source.may_depend_on)
+
+        return self.through(layers, is_wanted, manifest)
+
+    def through(
+        self, layers: Mapping[str, Layer | None], is_wanted: Callable[[Layer, Layer], bool], manifest: Manifest
+    ) -> list[Link]:  # fmt: skip
+        """The imports through files in no layer, see `unassigned.through`."""
+        return through(self, layers, is_wanted, owner_by_name(manifest.layers))
+
+    def _outside(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
+        """The imports of packages from outside that belong to a layer by a namespace."""
+        if not any(layer.namespaces for layer in manifest.layers):
+            return []
+        named, files = owner_by_name(manifest.layers), by_name(self.modules)
+        found = []
+        for path in sorted(path for path, layer in layers.items() if layer is not None):
+            for link in file_links(path, self.facts.get(path, {}).get("imports", ()), self.known()):
+                dotted = link.target.partition(":")[2]
+                if file_of(dotted, files) is None and named(dotted):
+                    found.append(link)
+        return found
 
     def _leading(
-        self, layers: Mapping[str, Layer | None], passed_over: Callable[[Layer], Iterable[str | None]]
-    ) -> tuple[Link, ...]:  # fmt: skip
+        self,
+        manifest: Manifest,
+        layers: Mapping[str, Layer | None],
+        passed_over: Callable[[Layer], Iterable[str | None]],
+    ) -> tuple[Link, ...]:
         """The links into a layer that is not among those `passed_over` for the layer they come from."""
-        where, found, known = _Where(self.modules, layers), list[Link](), dict[str, frozenset[str | None]]()
+        where, found, known = _Where(self.modules, layers, manifest), list[Link](), dict[str, frozenset[str | None]]()
         for path, flat in self.ready.links.items():
             source = layers[path]
             if source is None:
@@ -99,6 +141,8 @@ class Survey:
         """What the import is needed for in its file: `unused`, `annotations`, or `kept` (see `code.rewriting.need`)."""
         from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, mention
 
+        if is_through(link.method):
+            return KEPT  # what it is needed for is decided in the files between
         source = self._source(link.path)
         kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
         return KEPT if KEPT in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
@@ -115,6 +159,14 @@ class Survey:
         rows = self._lines(link.path).get(link.line, [])
         if len(rows) < 2:
             return rows
+        if is_through(link.method):
+            files, first = by_name(self.modules), first_file(link.method)
+
+            def leads_there(row: list[Any]) -> bool:
+                some = file_links(link.path, [row], self.known())
+                return any(file_of(one.target.partition(":")[2], files) == first for one in some)
+
+            return [row for row in rows if leads_there(row)]
         key = ("targets", link.path, link.line)
         if key not in self._memory:
             found: dict[str, list[list[Any]]] = {}

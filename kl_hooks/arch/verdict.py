@@ -49,13 +49,22 @@ class Verdict:
     """Record id → title, of the decisions behind the rules that were broken, where those records are known."""
     contracts: tuple[Breach, ...] = ()
     """How contracts of import-linter are broken."""
+    unassigned: tuple[str, ...] = ()
+    """The Python files that belong to no layer, by path; empty where the manifest has no layers."""
+    loosened: tuple[Problem, ...] = ()
+    """How the judged commits allow more than the rules before them: each with its place in the new rules."""
+    trusted: str = ""
+    """The revision whose rules are trusted: loosened rules block then."""
+    invalid: bool = False
+    """True where the rules themselves can't be used; `problems` says why, and nothing was judged."""
     stopping: frozenset[str] = frozenset()
     """The files (of `problems`) that keep contracts from being judged at all."""
 
     @property
     def clean(self) -> bool:
         """True where nothing blocks."""
-        return not self.violations and not self.problems and not self.contracts
+        blocking = (self.violations, self.problems, self.contracts, self.trusted and self.loosened)
+        return not any(blocking)
 
     def joined(self, judged: Judged) -> Verdict:
         """The verdict with what the contracts say."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kl_hooks.arch.circular import Circles
 from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, Borders, Edge
 from kl_hooks.arch.paths import owner
+from kl_hooks.arch.unassigned import THROUGH, is_through
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Manifest
@@ -96,6 +97,9 @@ class Ways:
         if edge.link.method == TYPE_CHECKING_METHOD:
             need = f"describe what {edge.source.name} needs as a Protocol of its own"
             return f"only a type checker needs this import: {need}, or set type_checking_imports: ignore"
+        if is_through(edge.link.method):
+            between = edge.link.method.removeprefix(THROUGH)
+            return f"it leads through {between}, in no layer: give that file a layer, or drop one of the imports"
         sight = sight if self._asked < _MOST_ASKED else None
         self._asked += sight is not None
         kind = sight.kind(edge.link) if sight else ""

@@ -33,17 +33,20 @@ def limit_option(default: int) -> Callable[[F], F]:
 
 
 @contextmanager
-def asked(rev: str | None, shape: str, **more: Any) -> Iterator[Graph]:
-    """The graph, current; as JSON the candidates are on stdout when a name means several things. `more` as `opened`."""
+def asked(rev: str | None, shape: str, *, records: bool = True, **more: Any) -> Iterator[Graph]:
+    """The graph, current; as JSON the candidates are on stdout when a name means several things. `more` as `opened`.
+
+    `records`: with records and pages, as their files are now; who asks about code alone need not wait for them.
+    """
     from kl_hooks.code.asking.address import Ambiguous
     from kl_hooks.code.asking.opened import opened
 
     ws = workspace()
     require_home(ws)
-    if rev is None and (ws.root / ".kl/knowledge").is_dir():
+    if records and rev is None:
         from kl_hooks.records.catch_up import catch_up
 
-        catch_up(ws)  # what was written is in the same graph
+        catch_up(ws)  # records and pages are nodes of the same graph
     try:
         with opened(ws, rev, **more) as graph:
             yield graph

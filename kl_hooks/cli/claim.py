@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from kl_hooks.cli.about import identifier
 from kl_hooks.cli.common import format_option, note, say, say_json, short, workspace
-from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.book import add_claim, all_claims, plain_claim
+from kl_hooks.evidence.book import plain_claim
 from kl_hooks.model.claim import OLDER_TREE, Claim, standing
 from kl_hooks.model.ids import is_hex
+from kl_hooks.model.text import one_line
 from kl_hooks.model.tier import Tier
+from kl_hooks.proof.claims import all_claims, record_claim, search_claims
 
 
 @click.group()
@@ -27,13 +26,14 @@ def claim() -> None:
     "--about", required=True, help="The Id it is about, such as file:src/a.py or test:tests/test_a.py::test_b."
 )
 @click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
+@click.option(
+    "--support", "cited", multiple=True, metavar="ADR-7|MEM-…|COMMIT", help="What it rests on. May be repeated."
+)
 @format_option()
-def add(text: str, about: str, expires: str | None, shape: str) -> None:
-    """Assert something. An assertion alone is *assumed*, whoever makes it."""
+def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
+    """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that holds."""
     identifier(about)
-    ws = workspace()
-    until = moment(expires, ws.clock.now()) if expires else None
-    made = add_claim(ws, text, about, until)
+    made = record_claim(workspace(), text, about, cited, expires)
     if shape == "json":
         say_json(plain_claim(made))
         return
@@ -68,6 +68,22 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
         say("no such claim. See: kl claim list" if limited else "no claims yet. A passing test makes one: run pytest.")
 
 
+@claim.command(epilog="Example: kl claim search utf-8 names")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most claims shown.")
+@format_option()
+def search(words: tuple[str, ...], limit: int, shape: str) -> None:
+    """Find asserted claims that match any of the WORDS and have not expired, best first."""
+    found = search_claims(workspace(), list(words), limit)
+    if shape == "json":
+        say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found], "total": len(found)})
+        return
+    for one in found:
+        say(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
+    if not found:
+        say(f"no matches for: {one_line(' '.join(words))}")
+
+
 @claim.command(epilog="Example: kl claim show 3f9a1c2b")
 @click.argument("id")
 @format_option()
@@ -94,6 +110,7 @@ def reasons_of(claim: Claim) -> list[str]:
     lines += (
         [f"status     {standing(claim.tier.word, claim.freshness)[0]}"] if stale else [f"tier       {claim.tier.word}"]
     )
+    lines += [f"cites      {', '.join(claim.cites)}"] if claim.cites else []
     lines += [] if stale else [f"freshness  {claim.freshness}"]
     lines += [f"           {reason}" for reason in claim.reasons]
     for s in claim.support:
@@ -109,16 +126,3 @@ def reasons_of(claim: Claim) -> list[str]:
             "verified needs two executions: under another interpreter, or in another way (pytest -n 2, a random order)."
         )
     return lines
-
-
-def moment(text: str, now: int) -> int:
-    """`30d`, `12h`, `90m` from now, or a date, in microseconds. UsageError for anything else, or for the past."""
-    unit = {"d": 86400, "h": 3600, "m": 60}
-    span = re.fullmatch(r"([0-9]{1,5})([dhm])", text)
-    try:
-        when = now + int(span[1]) * unit[span[2]] * 1_000_000 if span else micros(text)
-    except ValueError:
-        raise click.UsageError(f"--expires {text}: give 30d, 12h or a date such as 2027-01-31.") from None
-    if when <= now:
-        raise click.UsageError(f"--expires {text}: that is in the past.")
-    return when

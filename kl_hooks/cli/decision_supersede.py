@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
-from kl_hooks.errors import UsageProblem
 
 
 @click.command(epilog="Example: kl decision supersede ADR-0002 ADR-0009")
@@ -17,20 +16,20 @@ def supersede(old: str, new: str, shape: str) -> None:
 
     While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
     """
+    from kl_hooks.cli.kind_new import show_made
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import chain, find
     from kl_hooks.records.catch_up import catch_up
     from kl_hooks.records.verbs import is_pending
     from kl_hooks.records.verbs import supersede as run
 
     ws = workspace()
-    if name := agent(ws.environ):
-        hint = f"Ask a person to run: kl decision supersede {old} {new}"
-        raise UsageProblem(f"supersede is for people, and this is {name}.", place=old, hint=hint)
     find(ws, old, "decision")
     find(ws, new, "decision")
     first, second = run(ws, old, new)
+    if first.proposal:
+        show_made(ws, first, shape)
+        return
     catch_up(ws)
     told()
     waits = is_pending(ws.kinds[first.kind], second)

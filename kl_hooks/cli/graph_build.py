@@ -28,12 +28,17 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
     if precise and rev is not None:
         raise UsageProblem("--precise looks at the work tree; leave out --at.", place="kl graph build")
     with asked(rev, shape, watch=_watched) as graph:
-        scan, counts = graph.scan, count(graph.db)
+        scan, counts = graph.scan, count(graph.db, graph.kinds)
     sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
     lines, differences = _compared(scan.files) if precise else ([], None)
     if shape == "json":
         found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, "unresolved": counts.unresolved}
-        more = {"nodes": counts.nodes, "relations": counts.links, "problems": [_plain(p) for p in scan.problems]}
+        more = {
+            "nodes": counts.nodes,
+            "relations": counts.links,
+            "knowledge": counts.knowledge,
+            "problems": [_plain(p) for p in scan.problems],
+        }
         held = {"precise": differences} if precise else {}
         say_json({"schema": "kl.graph.build/1", **found, **sums, **more, **held})
         return
@@ -43,6 +48,8 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
     say(f"{files}, {counted(sums['symbols'], 'symbol')}, {counted(sums['links'], 'link')}")
     say(f"  symbols  {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}")
     say(f"  links    {_each(counts.links)}; {counts.unresolved} of them to a name only")
+    if counts.knowledge:
+        say(f"  records  {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}")
     say(f"  {counted(len(scan.problems), 'file')} not assessed")
     for line in lines:
         say(line)

@@ -23,6 +23,6 @@ def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str
     """
     from kl_hooks.code.asking.inbound import callers as find
 
-    with asked(rev, shape) as graph:
+    with asked(rev, shape, records=False) as graph:
         found = find(graph, name)
     tell(found, name, unresolved, limit, shape, "callers", "No callers.")

@@ -11,7 +11,13 @@ from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
 
 @click.command(epilog="Example: kl graph dependents Basket --depth 2")
 @click.argument("name")
-@click.option("--depth", type=click.IntRange(1, 10), default=3, show_default=True, help="Most links in between.")
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 10, clamp=True),
+    default=3,
+    show_default=True,
+    help="Most links in between, 1 to 10.",
+)
 @click.option("--unresolved", is_flag=True, help="The uses of its name, or a part's, that may or may not mean it.")
 @limit_option(200)
 @at_option()
@@ -24,7 +30,7 @@ def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | N
     """
     from kl_hooks.code.asking.dependents import dependents as find
 
-    with asked(rev, shape) as graph:
+    with asked(rev, shape, records=False) as graph:
         found = find(graph, name, depth, limit)
     open_uses = found.answer.unresolved[:limit] if unresolved else ()
     if shape == "json":

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kl_hooks.cli.answered import asked, at_option, how, say_answer
 from kl_hooks.cli.common import counted, format_option, say_json, say_line, workspace
-from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
+from kl_hooks.code.asking.plain import plain_page
 
 if TYPE_CHECKING:
-    from kl_hooks.code.asking.shown import Page
     from kl_hooks.model.symbol import Link
 
 _FIRST = 8
@@ -37,7 +36,7 @@ def show(name: str, rev: str | None, shape: str) -> None:
         page = find(graph, name)
     layer = _layer(page.symbol.path)
     if shape == "json":
-        say_json({"schema": "kl.graph.show/1", **_plain(page), "layer": layer})
+        say_json({"schema": "kl.graph.show/1", **plain_page(page), "layer": layer})
         return
     symbol = page.symbol
     say_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -80,18 +79,6 @@ def _layer(path: str) -> str:
     except KlError:  # `kl arch check` tells what is wrong with it
         return ""
     return layer.name if layer is not None else ""
-
-
-def _plain(page: Page) -> dict[str, Any]:
-    symbol = page.symbol
-    about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
-    names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
-    lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
-    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
-            "written": page.written, "says": page.says}  # fmt: skip
-    links = {key: [plain_link(link) for link in some] for key, some in said.items()}
-    whole = {**plain_symbol(symbol), **about}
-    return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **plain_answer(page.answer)}
 
 
 def _say_ids(title: str, ids: Sequence[str]) -> None:

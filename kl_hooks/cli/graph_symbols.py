@@ -17,7 +17,7 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
     """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or a module."""
     from kl_hooks.code.asking.defined import symbols as find
 
-    with asked(rev, shape) as graph:
+    with asked(rev, shape, records=False) as graph:
         path, found, problem = find(graph, file)
     if shape == "json":
         rows = [

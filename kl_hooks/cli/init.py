@@ -21,12 +21,14 @@ from kl_hooks.workspace.open import Workspace
 @click.option(
     "--yes", is_flag=True, help=f"Also add our entries to {CONFIG}, where they can simply be appended, and seed."
 )
+@click.option("--exact", is_flag=True, help="Layers without exceptions: parts that import each other become one layer.")
 @click.option("--undo", "back", is_flag=True, help="Take back what kl init wrote and nobody changed since.")
 @format_option()
-def init(yes: bool, back: bool, shape: str) -> int:
+def init(yes: bool, exact: bool, back: bool, shape: str) -> int:
     """Look at the repository and propose `.kl/`: layers from today's imports, settings.
 
-    Never overwrites a file and commits nothing.
+    Where parts of the code import each other, the layers are those that the fewest imports contradict, and a baseline
+    accepts these: the first check is clean. Never overwrites a file and commits nothing.
     """
     ws = workspace()
     repository(ws)
@@ -34,7 +36,7 @@ def init(yes: bool, back: bool, shape: str) -> int:
         return _undo(ws, shape)
     refuse_odd_home(ws.root)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
-    found = look(ws, append=yes or (person and _agrees(ws)))
+    found = look(ws, append=yes or (person and _agrees(ws)), exact=exact)
     found.seeds = how_many(ws)
     apply(ws.root, ws.state, found.plan)
     if found.seeds and (yes or (person and _sows(found.seeds))):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kl_hooks.arch.baseline.file import Accepted, accept, baseline_bytes
 from kl_hooks.arch.draft import draft
 from kl_hooks.arch.foreign.run import set_up
 from kl_hooks.arch.groups import packages
+from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.paths import owner
 from kl_hooks.arch.propose import propose
-from kl_hooks.arch.source import content
+from kl_hooks.arch.run import day, judge
+from kl_hooks.arch.source import WORKTREE, content
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.cli.common import counted
 from kl_hooks.cli.hooks_standing import all_run
@@ -19,7 +24,8 @@ from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
 from kl_hooks.config.files import read_small
 from kl_hooks.config.settings import CHECKOUT_FILE
 from kl_hooks.model.lifecycle import FILE as LIFECYCLE
-from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
+from kl_hooks.model.symbol import Link
 from kl_hooks.proof.expected_tests import outside_testpaths, source_of
 from kl_hooks.shipped import form
 from kl_hooks.workspace.open import Workspace
@@ -33,6 +39,8 @@ class Found:
     found: list[tuple[str, ...]] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     layers: int = 0
+    accepted: int = 0
+    """Imports of today that contradict the proposed layers and go into the baseline."""
     snippet: bool = False
     """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
     notes: tuple[str, ...] = ()
@@ -40,32 +48,44 @@ class Found:
     """Records that the project's documents would give, beyond those that are there."""
     seeded: list[str] = field(default_factory=list)
     """Paths of those that were made."""
+    uninstalled: bool = False
+    """True where pre-commit runs `kl init` and kl itself is not installed."""
     hooked: bool = False
     """True where git runs every git hook of kl already, or pre-commit runs our entries."""
     set_up: str = ""
     """File of import-linter or tach whose rules could be taken over instead of the proposal."""
 
 
-def look(ws: Workspace, *, append: bool) -> Found:
-    """Plans the set-up; writes nothing. `append`: the user agreed to entries in his pre-commit configuration."""
+def look(ws: Workspace, *, append: bool, exact: bool = False) -> Found:
+    """Plans the set-up; writes nothing.
+
+    `append`: the user agreed to entries in his pre-commit configuration. `exact`: see `propose`.
+    """
     seen = content(ws)
     read = survey(ws, seen)
-    proposal = propose(read.links, read.modules)
+    proposal = propose(read.links, read.modules, lambda layers: _through(read, layers), exact=exact)
     wanted = {
         CHECKOUT_FILE: form("config.yaml") + _excluded(ws),
         ".kl/.gitignore": form("gitignore"),
         LIFECYCLE: form("lifecycle.yaml"),
     }
+    accepted = 0
     if proposal.layers:
-        wanted = {MANIFEST: draft(proposal), **wanted}
+        text = draft(proposal)
+        wanted = {MANIFEST: text, **wanted}
+        if proposal.against and not _there(ws, MANIFEST):
+            entries = _today(ws, read, text)
+            wanted = {MANIFEST: text, BASELINE: baseline_bytes(entries).decode("ascii"), **wanted}
+            accepted = sum(one.count for one in entries)
     create = {path: text.encode() for path, text in wanted.items() if not _there(ws, path)}
     made = Found(Plan(create), _packages(read), [path for path in wanted if path not in create], notes=read.notes)
-    made.layers = len(proposal.layers)
+    made.layers, made.accepted = len(proposal.layers), accepted
     made.found += [("unread", str(problem)) for problem in read.unread[:5]]
     made.set_up = (set_up(ws) or "") if MANIFEST in create or not proposal.layers else ""
     if made.set_up:
         made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
     _pre_commit(ws, made, append)
+    made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
     made.hooked = ws.repo is not None and all_run(ws.repo)
     return made
 
@@ -77,6 +97,18 @@ def _excluded(ws: Workspace) -> str:
         return ""
     lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)
     return f"verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect them\n{lines}"
+
+
+def _through(read: Survey, layers: Sequence[Layer]) -> list[Link]:
+    """The imports that reach one of these layers through files in none."""
+    layer_of = owner(layers)
+    by_path = {path: layer_of(path) for path in read.modules}
+    return read.through(by_path, lambda source, target: source.name != target.name, Manifest(MANIFEST, ()))
+
+
+def _today(ws: Workspace, read: Survey, text: str) -> tuple[Accepted, ...]:
+    """What a check by the drafted manifest finds today."""
+    return accept(judge(read_manifest(MANIFEST, text.encode()), read, day(ws), WORKTREE, ()).violations)
 
 
 def _there(ws: Workspace, path: str) -> bool:

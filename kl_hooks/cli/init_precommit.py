@@ -20,7 +20,7 @@ def snippet(indent: int = 0) -> str:
 
 def mentions_kl(text: bytes) -> bool:
     """True if the configuration names one of our pre-commit hooks already."""
-    return re.search(rb"\bkl-(check|check-push|record-commit|verify)\b", text) is not None
+    return re.search(rb"\bkl-(init|check|check-push|record-commit|verify)\b", text) is not None
 
 
 def addition(text: bytes) -> str | None:

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from kl_hooks.cli.common import counted, say
 from kl_hooks.cli.init_plan import Found
 from kl_hooks.cli.init_precommit import CONFIG, STAGES, snippet
-from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 
 
@@ -20,6 +20,7 @@ def plain_of(found: Found) -> dict[str, object]:
         "added_to": sorted(found.plan.append),
         "kept": found.kept,
         "layers": found.layers,
+        "accepted": found.accepted,
         "seeds": found.seeds,
         "seeded": found.seeded,
         "snippet": snippet() if found.snippet else None,
@@ -36,9 +37,10 @@ def say_found(ws: Workspace, found: Found) -> None:
         say("  found   no python package: no layers to propose")
     say()
     for path in found.plan.create:
-        about = (
-            f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]" if path == MANIFEST else ""
-        )
+        about = {
+            MANIFEST: f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]",
+            BASELINE: f"{counted(found.accepted, 'import')} of today that contradict them; only new ones block",
+        }.get(path, "")
         say(f"  wrote   {path:<24} {about}".rstrip())
     for path, text in found.plan.append.items():
         lines = text.count(b"\n")
@@ -57,6 +59,12 @@ def say_found(ws: Workspace, found: Found) -> None:
 
 
 def _steps(found: Found) -> list[str]:
+    if found.uninstalled:
+        return [
+            *([f"review the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []),
+            "check the code against it git add .kl && pre-commit run kl-check",
+            "install the git hooks    pre-commit install",
+        ]
     pre_commit = any(row[0] == "pre-commit" for row in found.found)
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
     force = " --force" if MANIFEST in found.plan.create else ""

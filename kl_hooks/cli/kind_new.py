@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import note, say, say_json, workspace
+from kl_hooks.cli.common import counted, note, say, say_json, workspace
 from kl_hooks.cli.record_text import plain_record
 from kl_hooks.model.kind import Kind, Verb
 from kl_hooks.model.record import Record
@@ -67,11 +67,10 @@ def show_made(ws: Workspace, record: Record, shape: str) -> None:
 
 
 def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
-    """Changes fields; without any opens the file in the editor. What a person decided is not an agent's to change."""
+    """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
     from kl_hooks.errors import UsageProblem
     from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.write import change
 
     ws = workspace()
@@ -82,36 +81,55 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
     if internal:
         raise UsageProblem(f"{internal[0]} is written by kl alone.", place="--clear")
     changes = {**raw, **dict.fromkeys(clear)}
-    if name:
-        refuse_agent(kind, record, "edit", changes)
     if not changes:
+        if name:
+            hint = f"Give fields: see kl {kind.name} edit --help"
+            raise UsageProblem(f"an editor is for people, and this is {name}.", place=record.id, hint=hint)
         _open(ws, record)
         return
-    record = change(ws, record, changes, by=f"agent:{name}" if name else "")
+    record = change(ws, record, changes)
     show_made(ws, record, shape)
 
 
 def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text") -> None:
-    """Takes a record through a verb. UsageProblem where only a person may, and an agent asks."""
-    from kl_hooks.errors import UsageProblem
-    from kl_hooks.evidence.who import agent
+    """Takes a record through a verb. UsageProblem where only a person may, and an agent asks.
+
+    `accept` and `reject` are for changes that are proposed, too.
+    """
+    from kl_hooks.records import proposals
     from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import refuse_agent
+    from kl_hooks.records.guard import agent_of
     from kl_hooks.records.verbs import apply
 
     ws = workspace()
-    name = agent(ws.environ)
-    if verb.person and name:
-        hint = f"Ask a person to run: kl {kind.name} {verb.name} {identifier}"
-        raise UsageProblem(f"{verb.name} is for people, and this is {name}.", place=identifier, hint=hint)
     record = find(ws, identifier, kind.name)
-    if name:
-        refuse_agent(kind, record, verb.name, raw)
-    show_made(ws, apply(ws, identifier, verb.name, raw, by=f"agent:{name}" if name else ""), shape)
+    if verb.person and record.status != kind.proposal and not agent_of(ws, "") and proposals.pending(ws, record.id):
+        settle(ws, record, shape, accepted=verb.to in kind.live)
+        return
+    show_made(ws, apply(ws, record.id, verb.name, raw), shape)
+
+
+def settle(ws: Workspace, record: Record, shape: str, *, accepted: bool) -> None:
+    """Make, or drop, the changes that are proposed for a record, and say so. For people."""
+    from kl_hooks.records.verbs import accept_proposals, reject_proposals
+
+    if accepted:
+        show_made(ws, accept_proposals(ws, record), shape)
+        return
+    number = reject_proposals(ws, record)
+    show_made(ws, record, shape)
+    note(f"{record.id}: rejected {counted(number, 'proposed change')}")
 
 
 def _told(record: Record) -> None:
     say(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
+    note_proposal(record)
+
+
+def note_proposal(record: Record) -> None:
+    """Report that a change was not made but waits for a person."""
+    if record.proposal:
+        note(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
 
 
 def _open(ws: Workspace, record: Record) -> None:

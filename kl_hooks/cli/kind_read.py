@@ -13,6 +13,7 @@ from kl_hooks.cli.kind_verbs import FIRST
 from kl_hooks.cli.record_text import lines_of, plain_record, rows, say_deleted
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
     from kl_hooks.records.ask import Wanted
@@ -81,8 +82,9 @@ def list_of(kind: Kind) -> click.Command:
 
 def search_of(kind: Kind) -> click.Command:
     """`kl KIND search`."""
-    from kl_hooks.records.ask import EVERYTHING, Wanted, search
+    from kl_hooks.records.ask import EVERYTHING, Wanted
     from kl_hooks.records.fresh import shown
+    from kl_hooks.records.retrieve import search_in_force
 
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
     @click.argument("words", nargs=-1, required=True)
@@ -93,23 +95,27 @@ def search_of(kind: Kind) -> click.Command:
     @click.option(
         "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
     )
+    @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
     @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
     @format_option()
     @topic_of(kind)
     def search_(
-        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, limit: int, shape: str,
-        topic: str = "",
+        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, everything: bool, limit: int,
+        shape: str, topic: str = "",
     ) -> None:  # fmt: skip
         ws = workspace()
-        all_ = search(ws, list(words), Wanted((kind.name,), statuses, tag, about, archived=True), EVERYTHING)
-        all_ = of_topic(kind, all_, topic) if topic else all_
-        found = shown(ws, all_[:limit])
+        wanted = Wanted((kind.name,), statuses, tag, about, archived=True, expired=everything)
+        found = search_in_force(ws, list(words), wanted, EVERYTHING if topic else limit)
+        if topic:
+            some = of_topic(kind, found.records, topic)
+            found = found._replace(records=some[:limit], total=len(some))
         told()
-        _say(kind, found, len(all_), shape)
-        if not found and shape == "text":
-            say(f"no {kind.name} bears any of these words.")
+        _say(kind, shown(ws, found.records), found.total, shape)
+        if not found.records and shape == "text":
+            say(f"no matches in {kind.plural} for: {one_line(' '.join(words))}")
+        note_omitted(found.omitted)
 
-    search_.help = f"The {kind.plural} that bear any of the WORDS, best first; the archive too."
+    search_.help = f"Find {kind.plural} in force that match any of the WORDS, best first."
     return search_
 
 
@@ -167,9 +173,8 @@ def history_of(kind: Kind) -> click.Command:
 
 def delete_of(kind: Kind) -> click.Command:
     """`kl KIND delete`. What a person decided is not an agent's to take away."""
-    from kl_hooks.evidence.who import agent
     from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import refuse_agent
+    from kl_hooks.records.guard import agent_of, refuse_delete
     from kl_hooks.records.write import delete
 
     @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
@@ -179,16 +184,23 @@ def delete_of(kind: Kind) -> click.Command:
     def delete_(id: str, yes: bool, shape: str) -> None:
         ws = workspace()
         record = find(ws, id, kind.name)
-        name = agent(ws.environ)
-        if name:
-            refuse_agent(kind, record, "delete")
+        refuse_delete(kind, record, agent_of(ws, ""))
         if not yes:
             confirm(f"delete {record.id} {record.title}?")
-        delete(ws, record, by=f"agent:{name}" if name else "")
+        delete(ws, record)
         say_deleted(record, shape)
 
     delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
     return delete_
+
+
+NOT_IN_FORCE = "Also what is proposed, rejected, superseded, disproven, expired or archived."
+
+
+def note_omitted(number: int) -> None:
+    """Report, on stderr, how many matches a search left out because they are not in force."""
+    if number:
+        note(f"omitted: {number} not in force. hint: --all shows them")
 
 
 def told() -> None:

@@ -9,8 +9,9 @@ from kl_hooks.cli.common import format_option, workspace
 
 @click.command(epilog="Example: kl knowledge backlinks docs/layers.md")
 @click.argument("page", metavar="ID|FILE")
+@click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
 @format_option()
-def backlinks(page: str, shape: str) -> None:
+def backlinks(page: str, limit: int, shape: str) -> None:
     """List the places that link to a page, with the line they say."""
     from kl_hooks.cli.page_places import say_places
     from kl_hooks.records.linked import backlinks as ask
@@ -18,4 +19,4 @@ def backlinks(page: str, shape: str) -> None:
 
     ws = workspace()
     found = page_of(ws, page)
-    say_places(found, "backlinks", ask(ws, found), shape, "nothing links to it.")
+    say_places(found, "backlinks", ask(ws, found), shape, "nothing links to it.", limit)

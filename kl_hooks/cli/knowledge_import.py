@@ -43,10 +43,7 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
         raise Problems(problems)
 
     def sign(values: dict[str, Any]) -> str:
-        by = signed(ws, values)
-        if by:
-            _as_agent(kind, values)
-        return by
+        return signed(ws, values)
 
     some = ready(ws, kind, found, sign)
     asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
@@ -72,12 +69,6 @@ def _kind(ws: Workspace, name: str) -> Kind:
     if "import" in EXTRA.get(name, {}):
         raise UsageProblem("has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…")
     return ws.kinds[name]
-
-
-def _as_agent(kind: Kind, values: dict[str, Any]) -> None:
-    """What only a person may decide is not decided by an agent's import: it begins where a new record does."""
-    if values.get("status") in {verb.to for verb in kind.verbs if verb.person}:
-        values["status"] = kind.statuses[0]
 
 
 def _bytes(path: Path) -> bytes:

@@ -13,7 +13,10 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 @click.argument("page", metavar="ID|FILE")
 @format_option()
 def links(page: str, shape: str) -> None:
-    """List the [[links]] that a page says, broken ones too. A page: an authored file, or one of the docs folder."""
+    """List the links of a page, broken ones too: [[wikilinks]], and Markdown links to files of the repository.
+
+    A page is an authored file, or a Markdown or reStructuredText file of the docs folder.
+    """
     from kl_hooks.cli.kind_read import told
     from kl_hooks.records.linked import outgoing, page_of, plain
 
@@ -28,6 +31,7 @@ def links(page: str, shape: str) -> None:
         where = f"{one.node}  {one.title}".rstrip() if one.node else "leads nowhere"
         if one.several:
             where = f"may mean {', '.join(one.several)}"
-        say(f"{found.path}:{one.line}  [[{one.target}]]  {where}")
+        target = f"[[{one.target}]]" if one.how == "wikilink" else f"({one.target})"
+        say(f"{found.path}:{one.line}  {target}  {where}")
     if not leads:
         say("it links to nothing.")

@@ -17,7 +17,7 @@ COMMANDS = {
     "status": "What is known here, and what is proven for this tree.",
     "doctor": "What is wrong with the set-up, and the exact fix.",
     "run": "Run a command and record its exit code as evidence.",
-    "evidence": "Receipts: list, show, import, export, verify.",
+    "evidence": "Receipts: list, show, import, export, verify, accept a loss.",
     "claim": "Claims, their tier and the reasons.",
     "verify": "The gate: is there complete, passing evidence for this tree?",
     "arch": "Layers: who may depend on whom.",

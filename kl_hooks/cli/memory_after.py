@@ -17,6 +17,8 @@ def meant(identifier: str) -> Record:
 
 def told(record: Record, done: str = "", shape: str = "text") -> None:
     """Says what a memory is now, in a line or two or as JSON, and brings MEMORY.md up to it."""
+    from kl_hooks.cli.kind_new import note_proposal
+
     if shape == "json":
         say_json(plain_record(workspace(), record) | {"done": done or record.status})
         listed()
@@ -24,6 +26,7 @@ def told(record: Record, done: str = "", shape: str = "text") -> None:
     say(f"{record.id}  {done or record.status}  {one_line(record.title, 120)}")
     if record.path:
         say(f"    {record.path}")
+    note_proposal(record)
     if record.text("quarantine"):
         note(f"{record.id} is held back until a person has read it: {record.text('quarantine')}.")
     listed()

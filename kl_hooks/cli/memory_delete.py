@@ -15,16 +15,13 @@ from kl_hooks.cli.record_text import say_deleted
 def delete(id: str, yes: bool, shape: str) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.cli.memory_after import listed, meant
-    from kl_hooks.evidence.who import agent
-    from kl_hooks.records.guard import refuse_agent
+    from kl_hooks.records.guard import agent_of, refuse_delete
     from kl_hooks.records.write import delete as take_away
 
     ws, record = workspace(), meant(id)
-    name = agent(ws.environ)
-    if name:
-        refuse_agent(ws.kinds[record.kind], record, "delete")
+    refuse_delete(ws.kinds[record.kind], record, agent_of(ws, ""))
     if not yes:
         confirm(f"delete {record.id} {record.title}?")
-    take_away(ws, record, by=f"agent:{name}" if name else "")
+    take_away(ws, record)
     say_deleted(record, shape)
     listed()

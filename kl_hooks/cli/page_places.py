@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def say_places(page: Page, verb: str, places: Sequence[Place], shape: str, none: str, limit: int | None = None) -> None:
     """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.linked import plain
+    from kl_hooks.records.linked import plain, plain_place
 
     told()
     if shape == "json":
-        rows = [{**plain(p.page), "line": p.line, "text": p.text, "percent": p.percent} for p in places[:limit]]
+        rows = [plain_place(one) for one in places[:limit]]
         say_json({"schema": f"kl.knowledge.{verb}/1", "page": plain(page), verb: rows, "total": len(places)})
         return
     for one in places[:limit]:

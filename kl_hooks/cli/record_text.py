@@ -28,7 +28,7 @@ def rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> 
 
 
 def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
-    from kl_hooks.records.ask import ended
+    from kl_hooks.records.rows import ended
 
     beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].beside)
     marks = [f"{name.replace('_', ' ')}: {one_line(spoken(value), 40)}" for name, value in beside if value is not None]
@@ -41,7 +41,8 @@ def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int)
 
 def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.ask import ended
+    from kl_hooks.records.proposals import pending
+    from kl_hooks.records.rows import ended
 
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
@@ -55,6 +56,8 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
         yield f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is what it said last."
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
+    for one in pending(ws, record.id):
+        yield f"{'proposed':<{wide}} {one.line()}. hint: kl knowledge accept {record.id}"
     late = []
     for field in kind.all_fields:
         value = record.values.get(field.name)

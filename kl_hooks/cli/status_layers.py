@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kl_hooks.cli.common import short
+from kl_hooks.cli.common import counted, short
 from kl_hooks.errors import KlError
 from kl_hooks.model.manifest import MANIFEST
 
@@ -37,4 +37,6 @@ def told(facts: dict[str, Any], drift: Entry | None) -> str:
         return "not checked yet. Run: kl arch check"
     found = "clean" if facts["drift"] == "passed" else "violations"
     same = "this tree" if drift.receipt.tree == facts["tree"] else f"tree {short(drift.receipt.tree, 7)}"
-    return f"{found} at the last check ({same}, {drift.receipt.ended[:16].replace('T', ' ')})"
+    checked = f"{found} at the last check ({same}, {drift.receipt.ended[:16].replace('T', ' ')})"
+    outside = next((one.detail.get("unassigned", 0) for one in drift.receipt.evidence if one.detail), 0)
+    return checked + (f"; {counted(outside, 'file')} in no layer" if isinstance(outside, int) and outside else "")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from kl_hooks.cli.common import counted
 
 if TYPE_CHECKING:
-    from kl_hooks.model.kind import Kind
     from kl_hooks.workspace.open import Workspace
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -30,18 +29,18 @@ def by_status(ws: Workspace) -> dict[str, dict[str, int]]:
 
 def waiting(ws: Workspace, counts: Counts) -> dict[str, int]:
     """Kind → how many wait for a person, for kinds of which any do: they stand where only a person takes them on."""
-    begun = {name: counts.get(name, {}).get(kind.statuses[0], 0) for name, kind in ws.kinds.items() if _decided(kind)}
-    return {name: number for name, number in begun.items() if number}
+    from kl_hooks.records.proposals import pending
+
+    begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
+    changes = {"proposed change": len(pending(ws))}
+    return {name: number for name, number in (begun | changes).items() if number}
 
 
 def asked(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
     """What `waiting` found, a line each, with the command that lists them."""
     for name, number in numbers.items():
-        status = ws.kinds[name].statuses[0]
+        if name not in ws.kinds:
+            yield f"{counted(number, name)}. See: kl knowledge proposals"
+            continue
+        status = ws.kinds[name].proposal
         yield f"{counted(number, name)} {status}. See: kl {name} list --status {status}"
-
-
-def _decided(kind: Kind) -> bool:
-    """True where a person takes a record on from where it begins."""
-    first = kind.statuses[0]
-    return any(verb.person and (first in verb.of or not verb.of) for verb in kind.verbs)

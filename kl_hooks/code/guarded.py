@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kl_hooks.code import parse
-from kl_hooks.code.parse import Facts, unread
+from kl_hooks.code.parse import LARGEST, Facts, too_large, unread
 
-VERSION: Final = f"{parse.VERSION}+2"
+VERSION: Final = f"{parse.VERSION}+3"
 """Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
 links would differ."""
 PARTS: Final = 200
@@ -57,6 +57,8 @@ def imports_guarded(content: bytes, path: str) -> Facts:
 def _guarded(content: bytes, scan: Callable[[], Facts]) -> Facts:
     if content.startswith(_LFS):
         return unread("0:0: it is a Git LFS pointer, its content is not here")
+    if len(content) > LARGEST:  # first of all: looking for endless names in 32 MB of data takes seconds
+        return too_large()
     line = _endless_name(content)
     if line:
         return unread(f"{line}:0: it imports a name of more than {PARTS} parts, so it was not read")

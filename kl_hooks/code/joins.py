@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kl_hooks.code.imports import Known
 from kl_hooks.code.resolve import Resolver
 from kl_hooks.code.uses import INHERITS, RELATIONS
 from kl_hooks.code.values import CLASSES, Resolved
 from kl_hooks.graph.links import Row
+from kl_hooks.model.symbol import Link
 
 METHODS: Final = {
     "=": ("same scope", 100), "@": ("import", 100), "^": ("self", 90), "<": ("super", 90), "~": ("instance", 80),
@@ -39,6 +41,19 @@ def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
             yield f"file:{path}", "defines", identifier, line, "same scope", 100
         else:
             yield _owner(name, module, by_name), "defines", identifier, line, "same scope", 100
+
+
+def depending_links(path: str, imported: Iterable[Link], known: Known) -> Iterator[Row]:
+    """file → each file of the repository that it imports, at the first line that does: records and pages name files,
+    and the graph goes on from there.
+    """
+    first: dict[str, Link] = {}
+    for link in imported:
+        target = known.path_of(link.target.partition(":")[2])
+        if target and target != path:
+            first.setdefault(target, link)
+    for target, link in first.items():
+        yield f"file:{path}", "depends_on", f"file:{target}", link.line, link.method, link.confidence
 
 
 def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kl_hooks.code import remembered, said
 from kl_hooks.code.affected import EVERY, borne, came_or_went, changed_names, resolve_again, saying_any
 from kl_hooks.code.imports import Known, file_links
-from kl_hooks.code.joins import defined_links, taken_links, test_links, used_links
+from kl_hooks.code.joins import defined_links, depending_links, taken_links, test_links, used_links
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.named import under
 from kl_hooks.code.reach import Unsure, reach, tops
@@ -38,7 +38,7 @@ def relink(
     `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and `said`
     are as they are to be. In one transaction.
     """
-    outlines = _Outlines(db, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
+    outlines = Outlines(db, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
     others = [] if alone else _others(db, gone, changed, was, outlines, targets)
@@ -58,8 +58,10 @@ def links_of(
 ) -> Iterator[links.Row]:
     """All links that one file says."""
     yield from defined_links(path, facts["symbols"])
-    for link in file_links(path, facts["imports"], targets):
+    imported = file_links(path, facts["imports"], targets)
+    for link in imported:
         yield link.source, link.relation, link.target, link.line, link.method, link.confidence
+    yield from depending_links(path, imported, targets)
     yield from taken_links(module, facts["imports"], resolver)
     yield from test_links(facts["tests"])
     ids = [row[0] for row in facts["symbols"]]
@@ -68,7 +70,7 @@ def links_of(
 
 def _others(
     db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
-    outlines: _Outlines, targets: Known,
+    outlines: Outlines, targets: Known,
 ) -> list[str]:  # fmt: skip
     """The unchanged files that say a name whose meaning may have changed, and could mean it."""
     now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
@@ -97,7 +99,7 @@ def _others(
 
 
 def _starred(
-    db: Database, paths: Collection[str], was: Mapping[str, Outline], now: Mapping[str, Outline], outlines: _Outlines
+    db: Database, paths: Collection[str], was: Mapping[str, Outline], now: Mapping[str, Outline], outlines: Outlines
 ) -> set[str] | None:  # fmt: skip
     """The files that come to a star import which may bring any other name now; None where it may be all."""
     try:
@@ -136,7 +138,7 @@ def _facts(db: Database, paths: list[str], targets: Known) -> Iterator[tuple[str
                 yield path, under(facts[keys[path]], targets.module_of(path), path)
 
 
-class _Outlines:
+class Outlines:
     """Outlines by module: those of changed files as given, others read when somebody asks."""
 
     def __init__(self, db: Database, given: dict[str, Any]) -> None:

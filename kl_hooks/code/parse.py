@@ -39,7 +39,7 @@ def parsed(
 ) -> Facts:
     """What `facts` makes of the file's tree; `unread` facts where there is none. Never raises for bad source."""
     if len(content) > LARGEST:
-        return unread(f"0:0: larger than {LARGEST:,} bytes, so it was not read")
+        return too_large()
     try:
         return facts(tree(content))
     except SyntaxError as problem:
@@ -65,6 +65,11 @@ def unread(error: str) -> Facts:
         "names": "",
     }
     return {"error": " ".join(error.split()), **empty}
+
+
+def too_large() -> Facts:
+    """The facts of a file with more than `LARGEST` bytes."""
+    return unread(f"0:0: larger than {LARGEST:,} bytes, so it was not read")
 
 
 def lost() -> Facts:

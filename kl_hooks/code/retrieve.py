@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.code.ask import KINDS
 from kl_hooks.code.catch_up import catch_up
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.index.index import Hit, search
-from kl_hooks.index.words import query_words, split_all
+from kl_hooks.index.index import Hit, named, search
+from kl_hooks.index.words import query_words, split_all, stem
 from kl_hooks.model.ids import split
 from kl_hooks.model.package import Candidate
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 _SIBLINGS: Final = 12
+_NAMED: Final = 3
+"""Classes that stand first because a plain word names them."""
 
 
 def find_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -35,7 +37,21 @@ def find_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
             if trouble is not None:
                 raise trouble
             return []
-        return [_candidate(db, hit, words) for hit in search(db, words, limit, KINDS)]
+        found = {(hit.id, hit.path): hit for hit in (*_classes(db, signals.keywords), *search(db, words, limit, KINDS))}
+        return [_candidate(db, hit, words) for hit in found.values()][:limit]
+
+
+def _classes(db: Database, words: Sequence[str]) -> list[Hit]:
+    """The classes that plain words name: `why do baskets lose items` is about `Basket`, though a class of one word
+    has so few words of its own that BM25 puts every test of it first. Not those of tests, or inside of functions.
+    """
+    hits = named(db, words, _NAMED * 10, ("type", "interface"))
+    return [hit for hit in hits if "<locals>" not in hit.id and not _is_test(hit.path)][:_NAMED]
+
+
+def _is_test(path: str) -> bool:
+    *folders, name = path.split("/")
+    return not {"test", "tests"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
 
 
 def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
@@ -43,8 +59,8 @@ def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
     place = f"{hit.path}:{hit.line}"
     siblings = _siblings(db, hit)
     lines = [f"{place} {hit.title}", doc, f"beside it: {', '.join(siblings)}" if siblings else ""]
-    seen = set(split_all(f"{split(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split())
-    fitting = [word for word in query_words(words) if word in seen]
+    seen = set(map(stem, split_all(f"{split(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
+    fitting = [word for word in query_words(words) if stem(word) in seen]
     return Candidate(
         id=hit.id, kind="symbol", title=hit.title, text="\n".join(line for line in lines if line),
         summary=f"{place} {hit.title}", path=hit.path, line=hit.line,

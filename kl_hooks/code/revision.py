@@ -88,6 +88,7 @@ def _beside(ws: Workspace, path: Path) -> Store:
 def _seed(ws: Workspace, repo: Repository, entries: list[Entry], store: Store) -> None:
     """Begins with a copy of the work tree's graph: most of what a revision holds is in it already."""
     from kl_hooks.git import files
+    from kl_hooks.graph import links
     from kl_hooks.index import index
 
     facts_of(ws.store, entries, lambda some: files.read(repo, some, "objects"), scanners_of(ws.plugins), symbols=False)
@@ -100,8 +101,10 @@ def _seed(ws: Workspace, repo: Repository, entries: list[Entry], store: Store) -
             new.chmod(0o600)
             new.rename(path)
     with store.writing("graph") as copy, copy.transaction():
-        for owner in index.owners(copy, ["violation"]):  # those of the work tree, not of the revision
+        # What is known of the work tree is not known of the revision.
+        for owner in index.owners(copy, ("page", *ws.kinds, "violation")):
             index.remove(copy, owner)
+            links.remove(copy, owner)
 
 
 def _forget(folder: Path, current: Path) -> None:

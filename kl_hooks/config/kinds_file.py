@@ -15,7 +15,7 @@ from kl_hooks.config.nodes import Node
 from kl_hooks.config.typed import Reader
 from kl_hooks.config.yaml import load
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.kind import AUTHORITIES, SHARES, Field, Kind, Verb
+from kl_hooks.model.kind import AUTHORITIES, NATURES, SHARES, Field, Kind, Verb, with_proposals
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import one_line
 
@@ -26,7 +26,7 @@ _DIGITS: Final = {"hash": (8, 16), "random": (8, 16)}
 """Of ids that do not count: fewest and most (`model.ids.RECORD_ID`). Those that count have 4 to 9."""
 _KEYS: Final = (
     "version", "name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "section",
-    "beside", "share", "filed", "numbering", "identity", "digits", "ttl", "retention", "spellings",
+    "beside", "share", "filed", "nature", "numbering", "identity", "digits", "ttl", "retention", "spellings",
 )  # fmt: skip
 _OTHER: Final = {"group": "plural", "category": "share", "budget": "share", "default_ttl": "ttl"}
 """Other names of keys that are read."""
@@ -107,12 +107,14 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
     numbering = (
         reader.choice(found["numbering"][1], '"numbering"', NUMBERINGS) if "numbering" in found else NUMBERINGS[0]
     )
-    return Kind(
+    verbs = _verbs(reader, found, statuses, fields)
+    usual = NATURES[0] if home == "file" or any(verb.person for verb in verbs) else NATURES[1]
+    made = Kind(
         name=name, plural=_shaped(reader, found, "plural", _WORD, "small letters, digits and `-`") or f"{name}s",
         prefix=_shaped(reader, found, "prefix", _PREFIX, "2 to 10 capitals and digits"), home=home,
         purpose=short(reader, found, "purpose", ""), statuses=statuses, fields=fields, numbering=numbering,
-        live=words(reader, found, "live", "", known=statuses) if "live" in found else statuses[:1],
-        verbs=_verbs(reader, found, statuses, fields),
+        live=words(reader, found, "live", "", known=statuses) if "live" in found else _live(statuses, verbs),
+        verbs=verbs, nature=reader.choice(found["nature"][1], '"nature"', NATURES) if "nature" in found else usual,
         section=short(reader, found, "section", "", name.replace("-", " ").capitalize()),
         beside=words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
         share=reader.choice(found["share"][1], '"share"', SHARES) if "share" in found else "domain_knowledge",
@@ -123,6 +125,13 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         retention=reader.number(found["retention"][1], '"retention"', 0, 36_500, 0) if "retention" in found else 0,
         by=reader.path,
     )  # fmt: skip
+    return with_proposals(made) if name else made
+
+
+def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
+    """Where the file does not say: what a person lets a new record become; without such a verb the first status."""
+    accepted = [one.to for one in verbs if one.person and statuses[0] in (one.of or statuses)]
+    return tuple(accepted[:1]) or statuses[:1]
 
 
 def _shaped(reader: Reader, found: Found, key: str, shape: re.Pattern[str], means: str) -> str:

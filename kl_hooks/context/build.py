@@ -20,7 +20,8 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     """The package for a task: what is known, ranked, cited, and never larger than its budget when rendered.
 
     The same task, budget, style and knowledge give the same package, its id included. Retrievers that fail are named in
-    `coverage`; a task without words asks none. Raises UsageProblem for a task without text, EnvironmentProblem where kl
+    `coverage`; a task without words
+    gets what holds for every task. Raises UsageProblem for a task without text, EnvironmentProblem where kl
     has not been set up: nothing is created by asking.
     """
     from kl_hooks.evidence.home import require_home
@@ -31,7 +32,9 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
         raise UsageProblem("the task is empty.", place="kl context", hint='Say what you will do: kl context "…"')
     require_home(ws)
     task = Task(task_text, read_signals(task_text))
-    retrievers, failed = ([], {}) if task.signals == Signals() else retrievers_of(ws.plugins)
+    retrievers, failed = retrievers_of(ws.plugins)
+    if task.signals == Signals():  # nothing to search by: only what holds whatever the words are
+        retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
     found = gather(retrievers, ws, task, redact)
     found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
     tree = (tree_of(ws.repo, "HEAD") or "") if ws.repo else ""

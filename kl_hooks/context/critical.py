@@ -7,12 +7,19 @@ each section, and what fits the task beside it if one is named.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.clock import micros
+from kl_hooks.kinds.failure.recording import failure_candidate, occurred
+from kl_hooks.kinds.feature.detect import feature_ids
+from kl_hooks.kinds.gate.choose import FIRM, bounds, gate_line
+from kl_hooks.kinds.role.page import page as role_page
 from kl_hooks.model.package import Candidate
 from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.retrieve import candidates, is_live
+from kl_hooks.records.fresh import stale
+from kl_hooks.records.liveness import is_live
+from kl_hooks.records.retrieve import as_committed, as_text, candidate
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -20,6 +27,10 @@ if TYPE_CHECKING:
 
 MOST: Final = 10
 """Items of a section."""
+FEATURE_BUILD: Final = "feature-build"
+SEVERITIES: Final = ("critical", "high", "medium", "low")
+_PERIOD: Final = 30 * 86_400_000_000
+"""Failures that happened last within the same so many microseconds count as equally recent."""
 ARCHITECTURE: Final = ("architecture", "component", "integration")
 """Topics of guides that only a feature's build is told of."""
 
@@ -36,15 +47,19 @@ class Section:
     """True for what is chosen by the words of the task; without one it is empty."""
     topics: tuple[str, ...] = ()
     """For guides: only these; empty: any."""
+    whole: bool = False
+    """True where the whole text is shown, not a line; such a section is there only where it was asked for."""
 
 
 SECTIONS: Final = (
     Section("architecture_decisions", "Architecture Decisions (MUST FOLLOW)", ("decision",)),
     Section("failure_patterns", "Known Failures (AVOID THESE)", ("failure",)),
-    Section("quality_gates", "Quality Gates", ("gate",)),
+    Section("quality_gates", f"Quality Gates ({FIRM})", ("gate",)),
     Section(
         "system_context", "System Context", ("guide", "fact"), topics=("product", "workflow", "stack", "structure")
     ),
+    Section("feature_overview", "Feature Overview", ("feature",), whole=True),
+    Section("role_context", "Roles", ("role",), whole=True),
     Section("successful_patterns", "What Worked Here", ("memory",), for_task=True),
     Section("similar_task_outcomes", "How Similar Tasks Ended", ("outcome",), for_task=True),
     Section("relevant_adrs", "Decisions on This Task", ("decision",), for_task=True),
@@ -56,45 +71,119 @@ SECTIONS: Final = (
 """The lists, in the order in which they are shown."""
 
 
-def critical(
-    ws: Workspace, *, task: str = "", feature: str = "", command: str = "", most: int = MOST, leave: Sequence[str] = ()
-) -> dict[str, list[Candidate]]:
-    """Section → at most `most` items. `leave` names sections to leave out. A kind that is not there gives none.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What critical context is for."""
 
-    `command` `feature-build` adds architecture to the system's context; `feature` adds what is known of that feature.
+    task: str = ""
+    feature: str = ""
+    command: str = ""
+
+    @property
+    def builds(self) -> bool:
+        """True for the build of a feature: it gets architecture, overviews and roles."""
+        return self.command == FEATURE_BUILD
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section, filled."""
+
+    section: Section
+    items: list[Candidate]
+    omitted: int
+    """Items that fit but are too many."""
+
+
+def critical(ws: Workspace, asked: Asked, most: int = MOST, leave: Sequence[str] = ()) -> list[Part]:
+    """Return every section with at most `most` items, and how many more there are. `leave` names sections to leave out.
+
+    The build of a feature adds architecture, the roles and the overviews of features; a named feature its overview.
     """
-    found: dict[str, list[Candidate]] = {}
+    found = []
     for section in SECTIONS:
-        if section.name not in leave:
-            topics = section.topics
-            if section.name == "system_context" and command == "feature-build":
-                topics += ARCHITECTURE
-            live = [r for r in _records(ws, section, task) if is_live(ws, r) and _on(r, topics)]
-            if section.name == "system_context" and feature:
-                live = [*_of_feature(ws, feature), *live]
-            found[section.name] = candidates(ws, live, most)
+        if section.name in leave or (section.whole and not _is_wanted(section, asked)):
+            continue
+        live = [one for one in _records(ws, section, asked) if is_live(ws, one) and _fits(ws, section, one, asked)]
+        outdated = stale(ws, live)
+        live = [one for one in live if one.id not in outdated]
+        shown = as_committed(ws, [_candidate(ws, section, one) for one in live[:most]])
+        found.append(Part(section, list(shown), len(live) - len(shown)))
     return found
 
 
-def _records(ws: Workspace, section: Section, task: str) -> Sequence[Record]:
+def _is_wanted(section: Section, asked: Asked) -> bool:
+    return asked.builds or (section.name == "feature_overview" and bool(asked.feature or feature_ids(asked.task)))
+
+
+def _fits(ws: Workspace, section: Section, record: Record, asked: Asked) -> bool:
+    """True for a record that belongs in a section, for what is asked."""
+    if record.kind == "feature":
+        named = [one.upper() for one in (asked.feature, *feature_ids(asked.task)) if one]
+        return record.id.upper() in named or (not named and record.status == "building")
+    topics = section.topics
+    if section.name == "system_context" and asked.builds:
+        topics += ARCHITECTURE
+    return _on(record, topics)
+
+
+def _records(ws: Workspace, section: Section, asked: Asked) -> Sequence[Record]:
+    """The records of a section, the most important first; never by their IDs while anything else tells them apart."""
     kinds = tuple(kind for kind in section.kinds if kind in ws.kinds)
-    if not section.for_task:
-        return sorted(every(ws, Wanted(kinds)), key=lambda r: (section.kinds.index(r.kind), r.id)) if kinds else []
-    return search(ws, task.split(), Wanted(kinds), 50) if kinds and task.strip() else []
+    if not kinds or (section.for_task and not asked.task.strip()):
+        return []
+    alike = search(ws, asked.task.split(), Wanted(kinds), 50) if asked.task.strip() else []
+    if section.for_task:
+        return alike
+    ranks = {one.id: rank for rank, one in enumerate(alike)}
+    found = every(ws, Wanted(kinds))
+    if kinds == ("failure",):
+        return _failures(ws, found, ranks)
+    if kinds == ("gate",):
+        return sorted(found, key=lambda one: (one.text("task_type").casefold(), bounds(one), one.id))
+    newest = sorted(found, key=lambda one: (one.text("decided_at") or one.text("date"), one.id), reverse=True)
+    return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
+
+
+def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) -> list[Record]:
+    """By severity, then by the month in which they happened last, then by likeness to the task, then by the moment.
+
+    What an agent reported is shown only where it fits the task.
+    """
+    last = {one.id: micros(occurred(ws, one).last or one.text("date") or "1970-01-01") for one in found}
+    fitting = [one for one in found if one.authority == "human" or one.id in ranks]
+
+    def order(one: Record) -> tuple[int, int, int, int, str]:
+        severity = one.text("severity") or "medium"
+        age = (ws.clock.now() - last[one.id]) // _PERIOD
+        return SEVERITIES.index(severity), age, ranks.get(one.id, len(ranks)), -last[one.id], one.title
+
+    return sorted(fitting, key=order)
+
+
+def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
+    plain = candidate(ws, record)
+    if record.kind == "failure":
+        severity = record.text("severity") or "medium"
+        made = failure_candidate(ws, record)
+        return replace(made, summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
+    if record.kind == "gate":
+        line = gate_line(record)
+        return replace(plain, text=f"{line}\n{FIRM}", summary=line)
+    if section.whole:
+        text = role_page(record).strip() if record.kind == "role" else as_text(ws.kinds[record.kind], record)
+        return replace(plain, text=text)
+    return plain
+
+
+def _times(ws: Workspace, record: Record) -> str:
+    from kl_hooks.kinds.failure.recording import times
+
+    how_often = occurred(ws, record)
+    return f"{times(how_often.total)}, last {how_often.last[:10]}"
 
 
 def _on(record: Record, topics: Sequence[str]) -> bool:
     if record.kind == "guide":
         return not topics or record.text("topic") in topics
     return record.kind != "fact" or record.text("category") in ("project_overview", "constraints")
-
-
-def _of_feature(ws: Workspace, feature: str) -> list[Record]:
-    if "feature" not in ws.kinds:
-        return []
-    return [r for r in every(ws, Wanted(("feature",))) if r.id.lower() == feature.lower() and is_live(ws, r)]
-
-
-def headings() -> Mapping[str, str]:
-    """Section → its heading."""
-    return {section.name: section.heading for section in SECTIONS}

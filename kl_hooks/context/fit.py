@@ -14,11 +14,12 @@ from kl_hooks.context.estimator import estimator_of
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.render import NOTHING, UNKNOWN_ID, Facts, Style, page, whole
 from kl_hooks.context.weights import LARGE, LEFT_OUT_FROM, LEFT_OUT_ROOM
-from kl_hooks.model.package import Budget, Left
+from kl_hooks.model.package import Budget, Candidate, Left
 from kl_hooks.model.text import one_line
 
 SUMMARY: Final = 160
 """Characters of a summary."""
+_SHORTER: Final = (100, 60, 40, 30, 20)
 NO_ROOM: Final = "Nothing fits this budget."
 
 
@@ -69,9 +70,12 @@ def fit(
     """
     count = estimator_of(budget).count
     frame = Fitted((), tuple(left), (), budget, len(ranked) + len(left))
-    frame = _note(frame, (*(() if ranked else (NOTHING,)), *notes), style)
-    spare = LEFT_OUT_ROOM if count("x" * LEFT_OUT_FROM) <= budget.total else 0
-    fitted = _fill(frame, ranked, style, spare)
+    said = (*(() if ranked else (NOTHING,)), *notes)
+    small = count("x" * LEFT_OUT_FROM) > budget.total
+    if small:  # what is pinned comes before what is said about the package
+        fitted = _note(_fill(frame, ranked, style, 0), said, style)
+    else:
+        fitted = _fill(_note(frame, said, style), ranked, style, LEFT_OUT_ROOM)
     fitted = _note(fitted, _left_out(fitted, bool(ranked)), style)
     return _settle(fitted, style)
 
@@ -101,12 +105,12 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
     written, kinds = frame.widest(style) + "x" * spare, set[str]()
     chosen: list[Chosen] = []
     left = list(frame.left)
-    for item in ranked:
+    for item in sorted(ranked, key=lambda one: not one.candidate.pinned):
         kind = item.candidate.kind
         heading = "" if kind in kinds else style.heading(kind)
-        for form, text in _forms(item, count, total):
+        for shown, form, text in _forms(item, count, total):
             if count(written) + count(text) <= total + 1:
-                block = style.item(item.candidate, form, text)
+                block = style.item(shown, form, text)
                 if count(written + heading + block) <= total:
                     chosen.append(Chosen(item, form, text, block))
                     written, kinds = written + heading + block, kinds | {kind}
@@ -116,14 +120,20 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
     return replace(frame, chosen=tuple(chosen), left=tuple(left))
 
 
-def _forms(item: Ranked, count: Callable[[str], int], total: int) -> list[tuple[str, str]]:
-    """What can stand for an item, the fullest first: the whole unless it is large, and one line if shorter."""
-    full = whole(item.candidate)
-    summary = one_line(item.candidate.summary or item.candidate.title or full, SUMMARY)
+def _forms(item: Ranked, count: Callable[[str], int], total: int) -> list[tuple[Candidate, str, str]]:
+    """What can stand for an item, the fullest first: the whole unless it is large, and one line if shorter.
+
+    What is pinned has shorter and shorter lines besides, without its place.
+    """
+    one = item.candidate
+    full = whole(one)
+    summary = one_line(one.summary or one.title or full, SUMMARY)
+    bare = replace(one, path="", line=0, marks=())
+    short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER] if one.pinned else []
     if len(summary) >= len(full):
-        return [("full", full)]
+        return [(one, "full", full), *short]
     small = count(full) * 100 <= total * LARGE
-    return [("full", full), ("summary", summary)] if small else [("summary", summary)]
+    return [*([(one, "full", full)] if small else []), (one, "summary", summary), *short]
 
 
 def _left_out(fitted: Fitted, any_ranked: bool) -> list[str]:

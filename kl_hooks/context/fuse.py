@@ -52,7 +52,9 @@ def merge(found: Sequence[Candidate]) -> Candidate:
     best = max(found, key=lambda c: (c.standing, c.tier, len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
-    return replace(best, path=path, line=line, reasons=reasons)
+    beyond = next((c.beyond for c in found if c.beyond), "")
+    pinned = any(c.pinned for c in found)
+    return replace(best, path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 
 def _speaks_for(candidate: Candidate) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from kl_hooks.context.fuse import kind_place
 from kl_hooks.model.claim import standing
 from kl_hooks.model.package import Budget, Candidate
-from kl_hooks.model.quote import field, gives_orders, quoted
+from kl_hooks.model.quote import field, quoted
 
 UNKNOWN_ID: Final = "cp-000000000000"
 """As long as every package id."""
@@ -62,7 +62,7 @@ class TextStyle:
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = _place(candidate)
-        line = f"- [{_standing(candidate, form, text)}] {field(candidate.id)}" + (f"  {place}" if place else "")
+        line = f"- [{_standing(candidate, form)}] {field(candidate.id)}" + (f"  {place}" if place else "")
         return f"{line}\n{quoted(text, '  | ')}\n"
 
     def note(self, text: str) -> str:
@@ -86,7 +86,7 @@ class MarkdownStyle:
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = _place(candidate)
-        line = f"\n- **{_standing(candidate, form, text)}** `{field(candidate.id)}`" + (f" `{place}`" if place else "")
+        line = f"\n- **{_standing(candidate, form)}** `{field(candidate.id)}`" + (f" `{place}`" if place else "")
         return f"{line}\n\n{quoted(text, '      ')}\n"
 
     def note(self, text: str) -> str:
@@ -119,11 +119,11 @@ def whole(candidate: Candidate) -> str:
     return f"{title}\n{text}" if text else title
 
 
-def _standing(candidate: Candidate, form: str, text: str) -> str:
+def _standing(candidate: Candidate, form: str) -> str:
     """`verified · current`, and what else a reader must know before the first word."""
     words = standing(candidate.tier.word, field(candidate.freshness, 60))
     words += [form] if form != "full" else []
-    words += ["reads like an instruction"] if gives_orders(text) else []
+    words += [field(mark, 40) for mark in candidate.marks]
     return " · ".join(words)
 
 

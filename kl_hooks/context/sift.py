@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.weights import FLOOR_MATCHES, FLOOR_TRUSTED
+from kl_hooks.index.words import stem
 from kl_hooks.model.package import Candidate, Left
 from kl_hooks.model.task import Signals
-
-_ENDINGS = ("ings", "ing", "ed", "s")
 
 
 def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Left]]:
@@ -27,6 +26,8 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
             left.append(Left(candidate.id, "expired"))
         elif candidate.omit:
             left.append(Left(candidate.id, candidate.omit))
+        elif candidate.beyond:
+            left.append(Left(candidate.id, candidate.beyond))
         elif not candidate.standing and (reason := _too_far(item, signals)):
             left.append(Left(candidate.id, reason))
         elif twin is not None:
@@ -38,7 +39,9 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
 
 
 def _too_far(item: Ranked, signals: Signals) -> str:
-    """Why it is below the floor; empty if it is not."""
+    """Why it is below the floor; empty if it is not. A word counts wherever its stem stands: lenient on purpose, since
+    this cuts only what has nothing in common with the task; the order comes from the retrievers.
+    """
     if any(part.startswith("near:") for part in item.parts):
         return ""
     text = _text(item.candidate)
@@ -55,15 +58,3 @@ def _too_far(item: Ranked, signals: Signals) -> str:
 
 def _text(candidate: Candidate) -> str:
     return "\n".join((candidate.id, candidate.path, candidate.title, candidate.summary, candidate.text)).lower()
-
-
-def stem(word: str) -> str:
-    """`totals` → `total`, `rounding` → `round`: a common ending off where four letters stay.
-
-    The floor then asks whether the stem stands anywhere in the text: lenient on purpose, since it cuts only what
-    has nothing in common with the task; the order comes from the retrievers.
-    """
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word.removesuffix(ending)
-    return word

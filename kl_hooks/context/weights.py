@@ -32,6 +32,7 @@ LEFT_OUT_FROM: Final = 1_000
 TTL_SECONDS: Final = 1_800
 
 KIND_ORDER: Final = (
-    "decision", "objective", "failure", "guide", "memory", "finding", "fact", "evidence", "symbol", "file", "commit",
+    "decision", "objective", "failure", "violation", "guide", "memory", "finding", "fact", "page", "evidence", "symbol",
+    "file", "commit",
 )  # fmt: skip
 """Headings from the top: what binds, is proven, is there, was done; others follow by name. Fixed: prompt caches hit."""

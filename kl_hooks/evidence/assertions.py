@@ -21,26 +21,32 @@ from kl_hooks.store.database import Database
 from kl_hooks.store.redact import redact
 
 
-def assert_claim(db: Database, text: str, about: str, author: str, now: int, expires: int | None) -> Claim:
-    """Keeps an assertion, in a transaction that the caller holds. Asserting it again renews it."""
+def assert_claim(
+    db: Database, text: str, about: str, author: str, now: int, expires: int | None, cites: Sequence[str] = ()
+) -> Claim:
+    """Keeps an assertion, in a transaction that the caller holds. Asserting it again renews it.
+
+    `cites`: what its author cites for it; it rests in the receipt.
+    """
     if not text.strip() or not about.strip():
         raise UsageProblem(
             "a claim needs a sentence, and an Id that it is about.",
             hint='Example: kl claim add "parses UTF-8" --about file:src/names.py',
         )
     author, at, until = redact(author), iso(now), iso(expires) if expires else None
-    claim = Claim(redact(text.strip()), redact(about.strip()), author, at, until)
+    claim = Claim(redact(text.strip()), redact(about.strip()), author, at, until, cites=tuple(cites))
     append(db, [_receipt(claim)])
     db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
     db.execute(
         "INSERT INTO claim (id, text, about, author, made_at, expires) VALUES (?, ?, ?, ?, ?, ?)",
         (claim.id, claim.text, claim.about, claim.author, claim.made_at, claim.expires),
     )
-    return _asserted(claim.text, claim.about, author, at, until, now=at)
+    return replace(_asserted(claim.text, claim.about, author, at, until, now=at), cites=claim.cites)
 
 
 def _receipt(claim: Claim) -> Receipt:
-    said = {"text": claim.text, "author": claim.author, "expires": claim.expires}
+    said: dict[str, Any] = {"text": claim.text, "author": claim.author, "expires": claim.expires}
+    said |= {"support": list(claim.cites)} if claim.cites else {}
     return Receipt(
         run=digest("claim/1", [claim.id, claim.author, claim.made_at])[:32],
         source="claim",
@@ -60,7 +66,26 @@ def asserted(db: Database, now: int, about: str | None = None) -> list[Claim]:
     """The assertions, oldest first; expired ones say so."""
     where, values = (" WHERE about = ?", (about,)) if about else ("", ())
     rows = db.rows(f"SELECT text, about, author, made_at, expires FROM claim{where} ORDER BY made_at, id", values)
-    return [_asserted(*row, now=iso(now)) for row in rows]
+    cites = _cited(db) if rows else {}
+    made = (_asserted(*row, now=iso(now)) for row in rows)
+    return [replace(one, cites=cites.get((one.id, one.made_at), ())) for one in made]
+
+
+def _cited(db: Database) -> dict[tuple[str, str], tuple[str, ...]]:
+    """(claim, when it was made) → what its author cited, as the receipts have it."""
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for at, body in db.rows(
+        "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
+        " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
+    ):
+        try:
+            plain = json.loads(body)
+            cites = tuple(str(one) for one in plain.get("support", ()))
+            if cites:
+                found[Claim(plain["text"], plain["subject"], plain["author"], at).id, at] = cites
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def archived(db: Database, now: int, about: str | None = None) -> list[Claim]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -60,12 +60,15 @@ def _joined(said: list[Claim], made: list[Claim]) -> list[Claim]:
     return [*alone, *known.values()]
 
 
-def add_claim(ws: Workspace, text: str, about: str, expires: int | None) -> Claim:
-    """Keeps an assertion of whoever runs this."""
+def add_claim(
+    ws: Workspace, text: str, about: str, expires: int | None, cites: Sequence[str] = (), author: str = ""
+) -> Claim:
+    """Keeps an assertion of whoever runs this, or of `author`."""
     require_home(ws)
-    author = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
+    name = agent(ws.environ)
+    author = author or (f"agent:{name}" if name else producer(ws.environ))
     with ledger_for_adding(ws) as db:
-        return assert_claim(db, text, about, author, ws.clock.now(), expires)
+        return assert_claim(db, text, about, author, ws.clock.now(), expires, cites)
 
 
 def plain_claim(claim: Claim) -> dict[str, Any]:
@@ -73,7 +76,7 @@ def plain_claim(claim: Claim) -> dict[str, Any]:
     return {
         "schema": "kl.claim/1", "id": claim.id, "text": claim.text, "about": claim.about, "author": claim.author,
         "made_at": claim.made_at, "expires": claim.expires, "tier": claim.tier.word, "freshness": claim.freshness,
-        "reasons": list(claim.reasons),
+        "reasons": list(claim.reasons), "cites": list(claim.cites),
         "support": [
             {
                 "class": s.observation.kind, "observer": s.observation.observer, "producer": s.observation.producer,

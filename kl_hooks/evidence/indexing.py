@@ -14,8 +14,8 @@ from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 
-COMMIT, TEST, FAILURE = "commit", "test", "failure"
-"""Kinds of documents. A failure is a test again, with the words of its message."""
+COMMIT, TEST, FAILURE, CLAIM = "commit", "test", "failure", "claim"
+"""Kinds of documents. A claim is an asserted one. A failure is a test again, with the words of its message."""
 SOURCES: Final = ("pytest", "junit")
 LOOK_BACK: Final = 10
 """Runs among which the one with most tests is taken for the whole suite: the newest may be a selection (`-k`)."""
@@ -26,8 +26,9 @@ def catch_up_index(ws: Workspace, db: Database) -> None:
     newest = next((e for source in SOURCES for e in recent(db, 1, source)), None)
     widest_ = widest(db, newest.receipt.source, LOOK_BACK) if newest else None
     with ws.store.reading("graph") as index:
-        have = owners(index, (COMMIT, TEST, FAILURE)) if index else set()
+        have = owners(index, (COMMIT, TEST, FAILURE, CLAIM)) if index else set()
     batch = dict(_commits(db, have)) | (_tests(newest, widest_ or newest, have) if newest else {})
+    batch |= _claims(db, have)
     if batch:
         with ws.store.writing("graph") as index, index.transaction():
             replace_many(index, batch)
@@ -41,6 +42,17 @@ def _commits(db: Database, have: set[str]) -> Iterable[tuple[str, list[Document]
         if sha in missing:
             words = f"{body}\n{' '.join(json.loads(files)[:50])}"
             yield f"commit:{sha}", [Document(f"commit:{sha}", COMMIT, "", 0, subject, words)]
+
+
+def _claims(db: Database, have: set[str]) -> dict[str, list[Document]]:
+    """The asserted claims that are not there yet, and nothing for those that were archived or made anew."""
+    rows = db.rows("SELECT id, text, about, author, made_at FROM claim ORDER BY id")
+    made = {
+        f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
+        for key, text, about, author, at in rows
+    }
+    gone = {one for one in have if one.startswith("claim:")} - made.keys()
+    return {owner: one for owner, one in made.items() if owner not in have} | {owner: [] for owner in gone}
 
 
 def _tests(newest: Entry, whole: Entry, have: set[str]) -> dict[str, list[Document]]:

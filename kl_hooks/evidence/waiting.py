@@ -88,10 +88,15 @@ def _listed(directory: Path) -> list[Path]:
     """The spool files, those set aside among them, oldest first. OSError where the directory can't be listed."""
     if not directory.is_dir():  # also where a folder above it may not be entered: then no capture of ours is in it
         return []
+    waiting_now = pending(directory)  # first: a file that is set aside meanwhile is then in one of the two at least
     with os.scandir(directory) as entries:
-        aside = [entry.path for entry in entries if entry.name.endswith(SUFFIX + ASIDE)]
-    large = {path for path in map(Path, sorted(aside)) if path.lstat().st_size > MOST_BYTES}
-    return [*(path for path in map(Path, sorted(aside)) if path not in large), *pending(directory)]
+        aside = sorted(
+            entry.path
+            for entry in entries
+            # a larger one was cut, and what could be read of it is in the store
+            if entry.name.endswith(SUFFIX + ASIDE) and entry.stat(follow_symlinks=False).st_size <= MOST_BYTES
+        )
+    return [*map(Path, aside), *waiting_now]
 
 
 def _capture(path: Path) -> tuple[Receipt | None, str]:

@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from kl_hooks.model.actors import AGENTS as AGENTS
+from kl_hooks.model.actors import agent as agent
+
 CI: Final = (
     ("GITHUB_ACTIONS", "github", ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB")),
     ("GITLAB_CI", "gitlab", ("CI_JOB_ID",)),
@@ -16,20 +19,6 @@ CI: Final = (
     ("TF_BUILD", "azure", ("BUILD_BUILDID",)),
 )
 """Variable that tells the service, its name, and the variables that name the job."""
-AGENTS: Final = (
-    ("CLAUDECODE", "claude-code"),
-    ("CODEX_SANDBOX", "codex"),
-    ("GEMINI_CLI", "gemini-cli"),
-    ("CURSOR_AGENT", "cursor"),
-    ("AIDER_MODEL", "aider"),
-)
-
-
-def agent(environ: Mapping[str, str]) -> str | None:
-    """The coding agent whose environment this is, `KL_AGENT` first; None: none that we know."""
-    if named := environ.get("KL_AGENT"):
-        return named[:80]
-    return next((name for variable, name in AGENTS if environ.get(variable)), None)
 
 
 def session(environ: Mapping[str, str]) -> str | None:

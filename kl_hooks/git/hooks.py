@@ -21,8 +21,8 @@ from kl_hooks.git.repository import Repository, settings
 
 _LINES: Final = {
     "post-commit": "kl commits record",
-    "pre-commit": "kl arch check --staged || exit $?",
-    "pre-push": "kl arch check --pushed || exit $?",
+    "pre-commit": "kl arch check --staged --quiet || exit $?",
+    "pre-push": "kl arch check --pushed --quiet || exit $?",
 }
 """What to add by hand to a git hook that is not ours to change."""
 
@@ -178,7 +178,7 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
     legacy = path.with_name(name + LEGACY)
     target, text = (path, main) if is_ours(main) else (legacy, content(legacy))
     if text is None or not is_ours(text) or (target == legacy and not runs_legacy(main)):
-        called = main is not None and _LINES[name].partition(" ||")[0].encode() in main
+        called = main is not None and _called(name) in main
         return HookState(name, path, "called" if called else "missing", "" if called else "kl hooks install")
     if not os.access(target, os.X_OK):
         return HookState(name, target, "inert", f"make it executable: chmod +x {target}")
@@ -188,6 +188,11 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
     if is_edited(text):
         return HookState(name, target, "edited", "somebody has changed it; kl leaves it alone.")
     return HookState(name, target, "installed", "run by pre-commit's file." if target == legacy else "")
+
+
+def _called(name: str) -> bytes:
+    """What somebody's own git hook holds if it calls kl: the command without options that only change its output."""
+    return _LINES[name].partition(" ||")[0].removesuffix(" --quiet").encode()
 
 
 def _place(repo: Repository) -> _Place:
@@ -209,7 +214,7 @@ def _not_ours(repo: Repository, place: _Place, name: str) -> Done:
     path = folder / name
     shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
     line = _LINES[name]
-    if line.partition(" ||")[0].encode() in (content(path) or b""):
+    if _called(name) in (content(path) or b""):
         return Done(name, path, "unchanged")
     if not place.folder.is_dir():
         return Done(name, path, "inert", "core.hooksPath is no folder; git config --unset core.hooksPath")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
-from kl_hooks.index.tables import FULL_TEXT, WEIGHTS
-from kl_hooks.index.words import joined, parts_only, query_words, split_all, split_words
+from kl_hooks.index.tables import FULL_TEXT, TOKENIZER, WEIGHTS
+from kl_hooks.index.words import MOST, joined, parts_only, query_words, split, split_all, split_words, whole_words
 from kl_hooks.model.ids import split as split_id
 from kl_hooks.store.rows import Rows as StoreRows
 from kl_hooks.store.rows import marks
@@ -43,6 +44,8 @@ class Document(NamedTuple):
     """More words, not shown."""
     words: str = ""
     """Identifiers with spaces between them, not shown either."""
+    name: str = ""
+    """What people call it, where that is not the last part of its id: a heading."""
 
 
 class Hit(NamedTuple):
@@ -125,7 +128,7 @@ def add_rows(db: Rows, batch: Mapping[str, Sequence[Row]]) -> int:
 
 
 def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
-    """At most `limit` documents in which any of the words stands (as given, or as a part of an identifier).
+    """At most `limit` documents with any of the words: as given, inflected, or as a part of an identifier.
 
     Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid query:
     signs are ignored; a query without a word finds nothing.
@@ -140,26 +143,52 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     asked = " OR ".join(f'"{word}"' for word in _telling(db, wanted))
     if not asked:
         return []
+    return [Hit(*row[:-1]) for row in _matching(db, asked, limit, kinds)]
+
+
+def named(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
+    """At most `limit` documents whose name is one of the words, whatever its case, style and inflection; best first.
+
+    `baskets` finds `Basket`, `cart_line` finds `CartLine`. None where there is no full text to ask.
+    """
+    wanted = whole_words(words)
+    if not wanted or limit < 1 or _state(db) != "ready" or not _has_fts5(db):
+        return []
+    whole = dict.fromkeys([*wanted, *(word.replace("_", "") for word in wanted)])
+    found = _matching(db, " OR ".join(f'name : "{word}"' for word in whole), limit, kinds)
+    for parts in map(split, re.findall(r"\w+", " ".join(words))[:MOST]):
+        if len(parts) < 2:
+            continue
+        same = _matching(db, f'parts : ^ "{" ".join(parts)}"', _MANY, kinds)
+        found += [row for row in same if len(row[-1].split()) == len(parts)][:limit]
+    hits = dict.fromkeys(Hit(*row[:-1]) for row in found)
+    return sorted(hits, key=lambda hit: (-hit.rank, hit.id, hit.path, hit.line))[:limit]
+
+
+def _matching(db: Rows, asked: str, limit: int, kinds: Sequence[str]) -> list[Row]:
+    """The rows of hits for a query in FTS5's language, best first, each with the parts of its name at the end."""
+    from kl_hooks.index import plain
+
     only, params = plain.only_kinds(kinds)
     weights = ", ".join(str(weight) for weight in WEIGHTS)
-    rows = db.rows(
+    return db.rows(
         "SELECT d.id, d.kind, d.path, d.line, d.title,"
-        f" CAST(ROUND(-1000000 * bm25(documents_text, {weights})) AS INTEGER) AS fit"
-        f" FROM documents_text JOIN documents d ON d.seq = documents_text.rowid"
+        f" CAST(ROUND(-1000000 * bm25(documents_text, {weights})) AS INTEGER) AS fit, d.parts"
+        " FROM documents_text JOIN documents d ON d.seq = documents_text.rowid"
         f" WHERE documents_text MATCH ?{only} ORDER BY fit DESC, d.id, d.path, d.line LIMIT ?",
         (asked, *params, limit),
     )
-    return [Hit(*row) for row in rows]
 
 
 def _row(document: Document) -> Row:
-    identifier, kind, path, line, title, body, words = document
+    identifier, kind, path, line, title, body, words, called = document
     around, _, name = split_id(identifier)[1].rpartition(".")
+    name = called or name
     place = " ".join(filter(None, (_parts(around), parts_only(name), _parts(path.removesuffix(".py")))))
     said = split_all(f"{title} {body}")
     if words:
         said = f"{said} {split_words(words)}"
-    return (identifier, kind, path, line, name, joined(name), title, place, said)
+    return (identifier, kind, path, line, name, parts_only(name) if called else joined(name), title, place, said)
 
 
 @lru_cache(maxsize=64)  # the documents of a file, and what is in a class, come one after the other
@@ -171,13 +200,16 @@ def _telling(db: Rows, words: Sequence[str]) -> list[str]:
     """The words worth asking for, in the order given: of many only the rarest, and none that stands in many documents
     and half of all, if there are others: BM25 counts it as nothing, but must visit every document for it.
     """
-    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks(words)})", tuple(words)))
+    from kl_hooks.store.sqlite import full_text_terms
+
+    term_of = full_text_terms(tuple(words), TOKENIZER)
+    terms = sorted(set(term_of.values()))
+    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks(terms)})", tuple(terms)))
     common = max(_MANY, int(db.rows("SELECT COUNT(*) FROM documents")[0][0]) / 2)
-    found = sorted((word for word in words if word in seen), key=lambda word: (seen[word], word))
-    rare = [word for word in found if seen[word] < common]
-    # A word that the full text folds in its own way (accents) is not among its terms as we spell it: ask for it.
-    kept = {*(rare or found)[:_RAREST], *[word for word in words if word not in seen and not word.isascii()]}
-    return [word for word in words if word in kept]
+    found = sorted((term for term in terms if term in seen), key=lambda term: (seen[term], term))
+    rare = [term for term in found if seen[term] < common]
+    kept = set((rare or found)[:_RAREST])
+    return list({term: word for word, term in reversed(term_of.items()) if term in kept}.values())[::-1]
 
 
 def _state(db: Rows) -> str:
@@ -195,10 +227,9 @@ def _writable_text(db: Rows) -> bool:
         if state == "ready":
             db.execute("UPDATE index_state SET full_text = 'stale'")
         return False
-    if state == "none":
+    if state != "ready":
         for statement in FULL_TEXT:
             db.execute(statement)
-    if state != "ready":
         db.execute("INSERT INTO documents_text (documents_text) VALUES ('rebuild')")
         db.execute("UPDATE index_state SET full_text = 'ready'")
     return True

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from kl_hooks.index.words import stem
 from kl_hooks.store.rows import Rows, marks
 
 
 def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
     """(id, kind, path, line, title, fit) of documents that hold any word, best first; `words` hold no signs.
 
-    A word counts once for each document, by the best place it stands in.
+    A word counts once for each document, by the best place it stands in; inflected, it may go on after its stem.
     """
     fits, params = [], []
     for word in words:
-        like = word.replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%")
+        like = re.sub(r"([\\_%])", r"\\\1", word)
+        root = re.sub(r"([\\_%])", r"\\\1", stem(word)) + "%"
         fits.append(
             "CASE WHEN lower(d.name) = ? THEN 10000000 WHEN ' ' || d.parts || ' ' LIKE ? ESCAPE '\\' THEN 6000000"
-            " WHEN lower(d.title) LIKE ? ESCAPE '\\' THEN 4000000 WHEN ' ' || d.place || ' ' LIKE ? ESCAPE '\\'"
-            " THEN 2000000 WHEN ' ' || lower(d.body) || ' ' LIKE ? ESCAPE '\\' THEN 1000000 ELSE 0 END"
+            " WHEN ' ' || d.parts LIKE ? ESCAPE '\\' THEN 5000000"
+            " WHEN lower(d.title) LIKE ? ESCAPE '\\' THEN 4000000 WHEN ' ' || d.place LIKE ? ESCAPE '\\'"
+            " THEN 2000000 WHEN ' ' || lower(d.body) LIKE ? ESCAPE '\\' THEN 1000000 ELSE 0 END"
         )
-        params += [word, f"% {like} %", f"%{like}%", f"% {like} %", f"% {like} %"]
+        params += [word, f"% {like} %", f"% {root}", f"%{root}", f"% {root}", f"% {root}"]
     only, kind_params = only_kinds(kinds)
     return db.rows(
         f"SELECT id, kind, path, line, title, fit FROM (SELECT d.*, {' + '.join(fits)} AS fit FROM documents d"

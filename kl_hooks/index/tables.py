@@ -28,12 +28,22 @@ CREATE TABLE index_state (
 INSERT INTO index_state (full_text) VALUES ('none');
 """
 
+FOLDED: Final = """
+-- From here on the full text folds inflections. Only marked here: a SQLite without FTS5 could not drop it.
+UPDATE index_state SET full_text = 'stale' WHERE full_text = 'ready';
+"""
+
+TOKENIZER: Final = "porter unicode61 tokenchars '_'"
+"""`_` belongs to a word, so that a whole identifier is a word; its parts are words beside it. SQLite's own Porter
+stemmer folds inflections (`wrappers` and `wrapper` are one term): it costs no Python and exists wherever FTS5 does."""
+
 FULL_TEXT: Final = (
     # Made on first need and not as a step of the schema: a SQLite without FTS5 must still open the database.
-    # `_` belongs to a word, so that a whole identifier is a word; its parts are words beside it.
-    """CREATE VIRTUAL TABLE documents_text USING fts5(
+    "DROP TABLE IF EXISTS documents_words",
+    "DROP TABLE IF EXISTS documents_text",
+    f"""CREATE VIRTUAL TABLE documents_text USING fts5(
         name, parts, title, place, body,
-        content='documents', content_rowid='seq', tokenize="unicode61 tokenchars '_'"
+        content='documents', content_rowid='seq', tokenize="{TOKENIZER}"
     )""",
     "CREATE VIRTUAL TABLE documents_words USING fts5vocab('documents_text', 'row')",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import Field, Kind, Verb, with_proposals
 from kl_hooks.records.seed.fields import SEEDED
 
 TOPICS: Final = (
@@ -13,7 +13,7 @@ TOPICS: Final = (
 )  # fmt: skip
 """What a guide can be about; the groups of the older layouts are read as these."""
 
-KIND: Final = Kind(
+KIND: Final = with_proposals(Kind(
     name="guide",
     plural="guides",
     prefix="GUIDE",
@@ -46,4 +46,4 @@ KIND: Final = Kind(
         Verb("outdate", "outdated", "It no longer holds.", of=("current",)),
         Verb("renew", "current", "It holds again.", of=("outdated",)),
     ),
-)  # fmt: skip
+))  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import Field, Kind, Verb, with_proposals
 from kl_hooks.records.seed.fields import SEEDED
 
-KIND: Final = Kind(
+KIND: Final = with_proposals(Kind(
     name="mode",
     plural="modes",
     prefix="MODE",
@@ -40,4 +40,4 @@ KIND: Final = Kind(
         Verb("retire", "retired", "It is no longer used.", of=("active",)),
         Verb("revive", "active", "It is used again.", of=("retired",)),
     ),
-)
+))  # fmt: skip

@@ -44,6 +44,7 @@ def kl_stale() -> Sequence[Staleness]:
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
+    from kl_hooks.kinds.anchors import find_anchored
     from kl_hooks.kinds.standing import find_standing
 
-    return [Retriever("standing", 100, find_standing)]
+    return [Retriever("anchors", 200, find_anchored), Retriever("standing", 100, find_standing)]

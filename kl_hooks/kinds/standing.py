@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.kinds.failure.recording import times
+from kl_hooks.kinds.failure.recording import failure_candidate
 from kl_hooks.kinds.feature.detect import feature_ids, specs
-from kl_hooks.kinds.objective.progress import summary
+from kl_hooks.kinds.objective.linking import objective_candidate
 from kl_hooks.kinds.turn.continuing import continuation, is_rejected, last_turns
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.retrieve import as_committed, candidate, is_live
+from kl_hooks.records.files import KNOWLEDGE
+from kl_hooks.records.liveness import is_live
+from kl_hooks.records.retrieve import as_committed, candidate
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -36,10 +38,17 @@ def find_standing(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 def _objectives(ws: Workspace) -> Iterator[Candidate]:
     active = [one for one in every(ws, Wanted(("objective",), ("active",))) if is_live(ws, one)]
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
-    for record in active[:OBJECTIVES]:
-        lines = summary(record)
-        yield replace(candidate(ws, record), text="\n".join(lines), summary=lines[0], standing=True,
-                      reasons=("an active objective",))  # fmt: skip
+    more = len(active) - OBJECTIVES
+    for number, record in enumerate(active[:OBJECTIVES]):
+        made = replace(objective_candidate(ws, record), standing=True, reasons=("an active objective",))
+        if number == 0:
+            others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
+            said = f"\n{len(active)} objectives are active; the newest {OBJECTIVES} are shown" if more > 0 else ""
+            line = made.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
+            made = replace(made, pinned=True, text=made.text + said, summary=others + line)
+        if more > 0 and number == OBJECTIVES - 1:
+            made = replace(made, text=f"{made.text}\nand {more} more active objectives: kl objective status")
+        yield made
 
 
 def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
@@ -53,7 +62,7 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
         yield from _turns(ws, turns, name)
         if name in records:
             yield replace(candidate(ws, records[name]), standing=True, reasons=("the task names it",))
-        elif name in files:
+        elif name in files and not files[name].startswith(KNOWLEDGE):
             text = f"{name} is specified in {files[name]}"
             yield Candidate(f"file:{files[name]}", "feature", name, text, text, path=files[name], line=1, standing=True,
                             authority="human", reasons=("the task names it",))  # fmt: skip
@@ -73,8 +82,6 @@ def _turns(ws: Workspace, turns: list[Record], feature: str) -> Iterator[Candida
 
 def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
     """Failures that fit, with the warning and the count. They are held to the floor like everything else."""
-    from kl_hooks.kinds.failure.recording import occurred
-
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     if not words or not every(ws, Wanted(("failure",)), 1):
@@ -82,7 +89,4 @@ def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
     for record in search(ws, words, Wanted(("failure",)), FAILURES):
         if not is_live(ws, record):
             continue
-        plain, how_often = candidate(ws, record), occurred(ws, record)
-        warning = f"DO NOT REPEAT: this failed {times(how_often.total)}, last on {how_often.last[:10]}."
-        instead = f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
-        yield replace(plain, text=f"{plain.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")
+        yield failure_candidate(ws, record)

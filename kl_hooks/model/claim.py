@@ -50,6 +50,8 @@ class Claim:
     """What two hard observations must be for `verified`, see `tier`."""
     most: Tier = Tier.VERIFIED
     """The highest tier that its age allows, see `evidence.decay`."""
+    cites: tuple[str, ...] = ()
+    """What its author cites for it: IDs of records, hashes of commits."""
 
     @property
     def id(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -48,6 +48,10 @@ class Field:
     """Words of a `choice` that only a person may say or take back, and the command with which one does."""
     internal: bool = False
     """True where programs write it, not people: it stands in no form and is offered as no option."""
+    ends: tuple[str, ...] = ()
+    """Words of a `choice` with which a record no longer holds, whatever its status."""
+    directive: bool = False
+    """True for a field of an observation that tells its readers what to do: an agent's value waits for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ class Verb:
     needs: tuple[str, ...] = ()
     """Fields that must be given or be there, such as a reason."""
     person: bool = False
-    """True where only a person, or a reviewer named in the configuration, may do it."""
+    """True where only a person may do it."""
+    reviewer: bool = False
+    """True where a reviewer that the configuration names may do it too."""
     stamps: str = ""
     """A field of type `date` that gets the day on which it is done."""
 
@@ -117,6 +123,9 @@ class Kind:
     counted: str = ""
     """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
     last time one was written, in the fields `COUNTED`; see `records.folds`."""
+    nature: str = "directive"
+    """`directive`: it tells its readers what to do, so what an agent writes waits for a person. `observation`: it
+    reports what happened, so it is recorded at once, with the name of whoever reports it."""
     by: str = "kl"
     """The plugin or file that it comes from."""
 
@@ -134,6 +143,32 @@ class Kind:
         """Field name, and every other name that is read → field."""
         named = {alias: one for one in self.all_fields for alias in one.aliases}
         return named | {one.name: one for one in self.all_fields}
+
+    @property
+    def proposal(self) -> str:
+        """Of a directive: the status of a record that waits for a person; empty for an observation."""
+        if self.nature != "directive":
+            return ""
+        starts = (verb.of or self.statuses[:1] for verb in self.verbs if verb.person and verb.to in self.live)
+        return next((one for some in starts for one in some if one not in self.live), "")
+
+
+NATURES: Final = ("directive", "observation")
+PROPOSED: Final = "proposed"
+REJECTED: Final = "rejected"
+
+
+def with_proposals(kind: Kind) -> Kind:
+    """The same kind; a directive that nobody has to accept yet gets a status for proposals, and the verbs for them."""
+    names = {verb.name for verb in kind.verbs}
+    if kind.nature != "directive" or kind.proposal or not kind.live or names & {"accept", "reject"}:
+        return kind
+    statuses = [one for one in (PROPOSED, REJECTED) if one not in kind.statuses]
+    verbs = (
+        Verb("accept", kind.live[0], "Accept what an agent proposed.", (PROPOSED,), person=True),
+        Verb("reject", REJECTED, "Do not take what an agent proposed.", (PROPOSED,), person=True),
+    )
+    return replace(kind, statuses=(*kind.statuses, *statuses), verbs=(*kind.verbs, *verbs))
 
 
 COUNTED: Final = (

@@ -29,6 +29,8 @@ class Layer:
     """Line of its `may_depend_on` in the manifest (of its name where that key is left out)."""
     decision: str = ""
     """The record behind the rule, such as `ADR-0004`."""
+    namespaces: tuple[str, ...] = ()
+    """Dotted names that belong to the layer wherever they are defined, packages from outside included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,9 @@ class Manifest:
     """Contracts of import-linter, run by import-linter itself."""
     indirect: str = "ignore"
     """`ignore` or `forbid`: whether a layer may reach a forbidden one through a chain of allowed imports."""
+    language: str = ""
+    """As written in the manifest; empty where it names none."""
+    language_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,13 @@ class Violation:
     way_out: str = ""
     allowed: tuple[str, ...] = ()
     """The layers that the source layer may depend on."""
+    number: int = 1
+    """Position among the violations with the same fingerprint, from 1 in the order of lines."""
+
+    @property
+    def id(self) -> str:
+        """`0fb0e36cee763a0f#1`: unique in one check, stable while lines move."""
+        return f"{self.fingerprint}#{self.number}"
 
     @property
     def fingerprint(self) -> str:

@@ -30,12 +30,18 @@ class Candidate:
     reasons: tuple[str, ...] = ()
     touches: tuple[str, ...] = ()
     """Other files it speaks for: those that a commit changed. What stands in them is nearer to the task."""
+    marks: tuple[str, ...] = ()
+    """What a reader must know of its origin before its first word: `agent`, `not committed`."""
     standing: bool = False
-    """True for what holds whatever the task's words are: an active objective, feedback that must be addressed."""
+    """True for what holds whatever the task's words are: an active objective, a decision on a file the task names."""
     read_from: str = ""
     """The document that it was seeded from, whose text it repeats; empty: none."""
     omit: str = ""
     """Why whoever asks is not shown it: an agent reads that file by itself. Empty: he is."""
+    beyond: str = ""
+    """Why it is counted, not given, although it fits: enough that is nearer is given. `reason: details`."""
+    pinned: bool = False
+    """True for what the smallest package keeps, if only as one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,6 @@ from kl_hooks.model.text import one_line, safe_text
 _TAG: Final = re.compile(r"<(?![ =]|(?:locals|lambda|module|genexpr)>|$)", re.MULTILINE)
 """A `<` that could open a tag. `<locals>` and its like stay: they are parts of Python names."""
 _FENCE: Final = re.compile(r"`{3,}|~{3,}")
-_ORDERS: Final = re.compile(
-    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|above|prior|earlier|all)\b|\bsystem prompt\b"
-    r"|\byou (must|should|are now|have to)\b|\bnew instructions?\b",
-    re.IGNORECASE,
-)
 
 
 def defuse(text: str) -> str:
@@ -35,8 +30,3 @@ def quoted(text: str, prefix: str) -> str:
     """The defused lines, each after `prefix`, blank ones at both ends left out."""
     lines = [line.rstrip() for line in defuse(text).strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)
-
-
-def gives_orders(text: str) -> bool:
-    """True where the text reads like an instruction to its reader: it is labelled, never dropped silently."""
-    return _ORDERS.search(text[:20_000]) is not None

@@ -27,6 +27,8 @@ class Record:
     """Of a file: field → the line it stands on, from 1."""
     broken: str = ""
     """Where the file can't be read today: why. The rest is then its last good version."""
+    proposal: int = 0
+    """After a write: the number of the proposal that was noted of it, or instead of it, for a person; 0: none."""
 
     def text(self, name: str) -> str:
         """The value of a field that holds text; empty where there is none. Lists: one a line."""

@@ -26,6 +26,8 @@ _KEEPING_BELOW: Final = ("pytest.mark.", "unittest.mock.patch", "mock.patch")
 _REACHING: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
 """Names that, used at module level, may define or remove anything."""
 
+_IGNORES: Final = frozenset({"collect_ignore", "collect_ignore_glob"})
+
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 _Deferred = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -54,6 +56,22 @@ def defined_tests(content: bytes) -> DefinedTests:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         return DefinedTests({}, {}, type(problem).__name__)
     return _File(tree).found()
+
+
+def conditional_ignores(content: bytes) -> frozenset[str]:
+    """The texts that a `conftest.py` adds to `collect_ignore` or `collect_ignore_glob` under a condition.
+
+    Files for one version of Python or one platform are left out like this, and no run of another can collect them.
+    """
+    try:
+        tree = fresh_tree(content) if len(content) <= LARGEST else ast.Module([], [])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    inside = (one for node in tree.body if isinstance(node, ast.If | ast.Try) for one in ast.walk(node))
+    statements = [one for one in inside if isinstance(one, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    named = [one for one in statements if _IGNORES & {x.id for x in ast.walk(one) if isinstance(x, ast.Name)}]
+    constants = (x.value for one in named for x in ast.walk(one) if isinstance(x, ast.Constant))
+    return frozenset(value for value in constants if isinstance(value, str))
 
 
 class _Scope:

@@ -166,6 +166,8 @@ class Expected:
     """File → the configuration file that pytest takes where it is started in a folder, and not at the root."""
     others: frozenset[str] = frozenset()
     """Python files that neither the configuration nor `verify.exclude` names."""
+    ignored: frozenset[str] = frozenset()
+    """Expected files that a `conftest.py` ignores under a condition, as it did in the commit before."""
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
@@ -177,14 +179,20 @@ class Expected:
             if reported.skips(path):
                 continue
             found = self.functions.get(path)
-            if found is None or found.error:
-                if path not in reported.tests:
-                    unsure.append(f"{path} ({found.error if found else 'its content could not be read'})")
+            if path not in reported.tests and (why := self._unsure(path, found)):
+                unsure.append(f"{path} ({why})")
+            if found is None or found.error or (path in self.ignored and path not in reported.tests):
                 continue
             lost, open_ = compare(path, found, config, reported)
             missing += [Missing(name, reason or why + self.nearer.get(path, "")) for name, why in lost]
             unsure += open_
         return Assessment(tuple(missing), tuple(unsure))
+
+    def _unsure(self, path: str, found: DefinedTests | None) -> str:
+        """Why nobody can tell whether this file has tests that could be collected; empty where one can."""
+        if path in self.ignored:
+            return "a conftest.py ignores it under a condition"
+        return found.error if found is not None else "its content could not be read"
 
 
 def compare(
@@ -265,9 +273,22 @@ def expected_tests(
             wanted[path] = (was, _narrower(now, was, label))
     near = {path: f"; {name} is nearer than {governing(configs, path).path}" for path, name in _nearer(configs, wanted)}
     functions = _functions(ws, source, list(wanted))
-    return Expected(
-        str(ws.root), wanted, functions, near, frozenset(python) - wanted.keys(), unread=tuple(unread)
-    )  # fmt: skip
+    ignored = _ignored(source, wanted)
+    if before is not None and ignored:
+        ignored &= _ignored(before, wanted)
+    others = frozenset(python) - wanted.keys()
+    return Expected(str(ws.root), wanted, functions, near, others, ignored, unread=tuple(unread))
+
+
+def _ignored(source: Source, paths: Iterable[str]) -> frozenset[str]:
+    """Those of these files that a `conftest.py` in a folder above them ignores under a condition."""
+    conftests = [path for path in source.blobs if path.rpartition("/")[2] == "conftest.py"]
+    globs = [
+        posixpath.normpath(posixpath.join(path.rpartition("/")[0], glob)) if glob else ""
+        for path, content in source.read(conftests)
+        for glob in defined_tests.conditional_ignores(content)
+    ]
+    return frozenset(path for path in paths if any(glob and below(path, glob) for glob in globs))
 
 
 def _wider(now: PytestConfig, was: PytestConfig) -> PytestConfig:

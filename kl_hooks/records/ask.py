@@ -13,6 +13,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
+from kl_hooks.records.rows import ended
 from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def search(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20)
         hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []
     found = list(dict.fromkeys(hit.id for hit in hits))
     known = {r.id: r for r in by_ids(ws, found)}
-    return [known[i] for i in found if i in known and _meant(ws, known[i], wanted)][:limit]
+    return [known[i] for i in found if i in known and is_wanted(ws, known[i], wanted)][:limit]
 
 
 def by_ids(ws: Workspace, ids: Sequence[str]) -> list[Record]:
@@ -147,12 +148,6 @@ def chain(ws: Workspace, record: Record) -> list[Record]:
         line.update(older)
         found += by_ids(ws, older)
     return found
-
-
-def ended(ws: Workspace, record: Record) -> bool:
-    """True for one whose `expires` has passed."""
-    until = rows.last_moment(record.text("expires"))
-    return until is not None and until < iso(ws.clock.now())
 
 
 def _rows(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
@@ -190,8 +185,8 @@ def _where(ws: Workspace, table: str, wanted: Wanted) -> tuple[str, list[Any]]:
     return " AND ".join(parts), values
 
 
-def _meant(ws: Workspace, record: Record, wanted: Wanted) -> bool:
-    """The same for a record in the hand."""
+def is_wanted(ws: Workspace, record: Record, wanted: Wanted) -> bool:
+    """Whether a record is one of those that are meant; its kind is not asked."""
     tags = [tag.lower() for tag in record.many("tags")]
     return (
         (not wanted.statuses or record.status in wanted.statuses)

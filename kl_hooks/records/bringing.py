@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.problems import Problems
@@ -59,6 +60,8 @@ def ready(ws: Workspace, kind: Kind, given: Sequence[Given], sign: Callable[[dic
             by = sign(said)
         except UsageProblem as refused:
             problems.append(Problem(*one.place, refused.reason, refused.hint))
+        if kind.nature == "directive" and not said.get("source"):
+            said["source"] = "import:" + PurePath(one.place[0]).name.partition(" (")[0]
         named.append(replace(one, raw=said, id=_id(kind, one.id, said, problems, one.place)))
     catch_up(ws)
     there = {one.id for one in by_ids(ws, [one.id for one in named if one.id])}

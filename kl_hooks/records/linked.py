@@ -5,29 +5,38 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.record import Record
+from kl_hooks.model.slug import slug
+from kl_hooks.records.ask import EVERYTHING, Wanted, by_ids, is_wanted
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.hiding import hidden
+from kl_hooks.records.liveness import in_force
 from kl_hooks.records.markdown import said
-from kl_hooks.records.pages.names import Names, Page
-from kl_hooks.records.pages.read import MOST_BYTES, page_text
-from kl_hooks.records.pages.take import RELATION, leads_to
+from kl_hooks.records.pages.names import LONG, Names, Page
+from kl_hooks.records.pages.read import MOST_BYTES, Text, page_text
+from kl_hooks.records.pages.take import KIND, RELATION, leads_to, node_of
 from kl_hooks.records.pages.wikilink import wikilinks
+from kl_hooks.store.rows import marks
 
 if TYPE_CHECKING:
+    from kl_hooks.index.index import Hit
     from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
 
 _COLUMNS: Final = "path, node, id, title"
 _MANY: Final = 2_000
 """Pages that are worth finding by their words before they are read."""
+LEAST_PERCENT: Final = 25
+"""How like a page another must be to be called related."""
 _LEAST: Final = 3
 """Characters of a title that is looked for in other pages."""
 
@@ -55,6 +64,78 @@ class Leads:
     title: str
     several: tuple[str, ...] = ()
     """The paths that it may mean."""
+    how: str = "wikilink"
+    """`wikilink`, or `markdown link`: then `target` is a path from the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A section of a page of docs that was found by its words."""
+
+    hit: Hit
+    end_line: int
+    heading: tuple[str, ...]
+    """The headings that it is under and its own, outermost first; of the first section the page's title."""
+    text: str
+    """As it stands in the file, secrets taken out."""
+
+
+def sections(ws: Workspace, hits: Sequence[Hit]) -> list[Passage]:
+    """The sections behind hits, in their order, with their text; without those whose file changed meanwhile."""
+    known: dict[str, Text] = {}
+    made = []
+    with ws.store.reading("graph") as db:
+        for hit in hits:
+            if db is None:
+                break
+            row = db.row("SELECT number, heading, end_line FROM chunk WHERE node = ? AND path = ?", (hit.id, hit.path))
+            if hit.path not in known:
+                known[hit.path] = page_text(hit.path, _bytes(ws, hit.path))
+            some = known[hit.path].sections
+            if row is not None and row[0] < len(some) and node_of(hit.path, some[row[0]]) == hit.id:
+                made.append(Passage(hit, row[2], tuple(json.loads(row[1])), hidden(some[row[0]].text)))
+    return made
+
+
+def search_everywhere(
+    ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int
+) -> tuple[list[Record | Passage], int, int]:
+    """Return (the first `limit` records in force and sections of docs with any of the words, best first; how many
+    there are; how many records match and are not in force).
+
+    `wanted.kinds` may hold `page`; what else `wanted` asks for only a record can have.
+    """
+    from kl_hooks.index import index
+
+    catch_up(ws)
+    kinds = wanted.kinds or tuple(_kinds(ws))
+    with ws.store.reading("graph") as db:
+        hits = index.search(db, words, EVERYTHING, kinds) if db is not None else []
+    records = {one.id: one for one in by_ids(ws, [hit.id for hit in hits if hit.kind != KIND])}
+    matching = [one for one in records.values() if is_wanted(ws, one, replace(wanted, expired=True))]
+    live, omitted = in_force(ws, matching, wanted)
+    wanted_ids = {one.id for one in live}
+    order = list(dict.fromkeys(hit.id for hit in hits if hit.kind == KIND or hit.id in wanted_ids))
+    shown = set(order[:limit])
+    pages = {one.hit.id: one for one in sections(ws, [hit for hit in hits if hit.kind == KIND and hit.id in shown])}
+    found: Mapping[str, Record | Passage] = {**records, **pages}
+    return [found[one] for one in order[:limit] if one in found], len(order), omitted
+
+
+def excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
+    """The lines of a text from the paragraph with the most of these words on, at most `most` characters."""
+    from kl_hooks.index.words import query_words, stem
+
+    stems = [stem(word) for word in query_words(words)]
+    paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
+    fits = [sum(one in part.lower() for one in stems) for part in paragraphs]
+    best = fits.index(max(fits)) if fits else 0
+    made = ""
+    for line in "\n".join(paragraphs[best:]).split("\n"):
+        if len(made) + len(line) > most:
+            return f"{made}{line[: max(0, most - len(made))]}…" if not made else f"{made}…"
+        made += f"{line.rstrip()}\n"
+    return made.strip()
 
 
 def page_of(ws: Workspace, name: str) -> Page:
@@ -84,15 +165,15 @@ def outgoing(ws: Workspace, page: Page) -> list[Leads]:
         names = Names(_pages(ws))
         titles = {one.node: one.title for one in _pages(ws)}
         made = []
-        for target, _, line, _ in json.loads(row[0]):
-            node, some = leads_to(db, names, target), names.find(target)
+        for target, _, line, _, how in json.loads(row[0]):
+            node, some = leads_to(ws, db, names, target, how), names.find(target)
             several = tuple(one.path for one in some) if len(some) > 1 else ()
-            made.append(Leads(target, line, node, titles.get(node, ""), several))
+            made.append(Leads(target, line, node, titles.get(node, ""), several, how))
         return made
 
 
 def backlinks(ws: Workspace, page: Page) -> list[Place]:
-    """The places that link to a page, by path and line."""
+    """All places that link to a page, by path and line."""
     from kl_hooks.graph import links
 
     with ws.store.reading("graph") as db:
@@ -142,22 +223,60 @@ def _likely(ws: Workspace, db: Database, names: Sequence[str]) -> set[str] | Non
     return found
 
 
-def related(ws: Workspace, page: Page, limit: int = 10) -> list[Place]:
-    """The pages most like a page by their words, the most alike first."""
-    from kl_hooks.index import index
+def related(ws: Workspace, page: Page, limit: int = 10, least: int = LEAST_PERCENT) -> list[Place]:
+    """At most `limit` pages most like a page, the most alike first: by which of its telling words they have, rare words
+    counting more. The line is that of the section with the most of them.
 
-    words = _telling(ws, page)
+    `least`: those less like it, in percent, are left out: everything shares some words.
+    """
     pages = {one.path: one for one in _pages(ws)}
+    whole: dict[str, float] = {}
+    sections: dict[tuple[str, int], float] = {}
+    total = 0.0
+    for places in _places_of_words(ws, _telling(ws, page)):
+        places = {(path, line) for path, line in places if path in pages}
+        paths = {path for path, _ in places}
+        # Not BM25, which takes a word that most pages have as worth nothing: of three pages on one subject that is all.
+        worth = log(1 + len(pages) / max(len(paths), 1))
+        total += worth
+        for path in paths:
+            whole[path] = whole.get(path, 0) + worth
+        for place in places:
+            sections[place] = sections.get(place, 0) + worth
+    best = {path: line for (path, line), _ in sorted(sections.items(), key=lambda pair: (pair[1], -pair[0][1]))}
+    long = _long(ws)
+    found = [
+        Place(pages[path], best[path], "", min(100, round(100 * score / total / long.get(path, 1))))
+        for path, score in sorted(whole.items())
+        if path != page.path
+    ]
+    return sorted((one for one in found if one.percent >= least), key=lambda one: -one.percent)[:limit]
+
+
+def _long(ws: Workspace) -> dict[str, float]:
+    """Path → by how much it is longer than others, 1 and more: a long page has every word."""
+    kinds = _kinds(ws)
+    sql = f"SELECT path, SUM(LENGTH(body)) FROM documents WHERE kind IN ({marks(kinds)}) GROUP BY path"
     with ws.store.reading("graph") as db:
-        hits = index.search(db, words, limit + 200, _kinds(ws)) if db is not None else []
-    own = max((hit.rank for hit in hits if hit.path == page.path), default=0)
-    best = max([own, *(hit.rank for hit in hits)], default=1) or 1
-    some = [hit for hit in hits if hit.path in pages and hit.path != page.path][:limit]
-    return [Place(pages[hit.path], 1, "", max(1, min(100, 100 * hit.rank // best))) for hit in some]
+        sizes: dict[str, int] = dict(db.rows(sql, tuple(kinds))) if db is not None else {}
+    mean = max(1, sum(sizes.values()) / max(1, len(sizes)))
+    return {path: max(1, 0.5 + 0.5 * size / mean) for path, size in sizes.items()}
+
+
+def _places_of_words(ws: Workspace, words: Sequence[str]) -> Iterator[set[tuple[str, int]]]:
+    """For each word the (path, line) of the records and sections that have it, in any inflection."""
+    from kl_hooks.index import index
+    from kl_hooks.index.words import query_words
+
+    with ws.store.reading("graph") as db:
+        for word in query_words(words):
+            if db is None:
+                return
+            yield {(hit.path, hit.line) for hit in index.search(db, [word], _MANY, _kinds(ws))}
 
 
 def _kinds(ws: Workspace) -> Sequence[str]:
-    return [*ws.kinds, "page"]
+    return [*ws.kinds, KIND]
 
 
 def _pages(ws: Workspace) -> list[Page]:
@@ -166,10 +285,14 @@ def _pages(ws: Workspace) -> list[Page]:
 
 
 def _text(ws: Workspace, path: str) -> str:
+    return page_text(path, _bytes(ws, path)).body
+
+
+def _bytes(ws: Workspace, path: str) -> bytes:
     try:
-        return page_text(path, read_small(ws.root / path, within=ws.root, most=MOST_BYTES) or b"").body
+        return read_small(ws.root / path, within=ws.root, most=MOST_BYTES) or b""
     except UsageProblem:
-        return ""
+        return b""
 
 
 def _line(ws: Workspace, path: str, number: int) -> str:
@@ -198,6 +321,22 @@ def _telling(ws: Workspace, page: Page) -> list[str]:
     return [*re.findall(r"\w+", page.title), *often]
 
 
+def plain_passage(one: Passage, words: Sequence[str]) -> dict[str, Any]:
+    """A section of a page as JSON has it, quoted where it fits the words best."""
+    place = {"path": one.hit.path, "line": one.hit.line, "end_line": one.end_line}
+    names = {"title": one.hit.title, "slug": slug(one.heading[-1], LONG), "heading": list(one.heading)}
+    return {"id": one.hit.id, "kind": KIND, **names, **place, "excerpt": excerpt(one.text, words)}
+
+
 def plain(page: Page) -> dict[str, Any]:
     """A page as JSON has it."""
-    return {"id": page.id or page.node, "title": page.title, "path": page.path, "kind": "record" if page.id else "page"}
+    kind = "record" if page.id else KIND
+    return {
+        "id": page.id or page.node, "title": page.title, "slug": slug(page.title, LONG), "path": page.path, "kind": kind
+    }  # fmt: skip
+
+
+def plain_place(one: Place) -> dict[str, Any]:
+    """A place in a page as JSON has it. `percent` and `similarity` say the same."""
+    said = {"line": one.line, "text": one.text, "excerpt": one.text}
+    return {**plain(one.page), **said, "percent": one.percent, "similarity": one.percent / 100}

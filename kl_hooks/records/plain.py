@@ -28,7 +28,7 @@ def plain_values(record: Record) -> dict[str, Any]:
 
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
     """`kl.record/1`. Without `whole`, a row of a list: the fields that lists show, and what the record is known by."""
-    from kl_hooks.records.ask import ended
+    from kl_hooks.records.rows import ended
 
     fields = ws.kinds[record.kind].by_name
     values = {n: v for n, v in plain_values(record).items() if n not in fields or not fields[n].internal}
@@ -37,6 +37,8 @@ def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[s
         "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
         "broken": record.broken,
     }  # fmt: skip
+    if record.proposal:
+        made["proposal"] = record.proposal
     if whole:
         return made | {"fields": values, "body": record.body}
     kind = ws.kinds[record.kind]

@@ -9,17 +9,17 @@ from kl_hooks.hookspecs import Policy, Retriever, Schema, hookimpl
 
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-    from kl_hooks.records.pages.tables import PAGES
+    from kl_hooks.records.pages.tables import CHUNKS, PAGES
     from kl_hooks.records.tables import AUTHORED, RECORDS
 
-    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED, PAGES))]
+    return [Schema("records", "kl", (RECORDS,)), Schema("records", "graph", (AUTHORED, PAGES, CHUNKS))]
 
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    from kl_hooks.records.retrieve import find_records
+    from kl_hooks.records.retrieve import find_pages, find_records
 
-    return [Retriever("records", 120, find_records)]
+    return [Retriever("records", 120, find_records), Retriever("pages", 95, find_pages)]
 
 
 @hookimpl

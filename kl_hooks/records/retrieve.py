@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.tier import Observation, Tier, tier
-from kl_hooks.records.ask import Wanted, ended, search
+from kl_hooks.records.ask import EVERYTHING, Wanted, search
+from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.fresh import stale
+from kl_hooks.records.liveness import in_force, is_live
+from kl_hooks.records.pages.take import KIND as PAGE
 from kl_hooks.records.plain import spoken
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
+    from kl_hooks.records.linked import Passage
     from kl_hooks.workspace.open import Workspace
 
 BY_NAME: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
 """Shares of what is asked for by role, type of work or task, never by the words that happen to stand in it."""
+_PAGES: Final = 5
+"""Sections of docs that are offered: prose has words of every task, and must not crowd out code."""
 _SHORT: Final = 200
 
 
@@ -30,6 +36,50 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.share not in BY_NAME)
     found = search(ws, words, Wanted(kinds), limit * 2)
     return candidates(ws, [record for record in found if is_live(ws, record)], limit)
+
+
+def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """At most `limit` sections of the repository's docs that fit the task's words, best first."""
+    from kl_hooks.index import index
+    from kl_hooks.records.linked import sections
+
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    catch_up(ws)
+    with ws.store.reading("graph") as db:
+        hits = index.search(db, words, min(limit, _PAGES), (PAGE,)) if db is not None else []
+    return as_committed(ws, [_page(one, words) for one in sections(ws, hits)])
+
+
+def _page(one: Passage, words: Sequence[str]) -> Candidate:
+    from kl_hooks.records.linked import excerpt
+
+    path, line = one.hit.path, one.hit.line
+    return Candidate(
+        id=one.hit.id, kind=PAGE, title=one.hit.title, text=f"{one.hit.title}\n{excerpt(one.text, words)}".strip(),
+        summary=f"{path}:{line} {one.hit.title}", path=path, line=line, freshness="current", authority="human",
+        reasons=("a section of the docs with words of the task",),
+    )  # fmt: skip
+
+
+class Found(NamedTuple):
+    """What a search gives."""
+
+    records: list[Record]
+    total: int
+    """How many records matched that are shown, those beyond the limit included."""
+    omitted: int
+    """How many matches are not in force."""
+
+
+def search_in_force(ws: Workspace, words: Sequence[str], wanted: Wanted, limit: int = 20) -> Found:
+    """Search as somebody who asks for no status means it: the first `limit` records that are in force.
+
+    Where `wanted` names statuses, or wants everything (`expired`), nothing is omitted.
+    """
+    found = search(ws, words, replace(wanted, expired=True), EVERYTHING)
+    live, omitted = in_force(ws, found, wanted)
+    return Found(live[:limit], len(live), omitted)
 
 
 def candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
@@ -54,13 +104,8 @@ def uncommitted(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
 
 
 def _as_agent(one: Candidate) -> Candidate:
-    return replace(one, authority="agent", reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"))
-
-
-def is_live(ws: Workspace, record: Record) -> bool:
-    """True for what may be shown to an agent unasked: a live status, not archived, not ended, and readable today."""
-    live = record.status in ws.kinds[record.kind].live
-    return live and not record.archived and not record.broken and not ended(ws, record)
+    reasons = (*one.reasons, "not committed yet, so it ranks as an agent's")
+    return replace(one, authority="agent", marks=one.marks or ("not committed",), reasons=reasons)
 
 
 def candidate(ws: Workspace, record: Record) -> Candidate:
@@ -71,6 +116,7 @@ def candidate(ws: Workspace, record: Record) -> Candidate:
         id=record.id, kind=kind.name, title=record.title, text=text, summary=summary_of(kind, record), path=record.path,
         line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
+        marks=("agent",) if record.authority == "agent" else (),
         touches=tuple(i for i in record.many("governs") if "/" in i or "." in i), read_from=record.text("source_path"),
     )  # fmt: skip
 

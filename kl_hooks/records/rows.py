@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.record import Record, Value
 from kl_hooks.store.database import Database
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
 
 AUTHORED: Final = "path, kind, id, body, rest, error"
 STATE: Final = "kind, id, body"
@@ -56,6 +59,12 @@ def last_moment(expires: str) -> str | None:
     if not expires:
         return None
     return iso(micros(expires) + (86_400_000_000 - 1 if len(expires.strip()) == 10 else 0))
+
+
+def ended(ws: Workspace, record: Record) -> bool:
+    """True for a record whose `expires` has passed."""
+    until = last_moment(record.text("expires"))
+    return until is not None and until < iso(ws.clock.now())
 
 
 def next_change(db: Database) -> int:

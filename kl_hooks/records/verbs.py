@@ -9,7 +9,10 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, by_ids, every, find
-from kl_hooks.records.write import change
+from kl_hooks.records.events import Event, note
+from kl_hooks.records.guard import agent_of
+from kl_hooks.records.proposals import SETTLED, Proposal, pending
+from kl_hooks.records.write import change, propose_change
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
@@ -43,9 +46,11 @@ def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | No
             raise UsageProblem(f"{verb} needs {name}.", place=record.id, hint=f"Give it: --{name.replace('_', '-')} …")
     if one.stamps and one.stamps not in given:
         given[one.stamps] = iso(ws.clock.now())[:10]
+    if one.person and one.to in kind.live and record.status == kind.proposal:
+        given["authority"] = "human"  # who accepts it stands behind it from now on
     _refuse_circle(ws, record, one.to)
-    note = {"from": record.status, "to": one.to}
-    return _in_place(ws, change(ws, record, {**given, "status": one.to}, how=verb, by=by, note=note), by)
+    said = {"from": record.status, "to": one.to}
+    return _in_place(ws, change(ws, record, {**given, "status": one.to}, how=verb, by=by, note=said), by)
 
 
 def successors(ws: Workspace, record: Record) -> list[Record]:
@@ -81,6 +86,8 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
         )
     if second.status == REJECTED:
         raise UsageProblem("was rejected: it takes nobody's place.", place=second.id)
+    if who := agent_of(ws, by):
+        return propose_change(ws, first, "supersede", {"by": second.id}, who), second
     if first.id not in second.many("supersedes"):
         second = change(ws, second, {"supersedes": [*second.many("supersedes"), first.id]}, how="supersede", by=by)
     return (first if is_pending(kind, second) else _replaced(ws, first, second, by)), second
@@ -135,3 +142,33 @@ def _successors(ws: Workspace, first: Record, second: Record) -> set[str]:
             older.add(one)
             todo += [i for r in by_ids(ws, [one]) for i in r.many("supersedes")]
     return found | ({first.id} if second.id in older else set())
+
+
+def accept_proposals(ws: Workspace, record: Record) -> Record:
+    """Make every change that is proposed for a record, oldest first, as a person's. UsageProblem where none waits."""
+    for one in _waiting(ws, record):
+        record = _made(ws, record, one)
+        note(ws, [Event(SETTLED[0], record.id, "", {"proposal": one.number})])
+    return record
+
+
+def reject_proposals(ws: Workspace, record: Record) -> int:
+    """Drop every change that is proposed for a record; return how many. UsageProblem where none waits."""
+    waiting = _waiting(ws, record)
+    note(ws, [Event(SETTLED[1], record.id, "", {"proposal": one.number}) for one in waiting])
+    return len(waiting)
+
+
+def _waiting(ws: Workspace, record: Record) -> list[Proposal]:
+    found = pending(ws, record.id)
+    if not found:
+        raise UsageProblem("no change is proposed for it.", place=record.id, hint="See: kl knowledge proposals")
+    return found
+
+
+def _made(ws: Workspace, record: Record, one: Proposal) -> Record:
+    if one.how == "supersede":
+        return supersede(ws, record.id, str(one.changes["by"]))[0]
+    if one.how in {verb.name for verb in ws.kinds[record.kind].verbs}:
+        return apply(ws, record.id, one.how, one.changes)
+    return change(ws, record, one.changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
@@ -16,8 +17,10 @@ from kl_hooks.records.check import checked
 from kl_hooks.records.events import Event, append
 from kl_hooks.records.files import is_on_disk
 from kl_hooks.records.folds import base_count
+from kl_hooks.records.guard import admit, agent_of, refuse_delete, rule
 from kl_hooks.records.keeping import Kept, keep, put, remove_file, row_of
 from kl_hooks.records.numbers import new_id, number_of
+from kl_hooks.records.proposals import propose
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -61,7 +64,11 @@ def create_many(
     Ids that somebody names are taken first, so that a record without one gets none of those.
     """
     ids, bodies = ([one] * len(raws) if isinstance(one, str) else list(one) for one in (asked, body))
+    who = agent_of(ws, by)
+    rulings = [admit(kind, raw, who) for raw in raws]
+    by, raws = by or who, [ruling.made for ruling in rulings]
     found = [checked_or_raise(kind, cleaned(raw), f"kl {kind.name} new") for raw in raws]
+    held = [_checked_proposal(kind, one.proposed) for one in rulings]
     catch_up(ws)
     made: dict[int, Record] = {}
     last: int | None = None
@@ -79,7 +86,7 @@ def create_many(
             made[n] = keep(ws, db, kind, record, kept)
         whole, now = [made[n] for n in range(len(raws))], iso(ws.clock.now())
         append(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], now)
-    return whole
+        return [_proposed(ws, db, one, "edit", more, by) for one, more in zip(whole, held, strict=True)]
 
 
 def change(
@@ -93,11 +100,19 @@ def change(
 ) -> Record:
     """The record with some fields changed; None takes a field out. What it said before is kept as a version.
 
+    What an agent may not change by itself is noted as a proposal, which the record then names (see `records.guard`).
+
     Problems with everything wrong; UsageProblem for a file that can't be read today: mend it by hand first.
     """
     kind = ws.kinds[record.kind]
     if record.broken:
         raise UsageProblem(f"can't be read today: {record.broken}", place=record.path, hint="Mend it first.")
+    who = agent_of(ws, by)
+    by = by or who
+    ruling = admit(kind, raw, who) if how == REVIVE else rule(ws, kind, record, raw, how, who)
+    raw, held = ruling.made, _checked_proposal(kind, ruling.proposed)
+    if held is not None and not raw:
+        return propose_change(ws, record, how, held, by)
     given = {name: value for name, value in raw.items() if value is not None}
     values = checked_or_raise(kind, cleaned(given), f"kl {kind.name} edit", whole=False)
     unknown = [name for name in raw if name not in kind.by_name]
@@ -116,7 +131,26 @@ def change(
         checked_or_raise(kind, after.values, f"kl {kind.name} edit")
         made = put(ws, db, kind, record, after, how, kept)
         append(db, [Event("changed" if how == "edit" else how, record.id, by, note or {})], iso(ws.clock.now()))
-    return made
+        return _proposed(ws, db, made, "edit", held, by)
+
+
+def _checked_proposal(kind: Kind, raw: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The fields of a proposal, as they will be written if it is accepted; None where nothing is proposed."""
+    if raw is None:
+        return None
+    given = {name: value for name, value in raw.items() if value is not None}
+    out = {kind.by_name[name].name: None for name, value in raw.items() if value is None and name in kind.by_name}
+    return {**out, **checked_or_raise(kind, cleaned(given), f"kl {kind.name} edit", whole=False)}
+
+
+def _proposed(
+    ws: Workspace, db: Database, record: Record, how: str, changes: Mapping[str, Any] | None, by: str
+) -> Record:
+    """The record, with the number of the proposal where there is something to propose. Inside a transaction."""
+    if changes is None:
+        return record
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+    return replace(record, proposal=propose(db, record, how, plain, by, ws.clock.now()))
 
 
 def _today_s(db: Database, record: Record, how: str) -> Record:
@@ -132,8 +166,20 @@ def _today_s(db: Database, record: Record, how: str) -> Record:
     raise UsageProblem("was changed by somebody else just now.", place=record.id, hint="Look at it, then try again.")
 
 
+def propose_change(ws: Workspace, record: Record, how: str, changes: Mapping[str, Any], by: str) -> Record:
+    """Note a change that an agent asks for; the record as it stays, with the number of the proposal."""
+    with ws.store.writing(what=f"proposing a change of a {record.kind}") as db, db.transaction():
+        return _proposed(ws, db, record, how, changes, by)
+
+
 def delete(ws: Workspace, record: Record, *, by: str = "") -> None:
-    """Takes a record away. A file is deleted (git has it); a row stays, unseen, so that its id is never used again."""
+    """Takes a record away. A file is deleted (git has it); a row stays, unseen, so that its id is never used again.
+
+    UsageProblem for an agent where it is not its own.
+    """
+    who = agent_of(ws, by)
+    refuse_delete(ws.kinds[record.kind], record, who)
+    by = by or who
     with ws.store.writing(what=f"deleting a {record.kind}") as db, Kept(ws) as kept, db.transaction():
         row_of(ws, db, record, "gone")
         if record.path:

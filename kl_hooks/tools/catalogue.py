@@ -15,5 +15,5 @@ if TYPE_CHECKING:
 def catalogue(ws: Workspace) -> dict[str, Tool]:
     """Name → tool, by name. One with a name of its own takes the place of one that follows from a kind."""
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
-    own = {tool.name: tool for tool in (*code.tools(), *named.tools())}
+    own = {tool.name: tool for tool in (*code.tools(tuple(ws.kinds)), *named.tools(tuple(ws.kinds)))}
     return dict(sorted((derived | own).items()))

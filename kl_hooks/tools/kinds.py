@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.model.kind import AUTHORITIES, COUNTED, Field, Kind, Verb
-from kl_hooks.records.ask import Wanted, chain, find, listing, search
+from kl_hooks.records.ask import Wanted, chain, find, listing
 from kl_hooks.records.fresh import shown, stale
-from kl_hooks.records.guard import refuse_agent
 from kl_hooks.records.plain import plain_record
+from kl_hooks.records.retrieve import search_in_force
 from kl_hooks.records.seed.fields import SEEDED
 from kl_hooks.records.verbs import SUPERSEDED, apply, superseded_ids
 from kl_hooks.records.write import change, create, delete, refuse_unset
@@ -40,8 +40,12 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
         "about": line("Only those about this file, folder, symbol or record."),
     }  # fmt: skip
     yield Tool(
-        f"{name}_search", f"Find {kind.plural} that bear any of some words, best first, the archive too.",
-        {"query": line("Words; any text will do."), **narrowed, "limit": number("Most that are given.", 10, 1, 100)},
+        f"{name}_search", f"Find {kind.plural} that match any of some words, best first; only those in force.",
+        {
+            "query": line("Words; any text will do."), **narrowed,
+            "all": flag("Also what is proposed, rejected, superseded, disproven, expired or archived."),
+            "limit": number("Most that are given.", 10, 1, 100),
+        },
         lambda ws, given: _search(ws, kind, given), ("query",),
     )  # fmt: skip
     yield Tool(
@@ -62,11 +66,12 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
     older = f"The {kind.plural} whose place it takes, once a person accepts it."
     begun = fields | ({"supersedes": several(older)} if SUPERSEDED in kind.statuses else {})
     yield Tool(
-        f"{name}_create", f"Make a {name}. It is an agent's, and begins as {kind.statuses[0]}.", begun,
+        f"{name}_create", f"Make a {name}. {_waits(kind)}", begun,
         lambda ws, given: _create(ws, kind, given), needs, True, also,
     )  # fmt: skip
     yield Tool(
-        f"{name}_update", f"Change fields of a {name}; its status has tools of its own.",
+        f"{name}_update",
+        f"Change fields of a {name}; its status has tools of its own. What a person decided changes when one accepts.",
         {**id_, **fields, "clear": several("Fields to take out.")},
         lambda ws, given: _update(ws, kind, given), ("id",), True, also,
     )  # fmt: skip
@@ -80,13 +85,19 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
             yield _verb(kind, verb, id_)
 
 
+def _waits(kind: Kind) -> str:
+    """What becomes of a record that an agent makes."""
+    if kind.proposal:
+        return f"It is {kind.proposal}, and shown to nobody unasked, until a person accepts it."
+    return "It is recorded at once, in the agent's name."
+
+
 def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
     takes = {**id_, **{name: _schema(kind.by_name[name]) for name in verb.needs}}
 
     def call(ws: Workspace, given: Arguments) -> Any:
         refuse_unset(ws)
         record = find(ws, given["id"], kind.name)
-        refuse_agent(kind, record, verb.name)
         raw = {name: value for name, value in given.items() if name != "id"}
         return whole(ws, apply(ws, record.id, verb.name, raw, by=by(ws)))
 
@@ -121,9 +132,10 @@ def _statuses(given: Arguments) -> tuple[str, ...]:
 
 
 def _search(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    wanted = Wanted((kind.name,), _statuses(given), given.get("tag", ""), given.get("about", ""), archived=True)
-    found = search(ws, given["query"].split(), wanted, given["limit"])
-    return rows(ws, found, len(found))
+    tag, about = given.get("tag", ""), given.get("about", "")
+    wanted = Wanted((kind.name,), _statuses(given), tag, about, archived=True, expired=given["all"])
+    found = search_in_force(ws, given["query"].split(), wanted, given["limit"])
+    return rows(ws, found.records, found.total) | {"not_in_force": found.omitted}
 
 
 def _list(ws: Workspace, kind: Kind, given: Arguments) -> Any:
@@ -154,13 +166,11 @@ def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     refuse_unset(ws)
     record = find(ws, given["id"], kind.name)
     raw = changes(given)
-    refuse_agent(kind, record, "edit", raw)
     return whole(ws, change(ws, record, raw, by=by(ws)) if raw else record)
 
 
 def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     refuse_unset(ws)
     record = find(ws, given["id"], kind.name)
-    refuse_agent(kind, record, "delete")
     delete(ws, record, by=by(ws))
     return {"id": record.id, "deleted": True}

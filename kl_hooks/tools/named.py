@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.kind import KIND as MEMORY
-from kl_hooks.tools.arguments import flag, line, several
+from kl_hooks.tools.arguments import flag, line, number, several
 from kl_hooks.tools.kinds import changes, tools_of, whole
 from kl_hooks.tools.tool import Arguments, Tool
 from kl_hooks.tools.who import by
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
-_TOP = {"type": "integer", "minimum": 1, "maximum": 100,
-        "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
+_PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
+_LIMIT: Final = "Most that are given; `total` counts all."
+_TOP: Final = {"type": "integer", "minimum": 1, "maximum": 100,
+               "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
 
 
-def tools() -> Iterator[Tool]:
-    """All of them."""
+def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
+    """All of them. `kinds`: the kinds of records that there are."""
+    yield from _knowledge(kinds)
     yield Tool(
         "decision_supersede", "Let one decision take the place of another; both say so. The new one must be accepted.",
         {"id": line("The one that goes."), "new_id": line("The one that takes its place.")}, _supersede,
@@ -56,7 +59,93 @@ def tools() -> Iterator[Tool]:
         {"task": line("What is to be done, in plain words."),
          "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
     )  # fmt: skip
+    yield Tool(
+        "record_claim", "State something, with what it rests on. Its tier follows from that: nobody grades a claim.",
+        {
+            "claim": line("What is claimed, in one sentence."),
+            "support": several("What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."),
+            "about": line("The Id that it is about, such as file:src/a.py; else the first thing it rests on."),
+            "expires_at": line("When it ends: a date, or 30d."),
+        },
+        _claim, ("claim",), True, {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
+    )  # fmt: skip
+    yield Tool(
+        "claim_search", "Find claims that match any of some words and have not expired, each with its tier.",
+        {"query": line("Words; any text will do."), "limit": number("Most that are given.", 10, 1, 100)},
+        _find_claims, ("query",),
+    )  # fmt: skip
+    yield Tool(
+        "claim_read", "One claim, with every reason for its tier.", {"id": line("Its id, or the beginning of it.")},
+        _read_claim, ("id",),
+    )  # fmt: skip
     yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
+
+
+def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
+    page = {"page": line(_PAGE)}
+    also = {"id": "page", "path": "page"}
+    yield Tool(
+        "knowledge_search", "Search records of every kind and the sections of docs pages, best first.",
+        {
+            "query": line("Words; any text will do."), "kind": line("Only of this kind.", enum=[*kinds, "page"]),
+            "limit": number("Most that are given.", 20, 1, 100),
+        },
+        _search, ("query",),
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_backlinks", "The places that link to a page, with line and text.",
+        {**page, "limit": number(_LIMIT, 50, 1, 200)}, lambda ws, given: _places(ws, given, "backlinks"), ("page",),
+        also=also,
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_mentions", "Pages that name a page's title or ID and do not link to it, the latest first.",
+        {**page, "limit": number(_LIMIT, 20, 1, 200)}, lambda ws, given: _places(ws, given, "mentions"), ("page",),
+        also=also,
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_related", "Pages similar to a page, with the similarity from 0 to 1.",
+        {
+            **page, "limit": number(_LIMIT, 10, 1, 50),
+            "least": number("Relevance threshold in percent: less similar pages are omitted.", 25, 1, 100),
+        },
+        lambda ws, given: _places(ws, given, "related"), ("page",), also=also,
+    )  # fmt: skip
+
+
+def _search(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.fresh import shown
+    from kl_hooks.records.linked import plain_passage, search_everywhere
+    from kl_hooks.records.plain import plain_record
+
+    words = given["query"].split()
+    kinds = (given["kind"],) if given.get("kind") else ()
+    found, total, omitted = search_everywhere(ws, words, Wanted(kinds, archived=True), given["limit"])
+    records = shown(ws, [one for one in found if isinstance(one, Record)])
+    pages = [plain_passage(one, words) for one in found if not isinstance(one, Record)]
+    order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
+    return {
+        "records": [plain_record(ws, one, whole=False) for one in records],
+        "pages": pages,
+        "order": order,
+        "total": total,
+        "not_in_force": omitted,
+    }
+
+
+def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
+    from kl_hooks.records import linked
+    from kl_hooks.records.ask import EVERYTHING
+
+    page, limit = linked.page_of(ws, given["page"]), given["limit"]
+    if verb == "related":
+        found = linked.related(ws, page, EVERYTHING, given["least"])
+    else:
+        found = linked.backlinks(ws, page) if verb == "backlinks" else linked.mentions(ws, page, EVERYTHING)
+    return {
+        "page": linked.plain(page), verb: [linked.plain_place(one) for one in found[:limit]], "total": len(found)
+    }  # fmt: skip
 
 
 def _supersede(ws: Workspace, given: Arguments) -> Any:
@@ -74,14 +163,15 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
 
 def _link_task(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.objective.linking import link_task
-    from kl_hooks.kinds.objective.progress import progress_of
+    from kl_hooks.kinds.objective.linking import link_task, reported
     from kl_hooks.records.write import refuse_unset
 
     refuse_unset(ws)
     session = (given.get("session") or "").strip()
     record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=by(ws))
-    return whole(ws, record) | {"percent": progress_of(record).percent}
+    seen = reported(ws, [record])[record.id].progress
+    lists = {"percent": seen.percent, "remaining": list(seen.remaining), "completed": list(seen.completed)}
+    return whole(ws, record) | lists
 
 
 def _remember(ws: Workspace, given: Arguments) -> Any:
@@ -96,12 +186,10 @@ def _remember(ws: Workspace, given: Arguments) -> Any:
 def _revise(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.memory.telling import revise
     from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import refuse_agent
     from kl_hooks.records.write import refuse_unset
 
     refuse_unset(ws)
     record, raw = find(ws, given["id"], "memory"), changes(given)
-    refuse_agent(MEMORY, record, "edit", raw)
     return whole(ws, revise(ws, record, raw, None, by=by(ws)) if raw else record)
 
 
@@ -120,6 +208,34 @@ def _context(ws: Workspace, given: Arguments) -> Any:
     shown = made.document
     kept = ("package_id", "budget", "coverage", "excluded")
     return {"text": made.text, **{name: shown[name] for name in kept if name in shown}}
+
+
+def _claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import record_claim
+
+    about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at")
+    return plain_claim(record_claim(ws, given["claim"], about, cited, until, by(ws)))
+
+
+def _find_claims(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import search_claims
+
+    found = search_claims(ws, given["query"].split(), given["limit"])
+    return {"claims": [plain_claim(one) for one in found], "total": len(found)}
+
+
+def _read_claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import all_claims
+
+    name = given["id"].strip().lower().removeprefix("claim:")
+    found = [one for one in all_claims(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]
+    if len(found) != 1:
+        reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
+        raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")
+    return plain_claim(found[0])
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
 from kl_hooks.model.ids import RECORD_ID, split
-from kl_hooks.records.ask import Wanted, by_ids, ended, every
+from kl_hooks.records.ask import Wanted, by_ids, every
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.events import Event, events
 from kl_hooks.records.fresh import stale as no_longer
 from kl_hooks.records.retrieve import BY_NAME, as_text
+from kl_hooks.records.rows import ended
 from kl_hooks.records.single import Wrong, node_of
 from kl_hooks.upkeep import judge
 from kl_hooks.upkeep.against import forbidden

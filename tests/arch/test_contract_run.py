@@ -56,10 +56,10 @@ def test_machines_see_it_and_a_range_keeps_what_it_touches(tmp_path: Path) -> No
         "contract broken: Web over core: shop.core.order -> shop.util -> shop.web.page (.kl/architecture.yaml:2)"
     )
     for touched, left in (("src/shop/util.py", 0), (ORDER, 0), ("src/shop/web/page.py", 1)):
-        kept, others = narrowed(found, Range("A", "worktree", frozenset({touched})))
+        kept, others = narrowed(found, Range("A", "worktree", "B", frozenset({touched})))
         assert (others, kept.clean) == (left, bool(left))
     write(folder, {"src/shop/__init__.py": "def f(:\n"})
-    kept, others = narrowed(judged(folder), Range("A", "worktree", frozenset({"elsewhere.py"})))
+    kept, others = narrowed(judged(folder), Range("A", "worktree", "B", frozenset({"elsewhere.py"})))
     assert not kept.clean and others == 0, "contracts that could not be judged do not pass"
 
 
@@ -83,7 +83,7 @@ def test_a_chain_through_others_breaks_it_and_every_step_has_its_place(tmp_path:
     assert f"  contract broken: Web over core (layers)    {MANIFEST}:2  (ADR-0004)" in lines
     assert f"    {ORDER + ':2':<34} shop.core.order -> shop.util" in lines
     assert f"    {'':<34} ^^^^ shop.core may not depend on shop.web" in lines
-    assert lines[-1] == "checked 6 files, 0 layers, 1 contract from the work tree"
+    assert lines[-1] == "checked 6 files, 0 layers, 1 contract from the working tree"
     value = plain(found)
     assert value["contracts"][0]["chain"][0]["lines"] == [2] and value["clean"] is False
 

@@ -33,8 +33,8 @@ def test_one_line_for_each_finding() -> None:
     assert lines == [
         "::error file=c/bad.py,line=14,col=9,title=A governed file could not be judged::"
         "can't be parsed: invalid syntax.",
-        "::error file=c/order.py,line=3,title=core may not depend on web::from w import page: core may not depend on"
-        " web (.kl/architecture.yaml:9, ADR-0004). A way out: pass it in.",
+        "::error file=c/order.py,line=3,title=core must not import web::from w import page: core must not import"
+        " web (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass it in",
     ]
     assert github([("worktree", None)]) == [] == github([("worktree", verdict())])
 

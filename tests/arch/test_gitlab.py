@@ -14,8 +14,8 @@ from tests.arch.verdicts import UNREAD, VERDICTS, broken, verdict
 def test_the_keys_gitlab_reads() -> None:
     rows = gitlab([("worktree", verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))])
     assert rows[1] == {
-        "description": "from w import page: core may not depend on web (.kl/architecture.yaml:9, ADR-0004)."
-        " A way out: pass it in.",
+        "description": "from w import page: core must not import web"
+        " (layer rule, .kl/architecture.yaml:9, ADR-0004). hint: pass it in",
         "check_name": "layers/core/web",
         "fingerprint": broken().fingerprint,
         "severity": "major",

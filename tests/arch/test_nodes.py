@@ -31,10 +31,10 @@ def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> No
     assert verdict is not None and remarks == []
     (hit,) = nodes(ws)
     assert (hit.id, hit.kind, hit.path, hit.line) == (
-        f"violation:{verdict.violations[0].fingerprint}", "violation", ORDER, 2,
+        f"violation:{verdict.violations[0].id}", "violation", ORDER, 2,
     )  # fmt: skip
     said, _, receipt = hit.title.partition("   receipt ")
-    assert said == "core may not depend on web: shop.core.order imports shop.web.page"
+    assert said == "core must not import web: shop.core.order imports shop.web.page"
     with ws.store.reading("graph") as db:
         assert db is not None
         for words in (["order"], ["web"], ["violation"], [hit.id.partition(":")[2]], [receipt]):

@@ -102,7 +102,8 @@ def test_files_outside_any_layer_block_only_where_all_must_belong(tmp_path: Path
 def test_no_manifest_is_no_verdict(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     sh(folder, "rm", "-q", MANIFEST)
-    assert check(opened(folder), STAGED) == (None, [])
+    verdict, (remark,) = check(opened(folder), STAGED)
+    assert verdict is None and "removed since HEAD: nothing is forbidden any more" in remark
     assert check(opened(folder), "HEAD")[0] is not None
 
 
@@ -242,13 +243,14 @@ def test_at_commit_time_no_heavy_library_is_imported(tmp_path: Path) -> None:
 
 def test_what_is_pushed() -> None:
     a, b, gone = "a" * 40, "b" * 40, "0" * 40
-    assert pushed({"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {gone}"]) == [a]
-    assert pushed({}, [f"refs/heads/x {b} r {gone}", f"y {a} r {b}", f"z {a} r {b}", f"(delete) {gone} r {a}"]) == [
-        b,
-        a,
-    ]
-    assert pushed({}, [f"(delete) {gone} refs/heads/x {a}"]) == []
-    assert pushed({}, []) == ["HEAD"]
+    assert pushed({"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {gone}"]) == {a: ""}
+    assert pushed({"PRE_COMMIT_TO_REF": a, "PRE_COMMIT_FROM_REF": b}, []) == {a: b}
+    assert pushed({}, [f"refs/heads/x {b} r {gone}", f"y {a} r {b}", f"z {a} r {b}", f"(delete) {gone} r {a}"]) == {
+        b: "",
+        a: b,
+    }
+    assert pushed({}, [f"(delete) {gone} refs/heads/x {a}"]) == {}
+    assert pushed({}, []) == {"HEAD": ""}
 
 
 def test_a_revision_is_judged_with_its_commit_s_tree(tmp_path: Path) -> None:

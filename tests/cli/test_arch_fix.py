@@ -63,3 +63,41 @@ def test_wrong_use_and_no_manifest(in_shop: Call) -> None:
     code, out, _ = in_shop("arch", "fix")
     assert code == 0 and "nothing to enforce" in out
     assert json.loads(in_shop("arch", "fix", "--format", "json")[1])["files"] == []
+
+
+def test_what_the_baseline_or_an_exception_accepts_is_left_alone(in_shop: Call) -> None:
+    Path("src/shop/web/page.py").write_text("total = 1\n")
+    Path(ORDER).write_text(UNUSED)
+    assert in_shop("arch", "baseline", "write")[0] == 0
+    code, out, _ = in_shop("arch", "fix")
+    assert (code, Path(ORDER).read_text()) == (0, UNUSED)
+    assert out == "clean: nothing to fix (1 accepted in baseline; fix them too: kl arch fix --accepted)\n"
+    Path("src/shop/core/price.py").write_text(UNUSED)
+    code, out, _ = in_shop("arch", "fix")
+    assert code == 0 and Path("src/shop/core/price.py").read_text() == "" and Path(ORDER).read_text() == UNUSED
+    assert json.loads(in_shop("arch", "fix", "--format", "json")[1])["accepted"] == 1
+    assert in_shop("arch", "fix", "--accepted")[0] == 0 and Path(ORDER).read_text() == ""
+    Path(".kl/baseline.json").unlink()
+    Path(ORDER).write_text(UNUSED)
+    excepted = "exceptions: [{from: shop.core.order, to: shop.web.page, until: 2999-01-31}]\n"
+    Path(MANIFEST).write_text(Path(MANIFEST).read_text() + excepted)
+    assert in_shop("arch", "fix")[:2] == (0, "clean: nothing to fix\n") and Path(ORDER).read_text() == UNUSED
+    Path(MANIFEST).write_text(Path(MANIFEST).read_text().replace("2999", "1999"))
+    assert in_shop("arch", "fix")[0] == 0 and Path(ORDER).read_text() == ""
+
+
+def test_a_reason_is_what_really_keeps_the_import(in_shop: Call) -> None:
+    """An import of the module elsewhere needs no other; what the code does with a name comes before where it stands."""
+    Path("src/shop/web/page.py").write_text("total = 1\n")
+    Path("src/shop/core/__init__.py").write_text(USED)
+    Path("src/shop/core/price.py").write_text("def f():\n    from shop.web import page\n    return page\n")
+    Path(ORDER).write_text("from shop.web import page\n")
+    Path("src/shop/facade.py").write_text("import shop.web.page\n")
+    Path("src/shop/core/through.py").write_text("import shop.facade\n")
+    found = json.loads(in_shop("arch", "fix", "--format", "json")[1])
+    assert [one["path"] for one in found["fixed"]] == [ORDER]
+    assert {one["path"].rpartition("/")[2]: one["reason"] for one in found["left"]} == {
+        "__init__.py": "it is used at run time (line 3)",
+        "price.py": "it is imported inside a function, when that runs",
+        "through.py": "it leads through src/shop/facade.py:1, in no layer",
+    }

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import click
 import pytest
 
-from kl_hooks.cli.claim import moment
 from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.book import add_claim, all_claims
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.place import place_of
+from kl_hooks.proof.claims import moment
 from tests.evidence.making import leave_run
 from tests.evidence.test_audit import problems
 from tests.support import NOW, Checkout
@@ -82,7 +82,7 @@ def test_a_time_is_a_span_or_a_date(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["soon", "-3d", "0d", "2020-01-01", "99999999d", "", "30 d"])
 def test_a_time_that_is_none_or_is_over_is_wrong_use(text: str) -> None:
-    with pytest.raises(click.UsageError, match="--expires"):
+    with pytest.raises(UsageProblem, match="--expires"):
         moment(text, NOW)
 
 
@@ -134,20 +134,22 @@ def test_a_test_that_also_failed_on_the_same_content_is_not_hard(repo: Checkout)
 
 
 @pytest.mark.requirement("A36")
-def test_verified_by_the_parent_process(repo: Checkout) -> None:
+def test_the_parent_process_is_no_second_observation_and_another_way_of_running_is(repo: Checkout) -> None:
     repo.write("tests/test_a.py", "def test_one(): pass\n")
     repo.commit("a test")
     import sys
 
-    done = repo.kl(
-        "run", "--", sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    by_subject = {c["about"]: c for c in claims(repo)}
-    claim = by_subject["test:tests/test_a.py::test_one"]
-    assert claim["tier"] == "verified"
-    assert {s["observer"] for s in claim["support"]} == {"pytest", "kl run"}
-    assert repo.kl("verify", "--require", "verified").returncode == 0
+    command = ("run", "--", sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider")
+    for words, tier in (((), "inferred"), (("-n", "2"), "verified")):
+        done = repo.kl(*command, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        by_subject = {c["about"]: c for c in claims(repo)}
+        claim = by_subject["test:tests/test_a.py::test_one"]
+        assert claim["tier"] == tier
+        assert {s["observer"] for s in claim["support"]} == {"pytest", "kl run"}
+        verified = repo.kl("verify", "--require", "verified")
+        assert verified.returncode == (0 if words else 1)
+        assert "exit status seen by the parent" in verified.stdout
 
 
 def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
@@ -206,3 +208,52 @@ def test_an_id_that_is_short_unknown_or_shared_is_said_in_one_line(repo: Checkou
         done = repo.kl("claim", "show", given)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert said in done.stderr
+
+
+@pytest.mark.requirement("A1", "A34", "A35")
+def test_what_a_claim_cites_counts_while_it_holds(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Cents", "--context", "c", "--decision", "d")
+    repo.kl("decision", "accept", "ADR-0001")
+    repo.kl("memory", "add", "Round once at the end.")
+    memory = next((repo.root / ".kl/knowledge/memories").glob("MEM-*.md")).name[:12]
+    repo.commit()
+    for cited in ("ADR-1", memory.lower(), "HEAD"):
+        made = repo.kl("claim", "add", f"prices fit {cited}", "--about", "file:a.py", "--support", cited)
+        assert made.stdout.split()[2] == "inferred", (made.stdout, made.stderr)
+    assert repo.kl("claim", "add", "prices fit", "--about", "file:a.py").stdout.split()[2] == "assumed"
+    done = repo.kl("claim", "add", "x", "--about", "file:a.py", "--support", "ADR-0099")
+    assert (done.returncode, "ADR-0099" in done.stderr) == (2, True)
+    found = {one["text"]: one for one in claims(repo)}
+    assert found["prices fit ADR-1"]["cites"] == ["ADR-0001"]
+    repo.kl("decision", "deprecate", "ADR-0001")
+    repo.kl("memory", "disprove", memory, "--reason", "no")
+    found = {one["text"]: one for one in claims(repo)}
+    assert [found[f"prices fit {cited}"]["tier"] for cited in ("ADR-1", memory.lower())] == ["assumed", "assumed"]
+    assert "ADR-0001 supports nothing: it is deprecated" in found["prices fit ADR-1"]["reasons"]
+    assert repo.kl("evidence", "verify").returncode == 0
+
+
+def test_two_cited_commits_are_not_two_independent_observations(repo: Checkout) -> None:
+    repo.commit("second")
+    cited = ("--support", "HEAD", "--support", "HEAD~1")
+    assert "inferred" in repo.kl("claim", "add", "is quick", "--about", "file:a.py", *cited).stdout
+
+
+@pytest.mark.requirement("A1", "A34")
+def test_claims_are_found_by_search_context_and_tools(repo: Checkout) -> None:
+    repo.kl("claim", "add", "zebras are stable", "--about", "file:src/a.py")
+    repo.kl("claim", "add", "zebras were stable", "--about", "file:src/a.py", "--expires", "1m")
+    made = repo.kl(
+        "tool", "--allow-write", "record_claim", '{"claim": "zebras agree", "artifact_id": "file:src/b.py"}',
+        env={"KL_AGENT": "bot"},
+    )  # fmt: skip
+    assert json.loads(made.stdout)["result"]["author"] == "agent:bot"
+    assert "zebras are stable" in repo.kl("knowledge", "search", "zebras").stdout
+    assert "zebras are stable" in repo.kl("claim", "search", "zebras").stdout
+    package = repo.kl("context", "keep the zebras stable").stdout
+    assert "## claim" in package and "zebras are stable" in package
+    assert "[assumed · not assessed · agent] claim:" in package
+    found = json.loads(repo.kl("tool", "claim_search", '{"query": "zebras"}').stdout)["result"]["claims"]
+    assert {one["text"] for one in found} >= {"zebras are stable", "zebras agree"}
+    one = json.loads(repo.kl("tool", "claim_read", json.dumps({"id": found[0]["id"]})).stdout)["result"]
+    assert one["text"] == found[0]["text"]

@@ -32,7 +32,7 @@ def test_what_binds_is_told_under_its_heading(repo: Checkout) -> None:
     assert [one["id"] for one in found["architecture_decisions"]] == [rule]
     assert [one["id"] for one in found["relevant_adrs"]] == [rule]
     assert set(found) == {
-        "schema", "system_context", "quality_gates", "architecture_decisions", "failure_patterns",
+        "schema", "omitted", "system_context", "quality_gates", "architecture_decisions", "failure_patterns",
         "successful_patterns", "similar_task_outcomes", "relevant_adrs", "applicable_patterns", "relevant_rules",
     }  # fmt: skip
     less = json.loads(repo.kl("context", "critical", "--format", "json", "--without", "system_context").stdout)
@@ -67,3 +67,51 @@ def test_roles_gates_and_modes_are_given_to_who_asks_for_them(repo: Checkout) ->
     kinds = {one["kind"] for one in found["items"]}
     assert "fact" in kinds and not kinds & {"role", "gate", "mode", "turn"}
     assert "MUST NOT DO" in repo.kl("role", "show", "player").stdout
+
+
+def failure(repo: Checkout, approach: str, severity: str, *more: str) -> str:
+    made = repo.kl("failure", "record", approach, "--severity", severity, "--prevention", "Do better.", *more)
+    return made.stdout.split()[0]
+
+
+@pytest.mark.requirement("B15", "B16", "B17", "B18")
+def test_failures_stand_by_severity_recency_and_likeness_and_cuts_are_counted(repo: Checkout) -> None:
+    names = {word: failure(repo, word, severity) for word, severity in (
+        ("zebra crossing", "low"), ("apple pie", "high"), ("medium rare", "medium"), ("burnt toast", "critical"),
+        ("yellow zebra", "high"),
+    )}  # fmt: skip
+
+    def order(*args: str) -> list[str]:
+        found = json.loads(repo.kl("context", "critical", "--format", "json", *args).stdout)
+        by_id = {identifier: word for word, identifier in names.items()}
+        return [by_id[one["id"]] for one in found["failure_patterns"]]
+
+    assert order()[0] == "burnt toast" and order()[-2:] == ["medium rare", "zebra crossing"]
+    assert order("--task", "paint the zebra")[:3] == ["burnt toast", "yellow zebra", "apple pie"]
+    assert order("--task", "bake an apple pie")[:3] == ["burnt toast", "apple pie", "yellow zebra"]
+    assert order("--max-items", "1") == ["burnt toast"]
+    assert "… and 4 more: kl failure list" in repo.kl("context", "critical", "--max-items", "1").stdout
+    cut = json.loads(repo.kl("context", "critical", "--max-items", "1", "--format", "json").stdout)["omitted"]
+    assert cut == {"failure_patterns": 4}
+
+
+@pytest.mark.requirement("B18", "B28", "B34", "B17")
+def test_a_build_gets_gates_roles_and_the_overview_of_its_feature(repo: Checkout) -> None:
+    assert repo.kl("seed", "--system").returncode == 0
+    repo.kl(
+        "feature", "new", "Auth", "--id", "FEAT-AUTH-1", "--purpose", "Log people in.", "--invariants", "No plain text."
+    )
+    plain = repo.kl("context", "critical").stdout
+    assert "do NOT adjust mid-session" in plain and "coverage at least 75 %" in plain
+    assert "MUST NOT DO" not in plain and "Log people in." not in plain
+    assert "Log people in." in repo.kl("context", "critical", "--feature", "FEAT-AUTH-1").stdout
+    build = repo.kl("context", "critical", "--command", "feature-build", "--feature", "feat-auth-1").stdout
+    assert "## Feature Overview" in build and "Log people in." in build and "No plain text." in build
+    assert build.count("## MUST NOT DO") == 2 and "# player" in build and "# coach" in build
+    assert "Log people in." in repo.kl("context", "critical", "--task", "go on with FEAT-AUTH-1").stdout
+
+
+def test_a_failure_that_an_agent_reported_is_shown_where_it_fits_the_task(repo: Checkout) -> None:
+    repo.kl("failure", "record", "zebra crossing", env={"KL_AGENT": "bot"})
+    assert "zebra crossing" not in repo.kl("context", "critical").stdout
+    assert "zebra crossing" in repo.kl("context", "critical", "--task", "paint the zebra").stdout

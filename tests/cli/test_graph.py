@@ -43,9 +43,9 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "build") == (
         0,
-        "4 files (4 newly read, 0 gone), 11 symbols, 21 links\n"
+        "4 files (4 newly read, 0 gone), 11 symbols, 23 links\n"
         "  symbols  1 field, 2 functions, 2 methods, 4 namespaces, 1 test, 1 type\n"
-        "  links    3 calls, 10 defines, 5 imports, 3 references; 0 of them to a name only\n"
+        "  links    3 calls, 10 defines, 2 depends_on, 5 imports, 3 references; 0 of them to a name only\n"
         "  0 files not assessed\n",
         "",
     )
@@ -56,15 +56,15 @@ def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
     assert code == 0
-    assert out.startswith("5 files (5 newly read, 0 gone), 11 symbols, 21 links\n")
+    assert out.startswith("5 files (5 newly read, 0 gone), 11 symbols, 23 links\n")
     assert out.endswith("  1 file not assessed\n")
     assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
     assert answer["schema"] == "kl.graph.build/1"
     counts = [answer[name] for name in ("files", "parsed", "removed", "symbols", "links", "unresolved")]
-    assert counts == [5, 0, 0, 11, 21, 0]
+    assert counts == [5, 0, 0, 11, 23, 0]
     assert sum(answer["nodes"].values()) == 11
-    assert sum(answer["relations"].values()) == 21
+    assert sum(answer["relations"].values()) == 23
     assert answer["problems"] == [{"path": "bad.py", "line": 1, "column": 5, "message": "invalid syntax."}]
 
 
@@ -99,6 +99,7 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
     assert (hit["id"], hit["path"], hit["line"], hit["signature"]) == (
         "type:shop.core.Basket", "src/shop/core.py", 5, "class Basket",
     )  # fmt: skip
+    assert (hit["name"], hit["kind"], hit["owner"]) == ("Basket", "type", "shop.core")
     assert answer["schema"] == "kl.graph.search/1"
     assert len(json.loads(kl("graph", "search", "shop", "--limit", "2", "--format", "json")[1])["hits"]) == 2
 
@@ -107,7 +108,7 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
 def test_nothing_found_is_said(kl: Kl, words: list[str]) -> None:
     code, out, err = kl("graph", "search", *words)
     assert (code, out) == (0, "")
-    assert err == f"kl: nothing bears any of: {' '.join(words)}\n"
+    assert err == f"kl: no matches for: {' '.join(words)}\n"
 
 
 def test_wrong_use_is_exit_2(kl: Kl) -> None:
@@ -172,7 +173,8 @@ def test_dependents_by_level(kl: Kl) -> None:
     ]
     answer = json.loads(kl("graph", "dependents", "LIMIT", "--format", "json")[1])
     assert [(one["level"], one["relation"]) for one in answer["dependents"]][-1] == (3, "calls")
-    assert kl("graph", "dependents", "LIMIT", "--depth", "11")[0] == 2
+    far = kl("graph", "dependents", "LIMIT", "--depth", "99", "--format", "json")
+    assert (far[0], json.loads(far[1])["depth"]) == (0, 10), "clamped"
 
 
 @pytest.mark.requirement("A27", "C18")

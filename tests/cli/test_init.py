@@ -142,7 +142,8 @@ def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
     import yaml
 
     every = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
-    published = [hook for hook in every if not hook["description"].endswith("Opt-in.")]
+    published = [hook for hook in every if hook["id"] != "kl-init"]
+    published = [hook for hook in published if not hook["description"].endswith("Opt-in.")]
     (ours,) = yaml.safe_load(snippet())
     for hook in published:
         for key in ("description", "minimum_pre_commit_version"):

@@ -26,7 +26,7 @@ def test_a_record_from_its_making_to_its_end(repo: Checkout) -> None:
         assert [row.split()[0] for row in repo.kl("decision", "list", *args).stdout.splitlines()] == ["ADR-0001"], args
     page = repo.kl("decision", "show", "ADR-0001").stdout
     assert "Two scanners" in page and "It was slow." in page and path in page
-    found = json.loads(repo.kl("decision", "search", "ast", "--format", "json").stdout)
+    found = json.loads(repo.kl("decision", "search", "ast", "--all", "--format", "json").stdout)
     assert [one["id"] for one in found["records"]] == ["ADR-0001", "ADR-0002"]
     assert repo.kl("decision", "edit", "ADR-0001", "--tag", "a", "--clear", "governs").returncode == 0
     shown = json.loads(repo.kl("decision", "show", "ADR-0001", "--format", "json").stdout)
@@ -79,11 +79,13 @@ def test_what_a_person_accepted_is_not_an_agent_s_to_change_or_delete(repo: Chec
     repo.kl("memory", "add", "Names with umlauts need UTF-8.")
     memory = next((repo.root / ".kl/knowledge/memories").glob("MEM-*.md"))
     files = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge").rglob("*-*.md")}
-    for args in (("decision", "edit", "ADR-0001", "--decision", "None."), ("decision", "edit", "ADR-0001"),
-                 ("decision", "delete", "ADR-0001", "--yes"),
-                 ("memory", "delete", memory.name[:12], "--yes")):  # fmt: skip
+    for args, why in ((("decision", "edit", "ADR-0001"), "an editor is for people"),
+                      (("decision", "delete", "ADR-0001", "--yes"), "a person decided"),
+                      (("memory", "delete", memory.name[:12], "--yes"), "a person decided")):  # fmt: skip
         done = repo.kl(*args, env={"KL_AGENT": "bot"})
-        assert done.returncode == 2 and "a person decided" in done.stderr, args
+        assert done.returncode == 2 and why in done.stderr, args
+    done = repo.kl("decision", "edit", "ADR-0001", "--decision", "None.", env={"KL_AGENT": "bot"})
+    assert (done.returncode, "noted as a proposal" in done.stderr) == (0, True)
     assert {path: path.read_bytes() for path in files} == files
     assert repo.kl("decision", "edit", "ADR-0001", "--confidence", "70").returncode == 0
 
@@ -110,7 +112,7 @@ def test_a_field_called_as_an_option_is_the_option(repo: Checkout) -> None:
 def test_nothing_dangerous_reaches_the_terminal(repo: Checkout) -> None:
     evil = "a\x1b]0;x\x07\u202eb\u200b"
     assert repo.kl("decision", "new", evil, "--context", evil, "--decision", f"{evil}\n{evil}").returncode == 0
-    for args in (["list"], ["show", "ADR-0001"], ["search", "a"]):
+    for args in (["list"], ["show", "ADR-0001"], ["search", "--all", "a"]):
         done = repo.kl("decision", *args)
         assert done.returncode == 0 and "\\x1b]0;x\\x07\\u202eb\\u200b" in done.stdout, args
         assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(done.stdout + done.stderr)
@@ -253,10 +255,11 @@ def test_what_a_person_decided_is_not_an_agent_s_whatever_the_kind(repo: Checkou
     assert repo.kl("rule", "approve", "RUL-0001").returncode == 0
     path = next((repo.root / ".kl/knowledge/rules").glob("RUL-0001*.md"))
     before = path.read_bytes()
-    for args in (("edit", "RUL-0001", "--title", "Something else"), ("retire", "RUL-0001"),
-                 ("delete", "RUL-0001", "--yes")):  # fmt: skip
+    for args in (("edit", "RUL-0001", "--title", "Something else"), ("retire", "RUL-0001")):
         done = repo.kl("rule", *args, env=bot)
-        assert done.returncode == 2 and "a person decided" in done.stderr, (args, done.stdout)
+        assert done.returncode == 0 and "noted as a proposal" in done.stderr, (args, done.stdout)
+    done = repo.kl("rule", "delete", "RUL-0001", "--yes", env=bot)
+    assert done.returncode == 2 and "a person decided" in done.stderr
     assert path.read_bytes() == before
     assert repo.kl("rule", "retire", "RUL-0001").returncode == 0
 

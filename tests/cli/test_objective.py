@@ -65,3 +65,17 @@ def test_mistakes_are_told_and_change_nothing(repo: Checkout) -> None:
     repo.kl("objective", "new", "A parser")
     assert repo.kl("objective", "link", "OBJ-0001", " ").returncode == 2
     assert "no tasks" in repo.kl("objective", "status").stdout
+
+
+@pytest.mark.requirement("A53")
+def test_all_active_objectives_are_counted_and_the_smallest_budget_keeps_one_line(repo: Checkout) -> None:
+    for number in range(16):
+        repo.kl("objective", "new", f"Goal {number}", "--tasks", "x")
+    repo.commit()
+    package = repo.kl("context", "round the total of items").stdout
+    assert "16 objectives are active" in package and "and 11 more active objectives" in package
+    assert package.count("- [assumed · current] OBJ-") == 5
+    for budget in ("256", "64tok"):
+        small = repo.kl("context", "round the total of items", "--budget", budget).stdout
+        assert "(+15 more active) " in small and "OBJ-0016" in small, small
+    assert "OBJ-0016" in repo.kl("context", "zz").stdout, "whatever the words of the task are"

@@ -49,6 +49,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "long_import": (b"\nimport a" + b".a" * 100_000 + b"\n", 2, "a name of more than 200 parts"),
     "long_number": (b"x = " + b"9" * 5000 + b"\n", 1, "Exceeds the limit"),
     "large": (b"# large\n" + b"x = 1\n" * (LARGEST // 6), 0, "larger than 1,000,000 bytes"),
+    "large_import": (b"import a" + b".a" * (LARGEST // 2), 0, "larger than 1,000,000 bytes"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", 0, "Git LFS pointer"),
     "newer_3_15": (b"lazy import a\n", 1, NEW),
 }  # fmt: skip

@@ -58,6 +58,7 @@ def test_the_draw_is_always_the_same() -> None:
     assert {use.expression for use in draw("m", files)} == {"x.f", "a.f", "a.b", "A"}
 
 
+@pytest.mark.slow
 @pytest.mark.net
 def test_precision_and_recall_stay(tmp_path: Path) -> None:
     found = list(every(tmp_path))

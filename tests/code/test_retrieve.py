@@ -45,6 +45,20 @@ def test_a_class_shows_its_methods(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.requirement("A12", "A15")
+def test_a_class_named_by_a_plain_word_of_a_sentence_stands_first(tmp_path: Path) -> None:
+    tests = "".join(f"def test_basket_loses_items_{n}():\n    basket = items = 1\n\n\n" for n in range(60))
+    files = {
+        "shop.py": "class Basket:\n    def total(self): pass\n", "tests/test_shop.py": tests,
+        "inner.py": "def make():\n    class Basket: pass\n", "tests/fakes.py": "class Basket: pass\n",
+    }  # fmt: skip
+    ws = repository(tmp_path / "repo", files)
+    for word in ("basket", "baskets"):
+        found = [candidate.id for candidate in retriever(ws).find(ws, task("why", "does", word, "lose", "items"), 10)]
+        assert found[0] == "type:shop.Basket"
+        assert found[1].startswith("function:tests.test_shop.test_basket_loses_items")
+
+
 def test_no_more_than_asked_and_the_same_every_time(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo")
     everything = retriever(ws).find(ws, task("shop", "core", "basket"), 50)

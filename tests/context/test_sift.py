@@ -59,7 +59,15 @@ def test_a_thing_in_a_file_that_another_list_names_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "cut"), [("totals", "total"), ("rounding", "round"), ("settings", "sett"), ("used", "used")]
+    ("word", "cut"),
+    [
+        ("totals", "total"),
+        ("rounding", "round"),
+        ("settings", "set"),
+        ("used", "used"),
+        ("classes", "class"),
+        ("entries", "entr"),
+    ],
 )
 def test_stems(word: str, cut: str) -> None:
     assert stem(word) == cut

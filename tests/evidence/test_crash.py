@@ -28,6 +28,7 @@ def runs(repo: Checkout) -> Counter[str]:
     return Counter(e.receipt.run for e in repo.entries(10_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, seed: int) -> None:
     done = crashing(repo, "kill", str(KILLS), str(seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -17,12 +16,14 @@ from kl_hooks.model.tier import Observation, Tier
 from tests.support import NOW, Checkout
 
 
-def seen(observer: str, at: int) -> Support:
-    return Support(Observation("TestResult", observer, observer, observer, True), "r", "passed", "t", iso(at), "for")
+def seen(way: str, at: int) -> Support:
+    observed = Observation("TestResult", "pytest", "me", way, True, way=way)
+    return Support(observed, "r", "passed", "t", iso(at), "for")
 
 
 def verified(at: int, expires: str | None = None) -> Claim:
-    return Claim("Test passes: a", "test:a", "auto", iso(at), expires, (seen("pytest", at - DAY), seen("ci", at)))
+    support = (seen("serial", at - DAY), seen("distributed", at))
+    return Claim("Test passes: a", "test:a", "auto", iso(at), expires, support)
 
 
 @pytest.mark.requirement("A39")
@@ -41,7 +42,7 @@ def test_a_claim_that_says_when_it_ends_does_not_decay() -> None:
 
 
 def test_a_lower_tier_stays_what_it_is() -> None:
-    claim = replace(verified(NOW - 99 * DAY), support=(seen("pytest", NOW - 99 * DAY),))
+    claim = replace(verified(NOW - 99 * DAY), support=(seen("serial", NOW - 99 * DAY),))
     assert aged(claim, NOW, 30) == claim
 
 
@@ -57,7 +58,8 @@ def test_decay_applied_twice_is_decay_applied_once(at: int, now: int, days: int)
 def test_the_command_shows_the_lower_tier(repo: Checkout) -> None:
     repo.write("tests/test_a.py", "def test_a():\n    assert 1\n")
     repo.commit()
-    assert repo.kl("run", "--", sys.executable, "-m", "pytest", "-p", "pytest_kl.plugin", "-q").returncode == 0
+    assert repo.pytest("-q").returncode == 0
+    assert repo.pytest("-q", "-n", "2").returncode == 0
     assert "verified  current" in repo.kl("claim", "list").stdout
     repo.write(FILE, "confidence_decay_days: 0\n")
     repo.commit()

@@ -52,7 +52,7 @@ def test_a_test_is_found_with_how_well_it_is_proven(worked: Checkout) -> None:
     assert list(found) == ["tests/test_parser.py::test_reads_utf8"]
     (one,) = found.values()
     assert (one.tier, one.freshness, one.path) == (Tier.INFERRED, "current", "tests/test_parser.py")
-    assert "passed; inferred, current, receipt " in one.text
+    assert "passed; inferred, current, run " in one.text
 
 
 def test_a_failure_is_found_by_its_message_and_comes_first(worked: Checkout) -> None:
@@ -61,7 +61,7 @@ def test_a_failure_is_found_by_its_message_and_comes_first(worked: Checkout) -> 
     leave_run(worked.workspace(), bad, details={name: {"message": "Unexpected umlauts in parser output"}})
     found = found_tests(worked, "parser")
     assert next(iter(found)) == name
-    assert "failed; receipt " in found[name].text
+    assert "failed; run " in found[name].text
     assert "Unexpected umlauts" in found[name].text
 
 

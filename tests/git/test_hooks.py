@@ -332,6 +332,23 @@ def test_an_interpreter_with_kl(repo: Repository) -> None:
     assert "has no working kl" not in done.stderr
 
 
+def test_a_clean_commit_and_push_are_silent_and_drift_is_not(repo: Repository, tmp_path: Path) -> None:
+    layers = "layers:\n- {name: a, paths: [a.py]}\n- {name: b, paths: [b.py]}\n- {name: c, paths: [gone.py]}\n"
+    put(repo)
+    write(repo.top, {".kl/architecture.yaml": layers, "b.py": "1\n"})
+    sh(repo.top, "add", "-A")
+    done = try_commit(repo)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    sh(tmp_path, "init", "-q", "--bare", "remote.git")
+    push = ["git", "push", "-q", str(tmp_path / "remote.git"), "HEAD"]
+    done = subprocess.run(push, cwd=repo.top, env=CLEAN, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    write(repo.top, {"a.py": "import b\n"})
+    sh(repo.top, "add", "-A")
+    done = try_commit(repo)
+    assert done.returncode == 1 and "a.py:1: a must not import b" in done.stdout + done.stderr
+
+
 def test_skip_and_branches_from_before_kl(repo: Repository, tmp_path: Path) -> None:
     put(repo, "pre-commit", python=fake_python(tmp_path, 1))
     done = try_commit(repo, SKIP="other,kl-check")

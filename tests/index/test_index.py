@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, search
+from kl_hooks.index.index import Document, Hit, named, remove, replace, replace_many, search
 from kl_hooks.index.plugin import kl_schema
 from kl_hooks.store.database import Database
 from kl_hooks.store.migrate import migrate
@@ -59,6 +59,43 @@ def test_every_spelling_of_a_name_finds_it(db: Database, query: str) -> None:
     replace(db, "m.py", [function("parseHeader"), function("other")])
     replace(db, "n.py", [function("parse_header", path="src/n.py")])
     assert set(found(db, query)) == {"parseHeader", "parse_header"}
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [("wrappers", "wrapper"), ("wrapper", "Wrappers"), ("baskets", "Basket"), ("BASKETS", "basket"),
+     ("classes", "class_of"), ("caching", "cache"), ("entries", "last_entry"), ("parsed", "parse_all")],
+)  # fmt: skip
+def test_inflections_and_cases_are_folded(db: Database, query: str, name: str) -> None:
+    replace(db, "m.py", [function(name), function("other", path="src/n.py")])
+    assert found(db, query) == [name]
+
+
+def test_a_name_is_found_in_every_style_and_inflection_and_nothing_that_only_has_its_parts(
+    sqlite: SqliteDatabase,
+) -> None:
+    names = ("CartLine", "cart_line", "cartline", "CartLines", "CartLineItem", "cart", "Basket")
+    replace(sqlite, "m.py", [function(name) for name in names])
+    for query in ("CartLine", "cart_lines", "cartLine"):
+        assert {hit.id.rpartition(".")[2] for hit in named(sqlite, [query], 9)} == set(names[:4])
+    assert [hit.id for hit in named(sqlite, ["the", "baskets"], 9)] == ["function:m.Basket"]
+    assert named(sqlite, ["bask", "!"], 9) == []
+
+
+def test_a_full_text_of_an_older_kl_is_made_again_at_the_first_write(sqlite: SqliteDatabase) -> None:
+    replace(sqlite, "m.py", [function("wrapper")])
+    for statement in (
+        "DROP TABLE documents_words", "DROP TABLE documents_text",
+        "CREATE VIRTUAL TABLE documents_text USING fts5(name, parts, title, place, body, content='documents',"
+        " content_rowid='seq', tokenize=\"unicode61 tokenchars '_'\")",
+        "CREATE VIRTUAL TABLE documents_words USING fts5vocab('documents_text', 'row')",
+        "UPDATE index_state SET full_text = 'stale'",
+    ):  # fmt: skip
+        sqlite.execute(statement)
+    assert found(sqlite, "wrappers") == ["wrapper"]  # told by the search without full text
+    replace(sqlite, "n.py", [function("other", path="n.py")])
+    assert sqlite.rows("SELECT full_text FROM index_state") == [("ready",)]
+    assert found(sqlite, "wrappers") == ["wrapper"]
 
 
 def test_the_path_and_the_class_are_words_too(db: Database) -> None:

@@ -27,6 +27,7 @@ def test_the_runners_find_it_valid(tool: str) -> None:
 
 def test_ids_are_the_ones_we_promised() -> None:
     assert [hook["id"] for hook in HOOKS] == [
+        "kl-init",
         "kl-check",
         "kl-check-push",
         "kl-record-commit",
@@ -44,4 +45,5 @@ def test_each_hook(hook: dict[str, Any]) -> None:
     assert program == "kl"
     shown = CliRunner().invoke(kl, [*args, "--help"])
     assert shown.exit_code == 0, shown.output
-    assert hook["id"] != "kl-verify" or hook["verbose"] is True
+    assert hook["id"] not in ("kl-verify", "kl-init") or hook["verbose"] is True
+    assert hook["id"] != "kl-init" or hook["stages"] == ["manual"]

@@ -154,6 +154,29 @@ def test_a_commit_that_only_deletes_is_checked_and_all_files_can_be(shop: Reposi
     assert manual.returncode == 0, manual.stdout + manual.stderr
 
 
+def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
+    source: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    config = (
+        f"repos:\n- repo: {source}\n  rev: {sh(source, 'rev-parse', 'HEAD')}\n  hooks:\n"
+        "  - id: kl-init\n  - id: kl-check\n    args: [--require-manifest]\n"
+    )
+    files = {"shop/__init__.py": "", "shop/a.py": "import shop.b\n", "shop/b.py": "import shop.a\n"}
+    repo = make(tmp_path / "new", {**files, ".pre-commit-config.yaml": config})
+    without = pre_commit(repo.top, env, "run", "--all-files")
+    assert without.returncode == 1 and ".kl/architecture.yaml: is missing" in without.stdout, without.stdout
+    assert "pre-commit run kl-init" in without.stdout and not (repo.top / ".kl").exists(), "kl-init is manual"
+    made = pre_commit(repo.top, env, "run", "kl-init", "--hook-stage", "manual")
+    assert made.returncode == 0, made.stdout + made.stderr
+    for said in ("wrote   .kl/architecture.yaml", "1 import of today that contradict", "pre-commit run kl-check"):
+        assert said in made.stdout, made.stdout
+    sh(repo.top, "add", "-A")
+    green = pre_commit(repo.top, env, "run", "--all-files")
+    assert green.returncode == 0, green.stdout + green.stderr
+    again = pre_commit(repo.top, env, "run", "kl-init", "--hook-stage", "manual")
+    assert again.returncode == 0 and "kept    .kl/architecture.yaml" in again.stdout
+
+
 def test_a_broken_manifest_blocks_with_its_place(shop: Repository, env: dict[str, str]) -> None:
     write(shop.top, {".kl/architecture.yaml": LAYERS.replace("may_depend_on: below", "may_depends_on: below")})
     done = try_commit(shop, env, "typo", "-a")

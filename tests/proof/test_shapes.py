@@ -189,3 +189,16 @@ def test_what_cannot_be_told_is_not_assessed(repo: Checkout) -> None:
     told = verdict(repo)
     assert told["proven"]
     assert told["not_assessed"] == ["tests/test_a.py::test_never"]
+
+
+def test_a_file_for_another_python_is_not_assessed_unless_that_is_new(repo: Checkout) -> None:
+    condition = "if sys.version_info < (99,):\n    collect_ignore.extend(['test_a.py'])\n"
+    ignoring = f"import sys\n\ncollect_ignore = []\n{condition}"
+    files(repo, FILES)
+    files(repo, {"tests/conftest.py": ignoring})
+    assert repo.pytest("-q").returncode == 0
+    assert missing(repo).keys() == {"tests/test_a.py"}
+    files(repo, {"README.md": "Hello.\n"})
+    assert repo.pytest("-q").returncode == 0
+    assert verdict(repo)["not_assessed"] == ["tests/test_a.py (a conftest.py ignores it under a condition)"]
+    assert missing(repo, "--trust-ref", "HEAD~2").keys() == {"tests/test_a.py"}

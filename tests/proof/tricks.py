@@ -171,8 +171,29 @@ def _parent(repo: Checkout) -> None:
 NAMED = "what was expected and not reported is named"
 SKIPS = "a `conftest.py` adds skip markers"
 """Played by `test_shapes.py` too."""
-INSTALLED = "tests import an installed copy that differs from this checkout"
-"""Played by `tests/pytest_kl/test_imported.py`."""
+PLAYED_ELSEWHERE = (
+    (
+        "tests import an installed copy, or another checkout, that differs from this one",
+        True,
+        "inconclusive: the module, its file here, and the fix are named",
+    ),
+    (
+        "that module is taken out of `sys.modules` before the end, or runs in a subprocess",
+        False,
+        "can't be detected at the end of the run",
+    ),
+    (
+        "a hook around `pytest_cmdline_main` returns another status",
+        True,
+        "inconclusive unless that status is 0 and the tests passed",
+    ),
+    (
+        "`os._exit` in an exit function, where a script calls `pytest.main`",
+        False,
+        "can't be detected: such a run is closed with its session",
+    ),
+)
+"""Played by `test_imported.py` and `test_exit_status.py` of `tests/pytest_kl`."""
 NOT_CALLED = "`pytest_pyfunc_call` calls nothing"
 """Played by `test_shapes.py` too."""
 DROPPED = {
@@ -336,5 +357,5 @@ def rows() -> list[tuple[str, bool, str]]:
         *((title, True, NAMED) for title in DROPPED.values()),
         (NOT_CALLED, True, "what replaces the call of tests is named"),
         (SKIPS, True, "their number is noted; refused where the tests passed in the last complete run"),
-        (INSTALLED, True, "inconclusive: the module, its file here, and the fix are named"),
+        *PLAYED_ELSEWHERE,
     ]

@@ -70,6 +70,8 @@ CASES: dict[str, tuple[dict[str, str], str, str, str, list[str], str]] = {
     "flat layout, older copy": (FLAT, "shop.cart", "@shop/cart.py", OLD, [], "different"),
     "same size, other bytes": (SRC, "shop.cart", "@shop/cart.py", "x = 2\n", [], "different"),
     "copy in .venv/ below the root": (SRC, "shop.cart", ".venv/lib/site-packages/shop/cart.py", OLD, [], "different"),
+    "copy in an environment nobody ignored": (SRC, "shop.cart", "e/site-packages/shop/cart.py", OLD, [], "different"),
+    "third party in such an environment": (SRC, "attr", "e/site-packages/attr.py", OLD, ["e/site-packages"], ""),
     "copy in build/": (SRC, "shop.cart", "build/lib/shop/cart.py", OLD, [], "different"),
     "other worktree": (SRC, "shop.cart", "../other/src/shop/cart.py", OLD, [], "different"),
     "other worktree, unusual root": (

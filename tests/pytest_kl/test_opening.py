@@ -69,6 +69,7 @@ def test_a_quiet_run_says_too_where_its_record_went(tmp_path: Path, named: str) 
     assert f"1 passed; recorded as passed, kept in {home}/kl/" in done.stdout
 
 
+@pytest.mark.slow
 def test_sixteen_runs_at_once_keep_sixteen_records(tmp_path: Path) -> None:
     body = "import pytest\n@pytest.mark.parametrize('n', range(50))\ndef test_a(n): pass\n"
     repository(tmp_path, {"test_x.py": body})

@@ -8,7 +8,7 @@ from pathlib import Path
 from kl_hooks.graph import links
 from kl_hooks.records.ask import Wanted, by_ids, every, find, search
 from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.retrieve import is_live
+from kl_hooks.records.liveness import is_live
 from kl_hooks.records.write import create, delete
 from kl_hooks.workspace.open import Workspace
 from tests.support import Checkout

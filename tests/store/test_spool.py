@@ -369,6 +369,7 @@ for kill in range(200):
 """
 
 
+@pytest.mark.slow
 def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothing_torn(tmp_path: Path) -> None:
     """Each writer is killed at a random moment after a random number of acknowledgements; one interpreter forks them
     all, since starting one takes longer than a writer lives.

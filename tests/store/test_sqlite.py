@@ -422,6 +422,7 @@ def test_a_new_database_needs_no_backup(tmp_path: Path) -> None:
     assert not (tmp_path / "backup").exists()
 
 
+@pytest.mark.slow
 def test_migrations_killed_at_60_moments_are_old_or_new_and_never_between(tmp_path: Path) -> None:
     """Two processes race to migrate; both are killed at a random moment. Every step is there whole, or not at all."""
     code = f"""

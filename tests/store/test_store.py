@@ -310,6 +310,7 @@ def test_eight_processes_at_once_lose_and_double_nothing(state: State, writer: s
     )
 
 
+@pytest.mark.slow
 def test_killed_at_60_moments_it_loses_nothing_acknowledged(state: State, writer: str) -> None:
     """Each writer is killed at a random moment after a random number of acknowledged writes."""
     code = writer + (
@@ -348,6 +349,7 @@ for kill in range(60):
         assert db.rows("PRAGMA integrity_check") == [("ok",)]
 
 
+@pytest.mark.slow
 def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) -> None:
     """Writers, killed ones among them, while others read without a pause: only `busy` may be said."""
     write = writer + "turn = 0\nwhile True:\n    write(f'{os.getpid()}-{turn}', 30)\n    turn += 1\n"

@@ -40,7 +40,7 @@ def test_it_moves_to_the_archive_and_is_still_found(decided: Checkout) -> None:
     assert not (decided.root / change.old).exists()
     assert (decided.root / change.new).read_bytes() == before
     assert decided.kl("knowledge", "gc").stdout == "Nothing to do.\n"
-    assert "ADR-0001" in decided.kl("decision", "search", "bytes").stdout
+    assert "ADR-0001" in decided.kl("decision", "search", "--all", "bytes").stdout
     assert "ADR-0001" not in decided.kl("decision", "list").stdout
     package = decided.kl("context", "feed bytes and text").stdout
     assert "ADR-0002" in package

@@ -71,6 +71,7 @@ def copy(repo: Checkout, folder: Path) -> Checkout:
     return Checkout(folder)
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path: Path) -> None:
     undisturbed = copy(messy, tmp_path / "undisturbed")
     done = subprocess.run(

@@ -61,7 +61,7 @@ def allow(
         what = "--reason has no word in it." if why else "--reason is empty."
         raise UsageProblem(what, place="kl arch allow", hint="Say why, for whoever reads it later.")
     found = survey(ws, seen)
-    crossing = list(edges(manifest, found.links, found.modules))
+    crossing = list(edges(manifest, found.links_under(manifest), found.modules))
     refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)
     refuse_again(manifest, source, target, last)
     fitting = [edge for edge in crossing if not edge.allowed and excuses(Allowance(source, target), edge)]

@@ -44,7 +44,7 @@ def _facts(manifest: Manifest) -> Any:
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items() if key != "line"}
+            return {key: plain(item) for key, item in value.items() if not key.endswith("line")}
         return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
     return plain(asdict(manifest))
@@ -53,7 +53,7 @@ def _facts(manifest: Manifest) -> Any:
 def _added(before: Any, after: Manifest, one: Allowance) -> int:
     """The line of the exception, if it is the only difference; else 0."""
     facts = _facts(after)
-    wanted = {key: value for key, value in asdict(one).items() if key != "line"}
+    wanted = {key: value for key, value in asdict(one).items() if not key.endswith("line")}
     for number, found in enumerate(facts["exceptions"]):
         rest = facts | {"exceptions": facts["exceptions"][:number] + facts["exceptions"][number + 1 :]}
         if found == wanted and rest == before:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kl_hooks.arch.fixing.around import Around, Row, rows_of
 from kl_hooks.arch.fixing.replace import Refused, on_disk, replace
 from kl_hooks.arch.survey import Survey
+from kl_hooks.arch.unassigned import THROUGH, is_through
 from kl_hooks.code.rewriting.child import Job, rewrite_apart
 from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, Need, Source, need
 from kl_hooks.code.rewriting.parsed import parsed
@@ -53,8 +54,14 @@ def fix(manifest: Manifest, survey: Survey, found: Sequence[Violation], write: b
         if kinds and not reasons:
             fixed.append((violation, "moved" if NOTED in kinds else "dropped"))
         else:
-            left.append((violation, reasons[0] if reasons else _CHAIN))
+            left.append((violation, reasons[0] if reasons else _unfixable(violation)))
     return Outcome(tuple(changes), tuple(fixed), tuple(left))
+
+
+def _unfixable(violation: Violation) -> str:
+    if is_through(violation.method):
+        return f"it leads through {violation.method.removeprefix(THROUGH)}, in no layer"
+    return _CHAIN
 
 
 _Key = tuple[str, tuple[object, ...]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from kl_hooks.arch.baseline.accepted import match
+from kl_hooks.arch.baseline.read import read_baseline
 from kl_hooks.arch.check import violations
 from kl_hooks.arch.fixing.fix import Outcome, fix
 from kl_hooks.arch.kept import load_manifest
@@ -12,8 +14,9 @@ from kl_hooks.arch.paths import covers, owner
 from kl_hooks.arch.run import day
 from kl_hooks.arch.source import WORKTREE, content
 from kl_hooks.arch.survey import Survey, survey
+from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
@@ -44,6 +47,8 @@ class Mended:
     unread: tuple[Problem, ...]
     """Governed files that could not be read."""
     notes: tuple[str, ...]
+    accepted: int = 0
+    """Violations that the baseline accepts, left alone."""
 
     @property
     def clean(self) -> bool:
@@ -51,9 +56,10 @@ class Mended:
         return not self.outcome.left and not self.unread
 
 
-def mend(ws: Workspace, paths: Sequence[str], write: bool) -> Mended | None:
+def mend(ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False) -> Mended | None:
     """Fixes the work tree's violations in these files and folders (none: all); None without a manifest.
 
+    What an exception of the manifest or the baseline accepts is left alone; `accepted`: the latter is fixed too.
     `paths` are from the repository's root. Raises ManifestProblems, UsageProblem (no such file), EnvironmentProblem.
     """
     seen = content(ws, WORKTREE)
@@ -64,11 +70,15 @@ def mend(ws: Workspace, paths: Sequence[str], write: bool) -> Mended | None:
     asked = _asked(paths, found.modules)
     layer_of = owner(manifest.layers)
     unread = [p for p in found.unread if p.path in asked and layer_of(p.path) is not None]
-    breaking = [
-        v for v in violations(manifest, found.links, found.modules, Statements(found), day(ws)) if v.path in asked
-    ]
-    outcome = fix(manifest, found, breaking, write)
-    return Mended(outcome, tuple(unread), found.notes)
+    links = found.links_under(manifest)
+    breaking = tuple(violations(manifest, links, found.modules, Statements(found), day(ws)))
+    known: tuple[Violation, ...] = ()
+    if seen.baseline is not None and not accepted:
+        modules = {plain_name(name) for name in found.modules.values()}
+        matched = match(read_baseline(BASELINE, seen.baseline), breaking, modules)
+        breaking, known = matched.new, matched.accepted
+    outcome = fix(manifest, found, [one for one in breaking if one.path in asked], write)
+    return Mended(outcome, tuple(unread), found.notes, sum(one.path in asked for one in known))
 
 
 def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:

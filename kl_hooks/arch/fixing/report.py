@@ -18,8 +18,12 @@ SCHEMA: Final = "kl.arch.fix/1"
 _COLUMN: Final = 34
 
 
-def text(outcome: Outcome, unread: tuple[Problem, ...], written: bool) -> list[str]:
-    """The lines to print. `unread`: governed files that could not be read; `written`: this was no dry run."""
+def text(outcome: Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> list[str]:
+    """The lines to print.
+
+    `unread`: governed files that could not be read; `written`: this was no dry run; `accepted`: violations that the
+    baseline accepts.
+    """
     lines = [line for change in outcome.changes for line in diff(change)]
     lines += [""] if lines else []
     for one, manner in outcome.fixed:
@@ -28,7 +32,8 @@ def text(outcome: Outcome, unread: tuple[Problem, ...], written: bool) -> list[s
         lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
     lines += [one_line(str(problem), 400) for problem in unread]
     lines += [""] if lines else []
-    return [*lines, _closing(outcome, written)]
+    kept = f" ({accepted} accepted in baseline; fix them too: kl arch fix --accepted)" if accepted else ""
+    return [*lines, _closing(outcome, written) + kept]
 
 
 def _row(manner: str, one: Violation) -> str:
@@ -67,11 +72,12 @@ def _decoded(content: bytes) -> str:
     return content.decode(encoding, "backslashreplace").replace("\r\n", "\n")
 
 
-def plain(outcome: Outcome, unread: tuple[Problem, ...], written: bool) -> dict[str, Any]:
+def plain(outcome: Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> dict[str, Any]:
     """As `--format json` prints it."""
     return {
         "schema": SCHEMA,
         "written": written,
+        "accepted": accepted,
         "files": [{"path": change.path, "diff": list(diff(change))} for change in outcome.changes],
         "fixed": [{**violation(one), "manner": manner} for one, manner in outcome.fixed],
         "left": [{**violation(one), "reason": reason} for one, reason in outcome.left],

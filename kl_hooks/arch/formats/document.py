@@ -13,8 +13,11 @@ from kl_hooks.workspace.open import Workspace
 MACHINES: Final = ("json", "sarif", "github", "gitlab", "mermaid")
 
 
-def document(ws: Workspace, shape: str, found: Sequence[Checked]) -> str:
-    """The whole output in one of `MACHINES`, a newline at its end (nothing at all where there is nothing to say)."""
+def document(ws: Workspace, shape: str, found: Sequence[Checked], lists: bool = False) -> str:
+    """The whole output in one of `MACHINES`, a newline at its end (nothing at all where there is nothing to say).
+
+    `lists`: JSON names the files in no layer.
+    """
     if shape == "github":
         from kl_hooks.arch.formats.github import github
 
@@ -33,6 +36,8 @@ def document(ws: Workspace, shape: str, found: Sequence[Checked]) -> str:
 
         return _json(sarif(found, _version()))
     values = [_plain(source, verdict) for source, verdict in found]
+    for value, (_, verdict) in zip(values, found, strict=True) if lists else ():
+        value["unassigned_files"] = list(verdict.unassigned) if verdict else []
     clean = all(value["clean"] for value in values)
     return _json(values[0] if len(values) == 1 else {"schema": SCHEMA, "clean": clean, "checks": values})
 
@@ -51,6 +56,7 @@ def _plain(source: str, verdict: Any) -> dict[str, Any]:
         return plain(verdict)
     empty: dict[str, Any] = {key: [] for key in ("violations", "accepted", "contracts", "problems", "warnings")}
     none: dict[str, Any] = {"manifest": None, "baseline": None, "decisions": {}, "files": 0, "layers": 0, "unjudged": 0}
+    none |= {"unassigned": 0, "trusted": None, "invalid": False, "loosened": []}
     return {"schema": SCHEMA, "clean": True, "source": source, **none, **empty}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.arch.indirect import INDIRECT
@@ -41,9 +41,18 @@ UNJUDGED: Final = Rule(
     "Every file of a layer must parse and, where the manifest is exhaustive, every file must belong to a layer: "
     "what can't be judged must not pass.",
 )
-
-
-_MEND: Final = "Mend the import, or record an exception that ends: kl arch allow FROM TO --until 30d --reason TEXT"
+INVALID: Final = Rule(
+    "arch/invalid-rules",
+    "The manifest or the baseline is invalid",
+    "Nothing is checked until .kl/architecture.yaml and .kl/baseline.json can be read.",
+)
+LOOSENED: Final = Rule(
+    "arch/loosened",
+    "The rules were loosened",
+    "The commits that are checked also change the manifest or the baseline so that more is allowed than before. "
+    "Review that change by itself; with --trust-ref REV the check fails.",
+)
+_FIX: Final = "Fix the import, or allow it for a while: kl arch allow FROM TO --until 30d --reason TEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,8 @@ class Finding:
     """The baseline accepts it."""
     weak: bool = False
     """Only a type checker sees the import."""
+    level: str = "error"
+    """`error` or `warning`; what is accepted is neither, see `accepted`."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
@@ -78,7 +89,9 @@ def findings(verdict: Verdict) -> list[Finding]:
             rules[pair] = _rule(violation, verdict)
         return _finding(violation, rules[pair], accepted)
 
-    found = [_problem(one) for one in verdict.problems]
+    found = [_problem(one, INVALID if verdict.invalid else UNJUDGED) for one in verdict.problems]
+    level = "error" if verdict.trusted else "warning"
+    found += [replace(_problem(one, LOOSENED), level=level) for one in verdict.loosened]
     found += [of(one, False) for one in verdict.violations]
     found += [_breach(one, verdict) for one in verdict.contracts]
     return _numbered([*found, *(of(one, True) for one in verdict.accepted)])
@@ -94,11 +107,11 @@ def _rule(one: Violation, verdict: Verdict) -> Rule:
     allowed = ", ".join(one.allowed) or "nothing"
     behind = decided(one.decision, verdict)
     text = (
-        f"{one.source_layer} may depend on: {allowed}. The rule stands at {one.rule}"
-        + (f", decided in {behind}. " if behind else ". ")
-        + (_MEND if _excusable(one, verdict) else "Mend one import of the chain.")
+        f"{one.source_layer} may import: {allowed}. Rule: {one.rule}"
+        + (f", {behind}. " if behind else ". ")
+        + (_FIX if _excusable(one, verdict) else "Fix one import of the chain.")
     )
-    title = f"{one.source_layer} may not depend on {one.target_layer}"
+    title = f"{one.source_layer} must not import {one.target_layer}"
     return Rule(f"layers/{one.source_layer}/{one.target_layer}", one_line(title), one_line(text, 1000))
 
 
@@ -111,8 +124,9 @@ def _excusable(one: Violation, verdict: Verdict) -> bool:
 
 def _finding(one: Violation, rule: Rule, accepted: bool) -> Finding:
     how = "" if one.method in ("", "import") else f" ({one.method})"
-    way = f" A way out: {one.way_out}." if one.way_out else ""
-    said = f"{one.statement}{how}: {rule.title} ({one.rule}{', ' + one.decision if one.decision else ''}).{way}"
+    hint = f" hint: {one.way_out}" if one.way_out else ""
+    rests = f"layer rule, {one.rule}{', ' + one.decision if one.decision else ''}"
+    said = f"{one.statement}{how}: {rule.title} ({rests}).{hint}"
     weak = one.method == "type-checking import"
     return Finding(
         rule, one.path, one.line, 0, one_line(said, 1000), one.fingerprint, accepted=accepted, weak=weak
@@ -134,15 +148,13 @@ def _breach(one: Breach, verdict: Verdict) -> Finding:
     return Finding(rule, path, int(line), 0, one_line(said, 1000), one.fingerprint)
 
 
-def _problem(one: Problem) -> Finding:
+def _problem(one: Problem, rule: Rule) -> Finding:
     mark = digest("problem/1", [one.path, one.message])[:16]
-    return Finding(UNJUDGED, one.path, one.line, one.column, one_line(f"{one.message} {one.hint}", 1000), mark)
+    return Finding(rule, one.path, one.line, one.column, one_line(f"{one.message} {one.hint}", 1000), mark)
 
 
 def _numbered(found: Iterable[Finding]) -> list[Finding]:
     """Each with its number among those of its fingerprint, by line."""
-    from dataclasses import replace
-
     listed = list(found)
     seen: Counter[str] = Counter()
     numbers = {}
@@ -159,6 +171,11 @@ def gathered(found: Sequence[Checked]) -> list[Finding]:
         for one in findings(verdict) if verdict else ():
             merged.setdefault((one.fingerprint, one.number, one.path), one)
     return list(merged.values())
+
+
+def unassigned(found: Sequence[Checked]) -> list[str]:
+    """The files that belong to no layer, in any of the contents."""
+    return sorted({path for _, verdict in found if verdict for path in verdict.unassigned})
 
 
 def shown_path(path: str) -> str:

@@ -18,6 +18,6 @@ def flows(ws: Workspace, found: Sequence[Checked]) -> dict[tuple[str, str], int]
     for source, verdict in found:
         if verdict is not None:
             seen = survey(ws, content(ws, source))
-            crossing = edges(verdict.manifest, seen.links, seen.modules)
+            crossing = edges(verdict.manifest, seen.links_under(verdict.manifest), seen.modules)
             most |= Counter((edge.source.name, edge.target.name) for edge in crossing)
     return dict(most)

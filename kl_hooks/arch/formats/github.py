@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.arch.formats.findings import Checked, Finding, gathered, shown_path
+from kl_hooks.arch.formats.findings import Checked, Finding, gathered, shown_path, unassigned
+from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import one_line
 
 MOST: Final = 9
@@ -14,13 +15,16 @@ MOST: Final = 9
 
 
 def github(found: Sequence[Checked]) -> list[str]:
-    """The commands, worst first: none for a clean check, none for what the baseline accepts."""
+    """The commands, worst first, none for what the baseline accepts; files in no layer are one notice."""
     new = _worst_first([one for one in gathered(found) if not one.accepted])
     lines = [_command(one) for one in new[:MOST]]
     if len(new) > MOST:
         files = len({one.path for one in new})
         said = f"{len(new)} findings in {files} files; {MOST} are shown here. All of them: kl arch check"
         lines.append(f"::error title=kl arch check::{_data(said)}")
+    if outside := len(unassigned(found)):
+        said = f"{outside} file{'s' * (outside > 1)} in no layer. List them: kl arch check --list-unassigned"
+        lines.append(f"::notice file={MANIFEST},line=1,title=kl arch check::{_data(said)}")
     return lines
 
 
@@ -30,14 +34,15 @@ def _worst_first(found: list[Finding]) -> list[Finding]:
     ranked = []
     for one in sorted(found, key=lambda x: (x.weak, x.path, x.line)):
         seen[one.rule.id] += 1
-        ranked.append(((not one.rule.id.startswith("arch/"), seen[one.rule.id], one.weak, one.path, one.line), one))
+        rank = (one.level == "warning", not one.rule.id.startswith("arch/"), seen[one.rule.id], one.weak)
+        ranked.append(((*rank, one.path, one.line), one))
     return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _command(one: Finding) -> str:
     place = f"file={_property(shown_path(one.path))},line={max(one.line, 1)}"
     column = f",col={one.column}" if one.column else ""
-    return f"::error {place}{column},title={_property(one_line(one.rule.title))}::{_data(one.message)}"
+    return f"::{one.level} {place}{column},title={_property(one_line(one.rule.title))}::{_data(one.message)}"
 
 
 def _data(text: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from kl_hooks.arch.formats.findings import Checked
+from kl_hooks.arch.formats.findings import Checked, unassigned
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.text import one_line
 
@@ -52,7 +52,11 @@ def mermaid(found: Sequence[Checked], flows: Flows) -> list[str]:
             arrow(pair, _said(new[pair]), _RED)
     for colour, numbers in _numbers(styles).items():
         lines.append(f"    linkStyle {','.join(numbers)} stroke:{colour},color:{colour}")
-    return lines
+    invalid = [one for verdict in verdicts if verdict.invalid for one in verdict.problems]
+    remarks = [*invalid, *(one for verdict in verdicts for one in verdict.loosened)]
+    lines += [f"    %% {one_line(str(one), 200)}" for one in remarks]
+    outside = len(unassigned(found))
+    return [*lines, *([f"    %% {outside} file{'s' * (outside > 1)} in no layer"] if outside else [])]
 
 
 def label(text: str) -> str:

@@ -44,9 +44,13 @@ def _run(checked: Checked, version: str, category: str) -> dict[str, Any]:
         "tool": {"driver": driver},
         "automationDetails": {"id": category},
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The top folder of the repository."}}},
-        "invocations": [{"executionSuccessful": True}],
+        "invocations": [{"executionSuccessful": not (verdict and verdict.invalid)}],
         "columnKind": "unicodeCodePoints",
-        "properties": {"source": source, "manifest": verdict.manifest.path if verdict else None},
+        "properties": {
+            "source": source,
+            "manifest": verdict.manifest.path if verdict else None,
+            "unassigned": len(verdict.unassigned) if verdict else 0,
+        },
         "results": [_result(one, place[one.rule.id]) for one in found],
     }
 
@@ -60,7 +64,7 @@ def _result(one: Finding, rule: int) -> dict[str, Any]:
     result = {
         "ruleId": one.rule.id,
         "ruleIndex": rule,
-        "level": "note" if one.accepted else "error",
+        "level": "note" if one.accepted else one.level,
         "baselineState": "unchanged" if one.accepted else "new",
         "message": {"text": one.message},
         "locations": [{"physicalLocation": place}],

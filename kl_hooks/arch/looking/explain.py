@@ -76,7 +76,7 @@ def _across(seen: Seen) -> Iterator[tuple[Edge, dict[str, Any]]]:
     """Every import across layers with what is decided about it; those for type checkers only as well."""
     everything = replace(seen.manifest, type_checking_imports="enforce")
     accepted = {(one.path, one.line, one.imported) for one in seen.verdict.accepted}
-    for edge in edges(everything, seen.survey.links, seen.survey.modules):
+    for edge in edges(everything, seen.survey.links_under(everything), seen.survey.modules):
         yield (
             edge,
             {
@@ -108,7 +108,7 @@ def _decided(seen: Seen, edge: Edge, accepted: bool) -> str:
 
 
 def _layer(seen: Seen, layer: Layer) -> dict[str, Any]:
-    whole: Overview = overview(seen.manifest, seen.survey.links, seen.survey.modules, seen.verdict)
+    whole: Overview = overview(seen.manifest, seen.survey.links_under(seen.manifest), seen.survey.modules, seen.verdict)
     layer_of = owner(seen.manifest.layers)
     counts = _counts(seen.survey.modules, layer, layer_of)
     imports = {(one.source, one.target): one.imports for one in whole.arrows}

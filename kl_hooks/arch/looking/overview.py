@@ -82,7 +82,7 @@ def look(ws: Workspace) -> tuple[Overview | None, tuple[str, ...]]:
     seen, notes = survey_now(ws)
     if seen is None:
         return None, notes
-    return overview(seen.manifest, seen.survey.links, seen.survey.modules, seen.verdict), notes
+    return overview(seen.manifest, seen.survey.links_under(seen.manifest), seen.survey.modules, seen.verdict), notes
 
 
 def overview(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], verdict: Verdict) -> Overview:
@@ -111,6 +111,7 @@ def plain(seen: Overview) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "manifest": seen.verdict.manifest.path,
+        "unassigned": len(seen.verdict.unassigned),
         "layers": [{"name": name, "paths": list(paths), "files": files} for name, paths, files in seen.layers],
         "arrows": [
             {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.arch.looking.overview import Arrow, Overview
+from kl_hooks.arch.render import unassigned_count
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.text import one_line
 
@@ -145,4 +146,6 @@ def _closing(seen: Overview) -> str:
     new, accepted = len(seen.verdict.violations), len(seen.verdict.accepted)
     files = sum(files for _, _, files in seen.layers)
     baseline = f", {accepted} in the baseline" if accepted else ""
-    return f"{len(seen.layers)} layers, {files} files: {new} new violation{'' if new == 1 else 's'}{baseline}"
+    found = f"{new} new violation{'' if new == 1 else 's'}{baseline}"
+    outside = f"; {unassigned_count(seen.verdict)}" if seen.verdict.unassigned else ""
+    return f"{len(seen.layers)} layers, {files} files: {found}{outside}"

@@ -9,6 +9,7 @@ from kl_hooks.code.asking.stored import find, in_file
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.ids import split
 from kl_hooks.model.text import one_line
+from kl_hooks.store.rows import marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +42,9 @@ def addressed(graph: Graph, text: str) -> Symbol:
     """The one symbol that `text` means. Ambiguous, or Unknown with what may have been meant.
 
     In this order: its Id; `path.py`, `path.py:LINE` (the innermost definition there) or `path.py::test`, the path from
-    the repository's root or its end; the whole dotted name; the end of one (`C.m`, `feed`), in the case given if that
-    fits anything, else in any.
+    the repository's root or its end; the whole dotted name; a name that a module has from another (`pkg.feed`, where
+    `pkg/__init__.py` imports it); the end of a dotted name (`C.m`, `feed`), in the case given if that fits anything,
+    else in any; a record, a page.
     """
     text = text.strip()
     prefix, name = split(text)
@@ -52,6 +54,8 @@ def addressed(graph: Graph, text: str) -> Symbol:
     found = _in_file(graph, name if prefix in ("", "file", "test") else "")
     if found is None and prefix != "file":
         found = _called(graph, prefix, name)
+        if not any(_plain(one.id, False) == name for one in found) and (one := reexported(graph, name, prefix)):
+            return one
     if not found:
         from kl_hooks.code.asking.written import thing
 
@@ -121,6 +125,31 @@ def _called(graph: Graph, prefix: str, name: str) -> list[Symbol]:
         if found:
             return found
     return []
+
+
+def reexported(graph: Graph, name: str, prefix: str = "") -> Symbol | None:
+    """The symbol that a dotted name means where modules hand names on: `structlog.get_logger`. None for no such name.
+
+    What code would get by importing it: resolved by the same resolver as the links of the graph.
+    """
+    parts = name.split(".")
+    modules = [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+    if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({marks(modules)})", modules):
+        return None
+    from kl_hooks.code.imports import Known
+    from kl_hooks.code.linking import Outlines
+    from kl_hooks.code.resolve import Resolver
+
+    known = Known(dict(graph.db.rows("SELECT path, module FROM files")))
+    resolver = Resolver(known, Outlines(graph.db, {}).of)
+    for module in modules:
+        if known.called(module):
+            first, *rest = parts[module.count(".") + 1 :]
+            found = resolver.resolve(f"@{module}:{first}" + (f"|{'.'.join(rest)}" if rest else ""), module)
+            if found.symbols and not found.lost and not found.beyond:
+                last = find(graph.db, "id = ?", (found.symbols[-1].id,))
+                return last[0] if last and _fits(split(last[0].id)[0], prefix) else None
+    return None
 
 
 def _fits(prefix: str, asked: str) -> bool:

@@ -20,6 +20,10 @@ class Graph(NamedTuple):
 
     db: Database
     scan: Scan
+    kinds: tuple[str, ...] = ()
+    """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`. None in a revision's:
+    what is known of the work tree says nothing about that.
+    """
 
     @property
     def not_assessed(self) -> tuple[Problem, ...]:
@@ -41,9 +45,10 @@ def opened(ws: Workspace, rev: str | None = None, watch: Watch = unwatched) -> I
             yield Graph(db, scan)
         return
     scan = catch_up(ws, watch)
+    kinds = ("page", *ws.kinds, "violation")
     with ws.store.reading("graph") as known:
         if known is not None:
-            yield Graph(known, scan)
+            yield Graph(known, scan, kinds)
             return
     with ws.store.writing("graph") as empty:  # no file was ever seen: there is no database yet
-        yield Graph(empty, scan)
+        yield Graph(empty, scan, kinds)

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.model.ids import split
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.answers import Answer
+    from kl_hooks.code.asking.search import Found
+    from kl_hooks.code.asking.shown import Page
+    from kl_hooks.code.asking.way import Way
     from kl_hooks.model.symbol import Link, Symbol
+
+_LISTED: Final = 100
+"""Unresolved uses that are given of a chain."""
 
 
 def plain_symbol(symbol: Symbol) -> dict[str, Any]:
     """A symbol as JSON, without what only `kl graph show` tells."""
     place = {"path": symbol.path, "line": symbol.line}
-    return {"id": symbol.id, **place, "end_line": symbol.end_line, "signature": symbol.signature}
+    return {"id": symbol.id, **plain_name(symbol.id), **place, "end_line": symbol.end_line,
+            "signature": symbol.signature}  # fmt: skip
+
+
+def plain_name(identifier: str, kind: str = "") -> dict[str, Any]:
+    """What an Id says by itself: the name, the kind (`kind`, where the Id has no prefix), and the dotted name (of a
+    test or file: the path) of what it is defined in; null for none.
+    """
+    prefix, whole = split(identifier)
+    seam = "::" if prefix == "test" and "::" in whole else "/" if prefix == "file" else "."
+    owner, _, name = whole.rpartition(seam)
+    return {"name": name, "kind": kind or prefix, "owner": owner or None}
+
+
+def plain_found(one: Found) -> dict[str, Any]:
+    """Something that was searched for, as JSON."""
+    place = {"path": one.path, "line": one.line}
+    return {"id": one.id, **plain_name(one.id, one.kind), **place, "signature": one.signature, "by": one.by}
 
 
 def plain_link(link: Link) -> dict[str, Any]:
@@ -25,3 +50,25 @@ def plain_answer(answer: Answer) -> dict[str, Any]:
     """How far an answer can be relied on, as JSON."""
     sure = {"answer": answer.verdict, "unresolved": len(answer.unresolved)}
     return {**sure, "not_assessed": list(answer.not_assessed), "doubts": list(answer.doubts)}
+
+
+def plain_way(way: Way) -> dict[str, Any]:
+    """A chain of links as JSON."""
+    ends = {"from": plain_symbol(way.start), "to": plain_symbol(way.end), "reversed": way.reversed}
+    steps = [plain_link(step) for step in way.steps]
+    open_uses = [plain_link(link) for link in way.answer.unresolved[:_LISTED]]
+    more = {"steps": steps, "length": way.length if way.answer.found else None, "unresolved_uses": open_uses}
+    return {**ends, **more, **plain_answer(way.answer)}
+
+
+def plain_page(page: Page) -> dict[str, Any]:
+    """What is known of a symbol as JSON."""
+    symbol = page.symbol
+    about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
+    names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
+    lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
+    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
+            "written": page.written, "says": page.says}  # fmt: skip
+    links = {key: [plain_link(link) for link in some] for key, some in said.items()}
+    whole = {**plain_symbol(symbol), **about}
+    return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **plain_answer(page.answer)}

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.ask import KINDS
-from kl_hooks.code.asking.stored import find
+from kl_hooks.code.asking.address import reexported
+from kl_hooks.code.asking.stored import by_ids, find
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
-from kl_hooks.model.ids import split
+from kl_hooks.model.ids import RECORD_ID, split
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
     from kl_hooks.model.symbol import Symbol
 
-ALL_KINDS: Final = (*KINDS, "test", "file", "violation")
+ALL_KINDS: Final = (*KINDS, "test", "file", "violation", "page")
+_INFLECTED: Final = 3
+"""The rank of a name in another style or inflection: after the same name, before a name that only begins so."""
+_OTHERS: Final = 5
+"""Records, pages and violations by words, where no kind is asked for."""
 BY_WORDS: Final = 2000
 """Most hits by words that are looked at where only some files are wanted."""
 _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
@@ -34,6 +39,8 @@ class Found:
     signature: str
     by: str
     """`name` or `words`: how it was found."""
+    kind: str = ""
+    """Of what has no prefix in its Id: `memory`, `page`."""
 
 
 def find_all(
@@ -43,14 +50,19 @@ def find_all(
 
     By name: the same name, then names that begin so; in the case given before any other, short before long. A dotted
     word is an owner's end and the beginning of a name: `Basket.add` finds `shop.Basket.add_line`. Then by words, as
-    the index ranks them. `kinds`: only these (none: every symbol). `file`: a path, a folder, or a pattern (`src/*.py`).
+    the index ranks them. `kinds`: only these (none: all). `file`: a path, a folder, or a pattern (`src/*.py`).
+
+    Records, pages and violations come after the names that fit whole, before those that only begin so: each of them
+    has many words, so they would come last among many symbols, or first among few.
     """
-    wanted = kinds or KINDS
-    found = list(dict.fromkeys([*_named(graph, words, wanted, file), *_files(graph, words, kinds, file)]))
+    wanted = kinds or (*KINDS, *graph.kinds)
+    whole, begun = _named(graph, words, wanted, file)
+    others = _others(graph, words, [kind for kind in wanted if kind in graph.kinds], file, limit if kinds else _OTHERS)
+    found = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
     seen = {(one.id, one.path) for one in found}
     if len(found) <= limit:
         spare = BY_WORDS if file else limit + len(found) + 1
-        indexed = [kind for kind in wanted if kind not in ("test", "file")]
+        indexed = [kind for kind in wanted if kind not in ("test", "file") and (kinds or kind in KINDS)]
         hits = index.search(graph.db, words, spare, indexed) if indexed else []
         found += [_hit(hit) for hit in hits if (hit.id, hit.path) not in seen and in_place(hit.path, file)]
     return found[:limit], len(found) > limit
@@ -64,14 +76,45 @@ def in_place(path: str, file: str) -> bool:
     return path == file or path.startswith(f"{file}/") or path.endswith(f"/{file}") or fnmatchcase(path, file)
 
 
-def _named(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
+def _others(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, most: int) -> list[Found]:
+    """What is no code: by its id, then by words."""
+    by_id = [replace(_hit(hit), by="name") for word in words for hit in index.called(graph.db, _record_id(word))]
+    hits = index.search(graph.db, words, BY_WORDS if file else most, kinds) if kinds else []
+    found = {one.id: one for one in (*by_id, *map(_hit, hits)) if one.kind in kinds and in_place(one.path, file)}
+    return list(found.values())[:most]
+
+
+def _record_id(word: str) -> str:
+    """`adr:ADR-0001` and `adr-0001` as the index has it."""
+    bare = word.rpartition(":")[2] if not word.startswith(("file:", "violation:")) else word
+    return bare.upper() if RECORD_ID.fullmatch(bare.upper()) else bare
+
+
+def _named(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> tuple[list[Found], list[Found]]:
+    """The symbols whose name is a word, and those whose name begins with one."""
     ranked: list[tuple[tuple[int, int, str, str], Symbol]] = []
+    for symbol in _inflected(graph, words, kinds):
+        if in_place(symbol.path, file):
+            ranked.append(((_INFLECTED, len(symbol.id), symbol.id, symbol.path), symbol))
     for word in words:
         for symbol in _beginning(graph, word):
             rank = _rank(symbol, word)
             if rank is not None and split(symbol.id)[0] in kinds and in_place(symbol.path, file):
                 ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
-    return [Found(s.id, s.path, s.line, s.signature, "name") for _, s in sorted(ranked, key=lambda pair: pair[0])]
+    for name in filter(lambda word: "." in word, words):
+        if (one := reexported(graph, name)) and split(one.id)[0] in kinds and in_place(one.path, file):
+            ranked.append(((1, len(one.id), one.id, one.path), one))
+    order = sorted(ranked, key=lambda pair: pair[0])
+    found = [(rank[0] <= _INFLECTED, Found(s.id, s.path, s.line, s.signature, "name")) for rank, s in order]
+    return [one for whole, one in found if whole], [one for whole, one in found if not whole]
+
+
+def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list[Symbol]:
+    """The symbols whose name is a word in another style or inflection."""
+    indexed = [kind for kind in kinds if kind in KINDS]
+    hits = index.named(graph.db, [word for word in words if "." not in word], BY_WORDS, indexed) if indexed else []
+    known = by_ids(graph.db, [hit.id for hit in hits])
+    return [known[hit.id] for hit in hits if hit.id in known]
 
 
 def _beginning(graph: Graph, word: str) -> Iterator[Symbol]:
@@ -97,7 +140,7 @@ def _rank(symbol: Symbol, word: str) -> int | None:
         return None
     if last.lower() == asked_last.lower():
         return 1 if last == asked_last else 2
-    return 3 if last.startswith(asked_last) else 4
+    return _INFLECTED + 1 if last.startswith(asked_last) else _INFLECTED + 2
 
 
 def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
@@ -114,4 +157,4 @@ def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) 
 
 
 def _hit(hit: Hit) -> Found:
-    return Found(hit.id, hit.path, hit.line, hit.title, "words")
+    return Found(hit.id, hit.path, hit.line, hit.title, "words", "" if hit.kind in KINDS else hit.kind)

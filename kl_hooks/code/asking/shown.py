@@ -43,7 +43,7 @@ class Page:
     answer: Answer
     """Whether it is used."""
     written: tuple[Link, ...] = ()
-    """Links of records and pages to it, to its file, and to the folders above."""
+    """Links of records, pages and violations to it, to its file, and to the folders above."""
     says: tuple[Link, ...] = ()
     """Of a record or a page: what it links to."""
 
@@ -64,7 +64,7 @@ def show(graph: Graph, text: str) -> Page:
         tuple(above(db, [symbol.id])) if is_class else (), tuple(below(db, [symbol.id])) if is_class else (),
         tuple(one.id for one in overridden(db, symbol)), tuple(one.id for one in overriding(db, symbol)),
         tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol])),
-        tuple(about(graph, symbol)), tuple(said_by(graph, symbol)),
+        tuple(about(graph, symbol, whole=True)), tuple(said_by(graph, symbol)),
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.code.asking.address import addressed
 from kl_hooks.code.asking.answers import Answer, used_names
 from kl_hooks.code.asking.dependents import outgoing
-from kl_hooks.code.asking.stored import parts
+from kl_hooks.code.asking.stored import find, parts
+from kl_hooks.code.asking.written import placed
 from kl_hooks.graph import links
 from kl_hooks.graph.closure import Reach, reach
 from kl_hooks.model.ids import split
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 PART_OF: Final = "is part of"
 HOLDS: Final = "holds"
+_FARTHEST: Final = 10
+_MOST: Final = 100_000
+"""Links that a way across kinds may have, and things that are looked at for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Way:
     length: int
     """Links on the way, without those two."""
     answer: Answer
+    reversed: bool = False
+    """True where nothing leads from FROM to TO, and this is the way from TO to FROM: records and pages name code, code
+    never names them.
+    """
 
 
 def path(graph: Graph, from_text: str, to_text: str) -> Way:
@@ -45,6 +53,8 @@ def path(graph: Graph, from_text: str, to_text: str) -> Way:
         inner, outer = (start, end) if start.id in theirs else (end, start)
         step = [] if inner.id == outer.id else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
         return Way(start, end, tuple(step), 0, Answer(True, (), lost))
+    if not (_is_code(graph, start) and _is_code(graph, end)):
+        return _across(graph, start, end)
     reached = reach(graph.db, theirs, lookups=False)
     near = [(level, name != start.id, name) for name, level in reached.levels.items() if name in mine]
     if not near:
@@ -55,6 +65,63 @@ def path(graph: Graph, from_text: str, to_text: str) -> Way:
     if steps[-1].target != end.id:
         steps.append(Link(steps[-1].target, PART_OF, end.id, end.path))
     return Way(start, end, tuple(steps), length, Answer(True, (), lost))
+
+
+def _is_code(graph: Graph, symbol: Symbol) -> bool:
+    return bool(find(graph.db, "id = ?", (symbol.id,)))
+
+
+def _across(graph: Graph, start: Symbol, end: Symbol) -> Way:
+    """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the other."""
+    for first, last, turned in ((start, end, False), (end, start, True)):
+        steps = _spread(graph, _nodes(first), _nodes(last))
+        if steps is not None:
+            length = sum(step.relation not in (HOLDS, PART_OF) for step in steps)
+            return Way(first, last, tuple(steps), length, Answer(True), turned)
+    lost = tuple(problem.path for problem in graph.not_assessed)
+    return Way(start, end, (), 0, Answer(False, (), lost))
+
+
+def _nodes(symbol: Symbol) -> list[str]:
+    """What stands for a thing: for a module its file too, which is what records and pages name."""
+    return [symbol.id, f"file:{symbol.path}"] if symbol.id.startswith("namespace:") else [symbol.id]
+
+
+def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | None:
+    """Breadth-first, forward over links of every relation; None where they do not lead there."""
+    came: dict[str, Link | None] = dict.fromkeys(starts)
+    front = starts
+    for _ in range(_FARTHEST):
+        if not came.keys().isdisjoint(ends) or not front or len(came) > _MOST:
+            break
+        said = links.of_many(graph.db, front, incoming=False)
+        fresh: list[str] = []
+        for node in front:
+            for link in (*_inside(graph, node), *said.get(node, ())):
+                if link.target not in came and not link.target.startswith("name:"):
+                    came[link.target] = link
+                    fresh.append(link.target)
+        front = fresh
+    end = next((one for one in ends if one in came), None)
+    if end is None:
+        return None
+    steps: list[Link] = []
+    while (link := came[steps[-1].source if steps else end]) is not None:
+        steps.append(placed(graph, link))
+    return steps[::-1]
+
+
+def _inside(graph: Graph, node: str) -> list[Link]:
+    """Steps that no link says: from a section to its page, from a folder to the source files in it."""
+    prefix, name = split(node)
+    if prefix != "file":
+        return []
+    page, mark, _ = name.partition("#")
+    if mark:
+        return [Link(node, PART_OF, f"file:{page}")]
+    below = f"{name.rstrip('/')}/"
+    rows = graph.db.rows("SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path", (below, f"{below[:-1]}0"))
+    return [Link(node, HOLDS, f"file:{path}") for (path,) in rows]
 
 
 def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) -> list[Link]:

@@ -76,7 +76,8 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
         return Need(KEPT, "it does not stand by itself at the top level of the file")
     alias = next(alias for alias in found.names if alias.name == (name or module))
     bound = alias.asname or alias.name.partition(".")[0]
-    reason = _marked(source, found, alias) or _bound_twice_or_used(source.mentions_in_code(bound), bound)
+    # what the code does with it is the better reason, and holds whatever a comment says
+    reason = _bound_twice_or_used(source.mentions_in_code(bound), bound) or _marked(source, found, alias)
     if reason:
         return Need(KEPT, reason, bound)
     said = source.mentions(bound)

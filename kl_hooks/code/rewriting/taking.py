@@ -34,11 +34,17 @@ def taken(tree: ast.Module, module: Callable[[Importing, ast.alias], str | None]
                 _note(found[node.attr], None, line)
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                _note(found[alias.name], node.module or "", node.lineno)
+                if not _imports_module(module(node, alias), node, alias):
+                    _note(found[alias.name], node.module or "", node.lineno)
         elif not isinstance(node, ast.Constant) or id(node) not in docs or _has_doctest(node):
             for word in _said(node):
                 _note(found[word], None, node.lineno)  # type: ignore[attr-defined]
     return found
+
+
+def _imports_module(target: str | None, node: ast.ImportFrom, alias: ast.alias) -> bool:
+    """True for `from package import module`: that imports the module itself, and takes nothing out of the package."""
+    return target is not None and target != node.module and target.rpartition(".")[2] == alias.name
 
 
 def _note(places: dict[str | None, int], module: str | None, line: int) -> None:

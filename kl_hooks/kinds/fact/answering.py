@@ -12,7 +12,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.interview.question import Question, answered
 from kl_hooks.records.interview.sentences import facts
-from kl_hooks.records.retrieve import is_live
+from kl_hooks.records.liveness import is_live
 from kl_hooks.records.write import change, create
 
 if TYPE_CHECKING:

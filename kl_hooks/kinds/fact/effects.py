@@ -15,7 +15,7 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.interview.sentences import sentences
-from kl_hooks.records.retrieve import is_live
+from kl_hooks.records.liveness import is_live
 from kl_hooks.records.write import change
 
 if TYPE_CHECKING:

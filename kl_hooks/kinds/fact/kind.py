@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import Field, Kind, Verb, with_proposals
 from kl_hooks.records.seed.fields import SEEDED
 
 CATEGORIES: Final = (
@@ -13,7 +13,7 @@ CATEGORIES: Final = (
 )  # fmt: skip
 """What a fact, and a question that asks for one, can be about."""
 
-KIND: Final = Kind(
+KIND: Final = with_proposals(Kind(
     name="fact",
     plural="facts",
     prefix="FACT",
@@ -48,4 +48,4 @@ KIND: Final = Kind(
         Verb("outdate", "outdated", "It is no longer true.", of=("current",)),
         Verb("renew", "current", "It is true again.", of=("outdated",)),
     ),
-)  # fmt: skip
+))  # fmt: skip

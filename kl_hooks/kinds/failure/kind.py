@@ -12,6 +12,7 @@ KIND: Final = Kind(
     prefix="FAIL",
     purpose="An approach that failed, why, and what prevents it.",
     home="file",
+    nature="observation",
     statuses=("open", "mitigated"),
     live=("open", "mitigated"),
     section="Known failures (DO NOT REPEAT)",
@@ -23,7 +24,7 @@ KIND: Final = Kind(
     fields=(
         Field(
             "severity", "choice", "How much it cost.", choices=("medium", "low", "high", "critical"),
-            also={"info": "low", "warning": "medium", "error": "high"},
+            also={"info": "low", "warning": "medium", "error": "high"}, directive=True,
         ),
         Field("task_id", "line", "The task it happened in."),
         Field("feature_id", "ids", "The feature it happened in.", relation="part_of", aliases=("feature",)),
@@ -34,7 +35,7 @@ KIND: Final = Kind(
         Field("approach", "line", "What was tried.", required=True, example="Mock the database in integration tests"),
         Field("symptom", "text", "What was seen.", section="Symptom"),
         Field("root_cause", "text", "Why it failed.", section="Root cause", aliases=("cause",)),
-        Field("prevention", "text", "What to do instead.", section="Prevention"),
+        Field("prevention", "text", "What to do instead.", section="Prevention", directive=True),
         Field("fix_applied", "text", "How it was put right.", section="Fix", aliases=("fix",)),
         Field("context", "text", "Where and when it happened.", section="Context"),
         *COUNTED,

@@ -7,15 +7,19 @@ Events. So an occurrence leaves the working tree as it is, and a clone that only
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.kinds.failure.kind import KIND
+from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import by_ids
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.events import Event, note
 from kl_hooks.records.folds import Count, counts_of
 from kl_hooks.records.numbers import identity
+from kl_hooks.records.retrieve import candidate
 from kl_hooks.records.verbs import apply
 from kl_hooks.records.write import Taken, change, cleaned, create
 
@@ -71,6 +75,14 @@ def occurred(ws: Workspace, record: Record) -> Count:
 def times(count: int) -> str:
     """`once`, `twice`, `3 times`."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def failure_candidate(ws: Workspace, record: Record) -> Candidate:
+    """A failure as it may be in a package: with the warning, and how often it happened."""
+    plain, how_often = candidate(ws, record), occurred(ws, record)
+    warning = f"DO NOT REPEAT: this failed {times(how_often.total)}, last on {how_often.last[:10]}."
+    instead = f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
+    return replace(plain, text=f"{plain.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")
 
 
 def _known(ws: Workspace, approach: str) -> Record | None:

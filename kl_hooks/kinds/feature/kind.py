@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import Field, Kind, Verb, with_proposals
 from kl_hooks.records.seed.fields import SEEDED
 
-KIND: Final = Kind(
+KIND: Final = with_proposals(Kind(
     name="feature",
     plural="features",
     prefix="FEAT",
@@ -39,4 +39,4 @@ KIND: Final = Kind(
         Verb("ship", "shipped", "It is there."),
         Verb("replan", "planned", "Back to planning.", of=("building", "shipped")),
     ),
-)  # fmt: skip
+))  # fmt: skip

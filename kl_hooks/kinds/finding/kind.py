@@ -17,6 +17,7 @@ KIND: Final = Kind(
     prefix="FND",
     purpose="What an agent's tools found out or changed, as long as the content stays as it was.",
     home="state",
+    nature="observation",
     statuses=("live", "stale"),
     live=("live",),
     numbering="hash",

@@ -25,9 +25,9 @@ def gates_for(gates: Sequence[Record], task_type: str, complexity: int) -> list[
     fitting = [
         one for one in gates
         if one.status == "active" and one.text("task_type").strip().casefold() == wanted
-        and _range(one)[0] <= complexity <= _range(one)[1]
+        and bounds(one)[0] <= complexity <= bounds(one)[1]
     ]  # fmt: skip
-    return sorted(fitting, key=lambda one: (_range(one)[1] - _range(one)[0], one.id))[:SHOWN]
+    return sorted(fitting, key=lambda one: (bounds(one)[1] - bounds(one)[0], one.id))[:SHOWN]
 
 
 def task_types(gates: Sequence[Record]) -> list[str]:
@@ -37,7 +37,7 @@ def task_types(gates: Sequence[Record]) -> list[str]:
 
 def gate_line(gate: Record) -> str:
     """A gate on one line: `GATE-0003 feature, complexity 4-6: tests pass, lint is clean, coverage at least 75 %, …`."""
-    least, most = _range(gate)
+    least, most = bounds(gate)
     demands = [
         "tests pass" if gate.values.get("test_pass_required") else "",
         "lint is clean" if gate.values.get("lint_required") else "",
@@ -96,5 +96,6 @@ def _threshold(gate: Record, name: str, says: str, unit: str) -> str:
     return f"{says} at least {least}{unit}" if least else f"{says} is looked at"
 
 
-def _range(gate: Record) -> tuple[int, int]:
+def bounds(gate: Record) -> tuple[int, int]:
+    """Return the lowest and the highest complexity that a gate is for."""
     return gate.number("complexity_from", LEAST), gate.number("complexity_to", MOST)

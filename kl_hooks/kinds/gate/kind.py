@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import Field, Kind, Verb, with_proposals
 from kl_hooks.records.seed.fields import SEEDED
 
-KIND: Final = Kind(
+KIND: Final = with_proposals(Kind(
     name="gate",
     plural="gates",
     prefix="GATE",
@@ -36,4 +36,4 @@ KIND: Final = Kind(
         Verb("retire", "retired", "It no longer holds.", of=("active",)),
         Verb("revive", "active", "It holds again.", of=("retired",)),
     ),
-)
+))  # fmt: skip

@@ -13,7 +13,6 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.choosing import Given, Offer, choose, fit
 from kl_hooks.kinds.memory.decay import decayed, faded
 from kl_hooks.kinds.memory.events import tallies
-from kl_hooks.kinds.memory.held import held_back
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.seen import IMPORTANCE
 from kl_hooks.kinds.memory.support import supported
@@ -22,7 +21,7 @@ from kl_hooks.kinds.memory.utility import weighed
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, every, search
 from kl_hooks.records.events import Event, note
-from kl_hooks.records.retrieve import is_live
+from kl_hooks.records.liveness import is_live
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -32,14 +31,13 @@ BUDGET: Final = 8_000
 START: Final = 20
 """Memories at the start of a session, where nobody names what it is about."""
 _LOOKED_AT: Final = 200
-_ENDED: Final = ("disproven", "deprecated", "superseded")
 
 
 def give(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *, folder: str = "") -> Given:
     """The section for these hints, or for where the work is; each memory in it is noted as given.
 
-    Only what is approved, has not ended, reads like no order, and was not disproven. Without hints, at the start of a
-    session: by tier, then by how many sessions confirmed it.
+    Only what is live (see `records.liveness`). Without hints, at the start of a session: by tier, then by how many
+    sessions confirmed it.
     """
     found = offers(ws, [*hints] or places(ws, folder))
     chosen = choose(found, top, only_fitting=True) if hints else found
@@ -65,17 +63,12 @@ def most_of(ws: Workspace, hints: Sequence[str]) -> int:
 def offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
     """Every memory that may be given, with how well it fits these words."""
     wanted = Wanted((KIND.name,), ("approved",))
-    found = [one for one in every(ws, wanted) if may_be_given(ws, one)]
+    found = [one for one in every(ws, wanted) if is_live(ws, one)]
     hits = search(ws, words, wanted, _LOOKED_AT) if words else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])
     fresh = [one for one in found if not has_faded(ws, one, known[one.id])]
     return [_offer(ws, one, known[one.id], ranks.get(one.id)) for one in fresh]
-
-
-def may_be_given(ws: Workspace, record: Record) -> bool:
-    """True for what may be shown to an agent unasked."""
-    return is_live(ws, record) and record.text("standing") not in _ENDED and not held_back(record)
 
 
 def _offer(ws: Workspace, record: Record, tally: Tally, rank: int | None) -> Offer:

@@ -12,7 +12,9 @@ CATEGORIES: Final = (
 )  # fmt: skip
 """What sort of learning it is."""
 STANDINGS: Final = ("active", "verified", "disproven", "deprecated", "superseded")
-"""How it fared since. One that is disproven, deprecated or superseded is given to nobody."""
+"""How it fared since."""
+ENDED: Final = ("disproven", "deprecated", "superseded")
+"""With these it no longer holds: it is given to nobody unasked."""
 
 REJECTED: Final = ".kl/knowledge/memories/rejected.txt"
 """What people rejected, in every clone: see `rejections`."""
@@ -45,7 +47,7 @@ KIND: Final = Kind(
         ),
         Field(
             "standing", "choice", "How it fared since.", choices=STANDINGS,
-            persons={"verified": "verify", "disproven": "disprove"},
+            persons={"verified": "verify", "disproven": "disprove"}, ends=ENDED,
         ),
         Field("session", "line", "The session in which it was first seen.", aliases=("source_session_id",)),
         Field("evidence", "lines", "The receipts it was seen in, one a line.", section="Evidence"),
@@ -55,11 +57,11 @@ KIND: Final = Kind(
     verbs=(
         Verb(
             "approve", "approved", "Accept it: it becomes a file, and agents are told.", ("candidate", "rejected"),
-            person=True,
+            person=True, reviewer=True,
         ),
         Verb(
             "reject", "rejected", "Refuse it: the same pattern never comes back.", ("candidate", "approved"),
-            person=True,
+            person=True, reviewer=True,
         ),
         Verb(
             "demote", "candidate", "Take it back to the candidates: nobody is told until it is reviewed.",

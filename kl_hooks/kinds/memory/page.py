@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import KlError
 from kl_hooks.kinds.memory.events import tallies
-from kl_hooks.kinds.memory.held import held_back
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.listing import MOST, Line, render
 from kl_hooks.kinds.memory.reviewing import to_review
@@ -14,6 +13,7 @@ from kl_hooks.kinds.memory.support import supported
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, every
 from kl_hooks.records.files import folder
+from kl_hooks.records.liveness import not_live_because, quarantine_reasons
 from kl_hooks.store.atomic import write_atomic
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def write_page(ws: Workspace) -> str:
 
 def page(ws: Workspace) -> str:
     """What MEMORY.md should say now."""
-    approved = every(ws, Wanted((KIND.name,), ("approved",)))
+    found = every(ws, Wanted((KIND.name,), ("approved",)))
+    approved = [one for one in found if not_live_because(ws, one) in ("", "quarantined")]
     candidates, total = to_review(ws, MOST)
     return render(_lines(ws, approved), _lines(ws, candidates), total - len(candidates))
 
@@ -54,7 +55,7 @@ def _lines(ws: Workspace, records: list[Record]) -> list[Line]:
     return [
         Line(
             one.id, one.title, behind[one.id].tier.word, weight[one.id].reinforcement,
-            one.path.removeprefix(folder(KIND)), bool(held_back(one)),
+            one.path.removeprefix(folder(KIND)), bool(quarantine_reasons(ws, one)),
         )
         for one in records
     ]  # fmt: skip

@@ -11,7 +11,6 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.deciding import Decision
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.giving import importance_today
-from kl_hooks.kinds.memory.held import held_back
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import title_of
 from kl_hooks.kinds.memory.rejections import rejections, sync_rejections, write_rejections
@@ -25,6 +24,7 @@ from kl_hooks.records.ask import Wanted, by_ids, every, find
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.events import Event, note
 from kl_hooks.records.folds import by_sessions
+from kl_hooks.records.liveness import quarantine_reasons
 from kl_hooks.records.write import change
 
 if TYPE_CHECKING:
@@ -86,9 +86,12 @@ def shown(ws: Workspace, records: Sequence[Record]) -> list[Shown]:
     weight = tallies(ws, [one.id for one in records])
     behind = supported(ws, weight, {one.id for one in records if one.status == "approved"})
     return [
-        Shown(one, weight[one.id], behind[one.id], held_back(one), importance_today(ws, one, weight[one.id]) // PERCENT)
+        Shown(
+            one, weight[one.id], behind[one.id], quarantine_reasons(ws, one),
+            importance_today(ws, one, weight[one.id]) // PERCENT,
+        )
         for one in records
-    ]
+    ]  # fmt: skip
 
 
 def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:
@@ -96,7 +99,7 @@ def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> li
     records = [_found(ws, one) for one in decisions]
     problems = [p for record in records if isinstance(p := record, Problem)]
     for one, record in zip(decisions, records, strict=True):
-        if isinstance(record, Record) and (why := _hindrance(record, one, who)):
+        if isinstance(record, Record) and (why := _hindrance(ws, record, one, who)):
             problems.append(Problem(record.id, 0, 0, why))
     if problems:
         raise Problems(problems)
@@ -111,10 +114,10 @@ def _found(ws: Workspace, one: Decision) -> Record | Problem:
         return Problem(one.id, 0, 0, problem.reason, problem.hint)
 
 
-def _hindrance(record: Record, one: Decision, who: Reviewer) -> str:
+def _hindrance(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str:
     if record.broken:
         return f"its file can't be read today: {record.broken}"
-    held = held_back(record)
+    held = quarantine_reasons(ws, record)
     if one.do == "approve" and held and not who.person:
         return f"only a person may approve it: {'; '.join(held)}."
     return ""
@@ -126,7 +129,7 @@ def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Recor
     A rejection, and what takes one back, is written to the file that travels first: a clone that was stopped in
     between finds it there.
     """
-    if why := _hindrance(record, one, who):
+    if why := _hindrance(ws, record, one, who):
         raise UsageProblem(why, place=record.id, hint=f"See: kl memory show {record.id}")
     values: dict[str, Any] = {}
     if one.text and one.text.strip() != record.text("pattern").strip():

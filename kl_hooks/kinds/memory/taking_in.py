@@ -15,13 +15,13 @@ from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of, known, returning, revived, same, title_of
 from kl_hooks.kinds.memory.mine import TESTS, mine
-from kl_hooks.kinds.memory.orders import orders
 from kl_hooks.kinds.memory.seen import Found
 from kl_hooks.kinds.memory.standing import CURSOR, stand
 from kl_hooks.kinds.memory.tally import REINFORCED
 from kl_hooks.kinds.memory.thresholds import COMMANDS_LOOKED_AT, COMMITS_LOOKED_AT, MOST_NEW, RUNS_LOOKED_AT
 from kl_hooks.records.events import Event, note
 from kl_hooks.records.folds import happened
+from kl_hooks.records.instructions import instructions
 from kl_hooks.records.write import create, create_many
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def raw_of(found: Found) -> dict[str, Any]:
     }  # fmt: skip
     if found.source == "receipts":
         raw["expires"] = None
-    if why := orders(found.pattern) if found.untrusted else ():
+    if why := instructions(found.pattern) if found.untrusted else ():
         raw["quarantine"] = "; ".join(why)
     return raw
 

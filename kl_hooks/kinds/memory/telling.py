@@ -12,7 +12,6 @@ from kl_hooks.kinds.memory.deciding import Decision
 from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of, known, revived, taken_away, title_of
-from kl_hooks.kinds.memory.orders import orders
 from kl_hooks.kinds.memory.rejections import FILE
 from kl_hooks.kinds.memory.reviewing import decide
 from kl_hooks.kinds.memory.seen import Sighting
@@ -23,7 +22,7 @@ from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import note
 from kl_hooks.records.folds import happened
-from kl_hooks.records.guard import refuse_agent, refuse_words
+from kl_hooks.records.instructions import instructions
 from kl_hooks.records.write import change, create, refuse_unset
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def tell(
     raw["title"] = raw.get("title") or title_of(text)
     raw["source"] = raw.get("source") or _session(ws)
     raw |= expiry(ws, authority, ttl_days)
-    if why := orders(text) if authority != "human" else ():
+    if why := instructions(text) if authority != "human" else ():
         raw["quarantine"] = "; ".join(why)
     if identifier in gone:
         if authority != "human" and taken_away(ws, identifier):
@@ -128,7 +127,7 @@ def _by(ws: Workspace) -> str:
 
 
 def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int | None, by: str = "") -> Record:
-    """The memory with some fields changed. What an agent changes of an approved one waits for a person again.
+    """The memory with some fields changed. What an agent changes of an approved one is proposed (`records.guard`).
 
     `by`: the agent whose door this is; empty: as the environment tells. UsageProblem for what is not an agent's.
     """
@@ -140,14 +139,9 @@ def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int 
         values["title"] = title_of(str(values["pattern"]))
     if not values:
         raise UsageProblem("nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …")
-    if machine:
-        if record.status == "approved":
-            refuse_words(KIND, record, raw)
-        else:
-            refuse_agent(KIND, record, "edit", raw)
+    if machine and record.status == KIND.proposal and record.authority != "human":
         told = "\n".join(str(values.get(name) or record.text(name)) for name in ("title", "pattern"))
-        values |= {"authority": authority, "quarantine": "; ".join(orders(told)) or None}
-        values |= {"status": "candidate"} if record.status == "approved" else {}
+        values["quarantine"] = "; ".join(instructions(told)) or None
     return change(ws, record, values, by=by)
 
 

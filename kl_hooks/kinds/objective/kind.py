@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import Field, Kind, Verb, with_proposals
 
-KIND: Final = Kind(
+KIND: Final = with_proposals(Kind(
     name="objective",
     plural="objectives",
     prefix="OBJ",
@@ -32,4 +32,4 @@ KIND: Final = Kind(
         Verb("complete", "completed", "It is reached.", of=("active", "paused")),
         Verb("abandon", "abandoned", "It will not be reached.", of=("active", "paused")),
     ),
-)  # fmt: skip
+))  # fmt: skip

@@ -12,6 +12,7 @@ KIND: Final = Kind(
     prefix="OUT",
     purpose="How a task ended: what was tried, what went wrong, what was learned.",
     home="state",
+    nature="observation",
     statuses=("recorded",),
     live=("recorded",),
     section="Outcomes of similar tasks",

@@ -12,6 +12,7 @@ KIND: Final = Kind(
     prefix="TSK",
     purpose="Something to be done, with what it needs and what it gives.",
     home="state",
+    nature="observation",
     statuses=("open", "blocked", "done"),
     live=("open", "blocked"),
     section="Tasks",

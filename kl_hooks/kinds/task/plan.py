@@ -39,8 +39,8 @@ def plan(works: Sequence[Work], there: Collection[str] = (), *, outside: bool = 
     """The waves (Kahn), what nobody produces, and every circle. `there`: tokens that are fulfilled already.
 
     Names are unique. What needs something that nobody produces stands in no wave, nor does what waits for it; with
-    `outside` it may come from elsewhere, and orders nothing. Where there are circles there are no waves: somebody has to
-    take them apart first.
+    `outside` it may come from elsewhere, and orders nothing. Where there are cycles there are no waves: somebody has
+    to take them apart first.
     """
     given = _producers(works)
     done = {token(one) for one in there}

@@ -12,6 +12,7 @@ KIND: Final = Kind(
     prefix="TURN",
     purpose="One round of work and review: what was done, what was said of it, what to try next.",
     home="state",
+    nature="observation",
     statuses=("recorded",),
     live=("recorded",),
     section="Earlier turns",

@@ -67,5 +67,5 @@ def _folded(title: str) -> str:
 
 def _stem(page: Page) -> str:
     """The name of the file, without its id and ending: `ADR-0007-two-scanners.md` → `two-scanners`."""
-    name = page.path.rpartition("/")[2].removesuffix(".md")
+    name = page.path.rpartition("/")[2].rpartition(".")[0]
     return name.removeprefix(page.id).lstrip("-") if page.id else name

@@ -1,4 +1,4 @@
-"""Where pages are: authored files, and the Markdown of the repository's own docs folder."""
+"""Where pages are: authored files, and the Markdown and reStructuredText of the repository's own docs folder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 DOCS: Final = "docs"
+ENDINGS: Final = (".md", ".rst")
 MOST: Final = 5_000
 """Pages of docs that are looked at."""
 _RACY: Final = 2_000_000_000
@@ -45,7 +46,7 @@ def _listed(root: Path, place: str, old: int) -> Iterator[tuple[str, str]]:
     for below, folders, files in os.walk(root / place):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.endswith(".md") and count < MOST:
+            if name.endswith(ENDINGS) and count < MOST:
                 try:
                     state = os.lstat(os.path.join(below, name))  # noqa: PTH118 (half the time of Path)
                 except OSError:

@@ -1,4 +1,4 @@
-"""The table of pages, in the graph database: derived, made again whenever it is gone."""
+"""The tables of pages and their sections, in the graph database: derived, made again whenever they are gone."""
 
 from __future__ import annotations
 
@@ -18,4 +18,18 @@ CREATE TABLE page (
     leads TEXT NOT NULL           -- JSON: [node, line] of each link that leads to one page
 );
 CREATE INDEX page_id ON page (id);
+"""
+
+CHUNKS: Final = """
+CREATE TABLE chunk (
+    -- A page of docs by its headings: one row for what precedes them, one for each. Records are found whole.
+    path TEXT NOT NULL,
+    number INTEGER NOT NULL,      -- from 0, in the order of the file
+    node TEXT NOT NULL,           -- its Id in the graph: file:docs/x.md, then file:docs/x.md#getting-started
+    heading TEXT NOT NULL,        -- JSON: the headings that it is under and its own, outermost first
+    line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    PRIMARY KEY (path, number)
+) WITHOUT ROWID;
+CREATE INDEX chunk_node ON chunk (node);
 """

@@ -19,11 +19,18 @@ def search(graph: Graph, *words: str, kinds: tuple[str, ...] = (), file: str = "
 
 def test_whole_names_come_first_in_the_case_given(graph_of: Ask) -> None:
     graph = graph_of({"m.py": "class Feed: pass\ndef feed(): pass\ndef feeder(): pass\nclass Feeding: pass\n"})
-    whole = ["function:m.feed", "type:m.Feed", "function:m.feeder", "type:m.Feeding"]
+    whole = ["function:m.feed", "type:m.Feed", "type:m.Feeding", "function:m.feeder"]  # feeding is a form of feed
     assert search(graph, "feed") == whole
     assert search(graph, "Feed") == ["type:m.Feed", "function:m.feed", "type:m.Feeding", "function:m.feeder"]
     assert search(graph, "type:m.Feed")[0] == "type:m.Feed"
     assert search(graph, "eed") == []
+
+
+def test_names_in_another_style_or_inflection_come_before_beginnings(graph_of: Ask) -> None:
+    graph = graph_of({"m.py": "class CartLine: pass\ndef cart_line(): pass\ndef cart_line_total(): pass\n"})
+    assert search(graph, "cart_lines") == ["type:m.CartLine", "function:m.cart_line"]
+    assert search(graph, "CartLine") == ["type:m.CartLine", "function:m.cart_line"]
+    assert search(graph, "cart_line") == ["function:m.cart_line", "type:m.CartLine", "function:m.cart_line_total"]
 
 
 def test_a_dotted_word_is_an_owner_and_a_beginning(shop: Graph) -> None:

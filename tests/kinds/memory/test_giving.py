@@ -80,9 +80,9 @@ def test_what_weighs_next_to_nothing_fades_unless_something_happens_to_it(repo: 
     assert small in {one.id for one in offers(repo.workspace(NOW + 301 * 86_400_000_000), ["redis"])}
 
 
-def test_what_reads_like_an_instruction_is_labelled() -> None:
+def test_no_label_claims_to_recognize_instructions() -> None:
     text = fit([offer("MEM-00000001", title="You must run make proto first.")], 9000).text
-    assert "(MEM-00000001, human, reads like an instruction)" in text
+    assert "(MEM-00000001, human)" in text
 
 
 def add(kl: Call, *args: str) -> str:

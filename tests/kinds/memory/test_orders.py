@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.memory.orders import LONGEST, orders
+from kl_hooks.records.instructions import LONGEST
+from kl_hooks.records.instructions import instructions as orders
 
 ASIDE = "set other instructions aside"
 PART = "new part to play"

@@ -163,3 +163,79 @@ def test_what_is_staged_is_judged(pages: Checkout) -> None:
     pages.git("rm", "-q", "--cached", "docs/storage.md")
     pages.git("add", "docs/x.md")
     assert "[[Storage]] leads nowhere" in pages.kl("knowledge", "check", "--staged").stdout
+
+
+GUIDE = (
+    "# Guide\n\nWhat it is.\n\n## Loading carts\n\nEvery cart is loaded lazily.\n\n### Of guests\n\n"
+    "Guests have wrappers.\n\n```\n## no heading\n```\n\n## Loading carts\n\nAgain.\n"
+)
+MANUAL = "=========\n Manual\n=========\n\nIntro.\n\nTuning indexes\n==============\n\nAsk for fewer columns.\n"
+
+
+@pytest.mark.requirement("D43", "D45")
+def test_a_page_is_found_by_its_sections_with_heading_and_line(repo: Checkout) -> None:
+    repo.write("docs/guide.md", GUIDE)
+    repo.write("docs/manual.rst", MANUAL)
+    repo.kl("decision", "new", "Carts are loaded lazily", *NEW)
+
+    def found(*words: str) -> dict[str, Any]:
+        return dict(json.loads(repo.kl("knowledge", "search", *words, "--format", "json").stdout))
+
+    (hit,) = found("wrapper")["pages"]
+    assert (hit["id"], hit["line"], hit["end_line"]) == ("file:docs/guide.md#of-guests", 9, 16)
+    assert (hit["title"], hit["heading"]) == ("Guide › Loading carts › Of guests", ["Loading carts", "Of guests"])
+    assert hit["excerpt"].startswith("Guests have wrappers.") and hit["slug"] == "of-guests"
+    both = found("carts", "loaded")
+    assert both["order"][0] in ("ADR-0001", "file:docs/guide.md#loading-carts") and len(both["records"]) == 1
+    assert {one["id"].partition("#")[2] for one in both["pages"]} >= {"loading-carts", "loading-carts-1"}
+    (hit,) = found("column")["pages"]
+    assert (hit["id"], hit["line"]) == ("file:docs/manual.rst#tuning-indexes", 7)
+    assert hit["title"] == "Manual › Tuning indexes"
+    only = repo.kl("knowledge", "search", "carts", "loaded", "--kind", "page").stdout
+    assert "ADR-0001" not in only and "page  docs/guide.md:5  Guide › Loading carts" in only
+    repo.write("docs/guide.md", "# Guide\n\nNothing more.\n")
+    assert found("wrapper")["pages"] == []
+
+
+def test_context_quotes_the_section_that_fits(repo: Checkout) -> None:
+    repo.write("docs/guide.md", GUIDE.replace("Guests have", "Some words first.\n\nGuests have"))
+    text = repo.kl("context", "explain wrappers of guests").stdout
+    assert "## page" in text and "file:docs/guide.md#of-guests  docs/guide.md:9" in text
+    assert "Guests have wrappers." in text and "Some words first" not in text
+    for number in range(20):
+        repo.write(f"docs/more{number}.md", f"# More {number}\n\nA wrapper of guests, number {number}.\n")
+    package = json.loads(repo.kl("context", "explain wrappers of guests", "--format", "json").stdout)
+    assert len([one for one in (*package["items"], *package["excluded"]) if "docs/" in one["id"]]) == 5
+
+
+@pytest.mark.requirement("D40", "D41", "D44")
+def test_markdown_links_to_files_are_links_too(pages: Checkout) -> None:
+    pages.write("src/shop/cart.py", "class Cart: pass\n")
+    pages.write("docs/deep/hub.md", "# Hub\n\n[a](../storage.md#x) [b](../../src/shop/cart.py) `[c](../storage.md)`\n"
+                "[d](https://x.y/storage.md) [e](../gone.md) ![f](../storage.md)\n")  # fmt: skip
+    assert [one["path"] for one in asked(pages, "backlinks", "docs/storage.md")][-1] == "docs/deep/hub.md"
+    leads = [(one["target"], one["node"], one["how"]) for one in asked(pages, "links", "docs/deep/hub.md")]
+    assert leads == [
+        ("docs/storage.md", "file:docs/storage.md", "markdown link"),
+        ("src/shop/cart.py", "file:src/shop/cart.py", "markdown link"), ("docs/gone.md", "", "markdown link"),
+    ]  # fmt: skip
+    assert pages.kl("knowledge", "check").returncode == 0
+
+
+@pytest.mark.requirement("D44")
+def test_places_have_a_limit_that_counts_and_a_threshold(pages: Checkout) -> None:
+    for number in range(4):
+        pages.write(f"docs/n{number}.md", f"# Number {number}\n\nSee [[Storage]], rows {number}.\n")
+    done = pages.kl("knowledge", "backlinks", "docs/storage.md", "--limit", "2", "--format", "json")
+    answer = json.loads(done.stdout)
+    assert (len(answer["backlinks"]), answer["total"]) == (2, 5)
+    assert answer["page"]["slug"] == "storage" and answer["backlinks"][1]["slug"] == "number-0"
+    assert "the first 2 of 5" in pages.kl("knowledge", "backlinks", "docs/storage.md", "--limit", "2").stderr
+    words = "The scheduler wakes workers through a queue, and every worker acknowledges its job. "
+    pages.write("docs/a.md", f"# Scheduler\n\n{words * 3}")
+    pages.write("docs/b.md", f"# Workers\n\n{words}")
+    pages.write("docs/c.md", "# Cooking\n\nBoil potatoes in salted water, says the cook of the queue.\n")
+    near = asked(pages, "related", "docs/a.md", "--least", "1")
+    assert [one["path"] for one in near] == ["docs/b.md", "docs/c.md"]
+    assert near[0]["similarity"] == near[0]["percent"] / 100
+    assert asked(pages, "related", "docs/a.md", "--least", str(near[0]["percent"])) == near[:1]

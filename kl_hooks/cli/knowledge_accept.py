@@ -1,0 +1,17 @@
+"""`kl knowledge accept`: decide about what an agent proposed, whatever its kind."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.common import format_option
+
+
+@click.command(epilog="Example: kl knowledge accept OBJ-0001")
+@click.argument("id")
+@format_option()
+def accept(id: str, shape: str) -> None:
+    """Accept a proposed record, or the changes that are proposed for it. For people."""
+    from kl_hooks.cli.knowledge_proposals import decide_proposal
+
+    decide_proposal(id, "accept", shape)

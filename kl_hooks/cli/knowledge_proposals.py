@@ -1,0 +1,79 @@
+"""`kl knowledge proposals`: everything that agents proposed and no person has decided about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kl_hooks.cli.common import format_option, say, say_json, workspace
+from kl_hooks.cli.record_text import plain_record
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind, Verb
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace.open import Workspace
+
+
+@click.command(epilog="Example: kl knowledge proposals")
+@format_option()
+def proposals(shape: str) -> None:
+    """List what waits for a person: records that were proposed, and changes that agents ask for."""
+    from kl_hooks.cli.kind_read import told
+    from kl_hooks.records.proposals import pending
+
+    ws = workspace()
+    records, changes = proposed_records(ws), pending(ws)
+    told()
+    if shape == "json":
+        said = {"records": [plain_record(ws, one, whole=False) for one in records]}
+        say_json({"schema": "kl.knowledge.proposals/1", **said, "changes": [one.plain() for one in changes]})
+        return
+    for record in records:
+        say(f"{record.id}  {record.status} {record.kind}  {one_line(record.title, 120)}")
+    for change in changes:
+        say(f"{change.record}  {change.line()}")
+    if records or changes:
+        say("\nhint: kl knowledge show ID, then kl knowledge accept ID or kl knowledge reject ID")
+    else:
+        say("nothing waits for a person.")
+
+
+def proposed_records(ws: Workspace) -> list[Record]:
+    """Return the records in the status that waits for a person, but memories, which have a review of their own."""
+    from kl_hooks.records.ask import Wanted, every
+
+    some = [kind for kind in ws.kinds.values() if kind.proposal and kind.name != "memory"]
+    return [one for kind in some for one in every(ws, Wanted((kind.name,), (kind.proposal,)))]
+
+
+def decide_proposal(identifier: str, word: str, shape: str) -> None:
+    """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For people."""
+    from kl_hooks.cli.kind_new import settle, transit
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.guard import agent_of
+
+    ws = workspace()
+    record = find(ws, identifier)
+    kind = ws.kinds[record.kind]
+    if who := agent_of(ws, ""):
+        hint = f"Ask a person to run: kl knowledge {word} {record.id}"
+        raise UsageProblem(
+            f"{word} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint
+        )
+    verb = next((v for v in kind.verbs if v.person and _decides(kind, v, word)), None)
+    if record.status != kind.proposal or not kind.proposal or verb is None:
+        settle(ws, record, shape, accepted=word == "accept")
+    elif kind.name == "memory":
+        from kl_hooks.cli.memory_decide import decided
+
+        decided(record.id, verb.name, shape=shape)
+    else:
+        transit(kind, verb, record.id, {}, shape)
+
+
+def _decides(kind: Kind, verb: Verb, word: str) -> bool:
+    """True for the verb that takes a proposal of this kind on, or refuses it."""
+    return kind.proposal in verb.of and (verb.to in kind.live) == (word == "accept")

@@ -1,0 +1,177 @@
+"""Claims with what their authors cite: decisions, memories and commits count as evidence while they hold.
+
+Nobody grades a claim: the tier follows from what is cited, today. What was superseded, disproven or is not in the
+repository supports nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.clock import micros
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence import book
+from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.indexing import CLAIM, catch_up_index
+from kl_hooks.index.index import search as search_index
+from kl_hooks.model.claim import Claim, Support
+from kl_hooks.model.ids import RECORD_ID, is_hex, split
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.text import one_line
+from kl_hooks.model.tier import Observation
+from kl_hooks.records.ask import by_ids, find
+from kl_hooks.records.catch_up import catch_up as catch_up_records
+from kl_hooks.records.liveness import not_live_because
+
+if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
+    from kl_hooks.model.task import Task
+    from kl_hooks.workspace.open import Workspace
+
+MOST_CITED: Final = 20
+_SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,3})")
+_SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
+_SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
+
+
+def record_claim(
+    ws: Workspace, text: str, about: str = "", cited: Sequence[str] = (), expires: str | None = None, author: str = ""
+) -> Claim:
+    """Assert something, with what supports it. Without `about` it is about the first thing cited.
+
+    UsageProblem for an ID that is none, for what is cited and not there, and for an end in the past.
+    """
+    refs = tuple(dict.fromkeys(_resolved(ws, one) for one in cited))
+    if len(refs) > MOST_CITED:
+        raise UsageProblem(f"{len(refs)} things are cited; at most {MOST_CITED} are stored.", place="--support")
+    subject = about or (_node(ws, refs[0]) if refs else "")
+    until = moment(expires, ws.clock.now()) if expires is not None else None
+    made = book.add_claim(ws, text, subject, until, refs, author)
+    return _supported(ws, [made])[0]
+
+
+def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
+    """As `evidence.book.all_claims`, with what is cited counted."""
+    return _supported(ws, book.all_claims(ws, warn, about))
+
+
+def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> list[Claim]:
+    """Return the asserted claims that match any of the words and have not expired, best first."""
+    catch_up(ws)
+    with ws.store.reading() as db:
+        if db is None:
+            return []
+        catch_up_index(ws, db)
+    with ws.store.reading("graph") as index:
+        hits = search_index(index, list(words), limit * 2, (CLAIM,)) if index is not None and words else []
+    if not hits:
+        return []
+    known = {one.id: one for one in all_claims(ws, lambda _: None)}
+    found = [known[hit.id.removeprefix("claim:")] for hit in hits if hit.id.removeprefix("claim:") in known]
+    return [one for one in found if one.freshness != "expired"][:limit]
+
+
+def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return the claims that match a task; only asserted ones, since tests have a retriever of their own."""
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    return [_candidate(one) for one in search_claims(ws, words, limit)]
+
+
+def moment(text: str, now: int) -> int:
+    """`30d`, `12h`, `90m` from now, or a date, in microseconds. UsageProblem for anything else, or for the past."""
+    span = _SPAN.fullmatch(text)
+    try:
+        when = now + int(span[1]) * _SECONDS[span[2]] * 1_000_000 if span else micros(text)
+    except (ValueError, OverflowError):
+        raise UsageProblem("give 30d, 12h or a date such as 2027-01-31.", place=f"--expires {text}") from None
+    if when <= now:
+        raise UsageProblem("that is in the past.", place=f"--expires {text}")
+    return when
+
+
+def _candidate(claim: Claim) -> Candidate:
+    by_agent = claim.author.startswith("agent:")
+    cited = f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
+    prefix, name = split(claim.about)
+    return Candidate(
+        id=f"claim:{claim.id}", kind="claim", title=claim.text,
+        text=f"{claim.text}\nabout {claim.about}, claimed by {claim.author} on {claim.made_at[:10]}{cited}",
+        summary=f"{one_line(claim.text, 120)} (about {claim.about})", path=name if prefix == "file" else "",
+        tier=claim.tier, freshness=claim.freshness, authority="agent" if by_agent else "human",
+        marks=("agent",) if by_agent else (), reasons=("a claim that matches words of the task",),
+    )  # fmt: skip
+
+
+def _supported(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
+    cited = {ref for one in claims for ref in one.cites}
+    if not cited:
+        return list(claims)
+    catch_up_records(ws)
+    records = {one.id: one for one in by_ids(ws, sorted(ref for ref in cited if RECORD_ID.fullmatch(ref)))}
+    made = []
+    for claim in claims:
+        support, reasons = list(claim.support), list(claim.reasons)
+        for ref in claim.cites:
+            seen, why = _observed(ws, ref, claim, records)
+            support.append(seen)
+            reasons += [why] if why else []
+        if any(one.outcome == "cited" and one.speaks == "for" for one in support):
+            reasons = [one for one in reasons if one != "nobody has observed it"]
+        made.append(replace(claim, support=tuple(support), reasons=tuple(reasons)))
+    return made
+
+
+def _observed(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Record]) -> tuple[Support, str]:
+    """What is cited as the tier rule sees it, and why it does not count; empty: it does."""
+    record = records.get(ref)
+    if record is not None:
+        kind = ws.kinds[record.kind].proof or "AgentAssertion"
+        why = not_live_because(ws, record)
+        seen = Observation(kind, "records", record.authority, record.id, False, why or "cited, not observed")
+    elif is_hex(ref):
+        why = "" if _commit(ws, ref) else "not in this repository"
+        seen = Observation("GitHistory", "git", "git", ref, not why, why)
+    else:
+        why = "not there any more"
+        seen = Observation("AgentAssertion", claim.author, claim.author, ref, False, why)
+    reason = f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}" if why else ""
+    return Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"), reason
+
+
+def _resolved(ws: Workspace, given: str) -> str:
+    """The ID of a record, or the full hash of a commit, that somebody cites. UsageProblem for what is not there."""
+    name = given.strip()
+    bare = split(name)[1]
+    if match := _SHORT_ID.fullmatch(bare):
+        bare = f"{match[1].upper()}-{int(match[2]):04}"
+    if "-" in bare:
+        return find(ws, bare).id
+    if (sha := _commit(ws, bare)) and bare:
+        return sha
+    hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b) or a commit."
+    raise UsageProblem("is no record and no commit of this repository.", place=f"--support {name}", hint=hint)
+
+
+def _commit(ws: Workspace, name: str) -> str:
+    """The full hash of a commit; empty where there is none."""
+    from kl_hooks.git.repository import ask
+    from kl_hooks.git.run import GitFailed
+
+    if ws.repo is None or not name or name.startswith("-"):
+        return ""
+    try:
+        out = ask(ws.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return out.decode("ascii", "replace").strip()
+    except GitFailed:
+        return ""
+
+
+def _node(ws: Workspace, ref: str) -> str:
+    if is_hex(ref):
+        return f"commit:{ref}"
+    kind = next((one for one in ws.kinds.values() if ref.startswith(f"{one.prefix}-")), None)
+    return f"{kind.node}:{ref}" if kind and kind.node else ref

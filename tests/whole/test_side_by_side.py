@@ -1,0 +1,218 @@
+"""Two agents and a person work side by side: nothing is lost, nothing directs without a person, counts are folds."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from kl_hooks.errors import KlError
+from kl_hooks.kinds.failure.recording import occurred, record_failure
+from kl_hooks.kinds.memory.events import tallies
+from kl_hooks.kinds.memory.telling import tell
+from kl_hooks.kinds.objective.linking import link_task, reported
+from kl_hooks.kinds.objective.progress import Progress
+from kl_hooks.model.record import Record
+from kl_hooks.records.ask import Wanted, every, find
+from kl_hooks.records.events import events
+from kl_hooks.records.liveness import is_live
+from kl_hooks.records.proposals import pending
+from kl_hooks.records.verbs import accept_proposals, apply, reject_proposals
+from kl_hooks.records.write import change, create
+from kl_hooks.workspace.open import Workspace
+from tests.support import Checkout
+
+STEPS = 200
+DIRECTIVES = ("decision", "objective", "guide", "fact")
+NEEDS = {"decision": {"context": "c", "decision": "d"}, "guide": {"text": "t"}, "fact": {"answer": "a"}}
+APPROACHES = ("Mock the clock", "Sleep in tests", "Retry for ever")
+
+
+@dataclass
+class World:
+    """What the three did, as a plain model."""
+
+    repo: Checkout
+    dice: random.Random
+    person: Workspace
+    agents: dict[str, Workspace]
+    texts: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Directive → its title, and who stands behind it: what a person wrote or accepted."""
+    proposed: set[str] = field(default_factory=set)
+    """Directives of agents that nobody has accepted."""
+    changes: list[tuple[str, str, str]] = field(default_factory=list)
+    """(record, new title, agent): changes that wait."""
+    happened: Counter[str] = field(default_factory=Counter)
+    outcomes: dict[str, str] = field(default_factory=dict)
+    """Outcome → who recorded it."""
+    told: dict[str, set[str]] = field(default_factory=dict)
+    """Memory → the sessions that told it."""
+    tasks: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """Objective → task → whether it is done."""
+    number: int = 0
+
+    def title(self) -> str:
+        self.number += 1
+        return f"Thing number {self.number}"
+
+    def someone(self) -> tuple[str, Workspace]:
+        return self.dice.choice([("", self.person), *self.agents.items()])
+
+
+def make(world: World) -> None:
+    who, ws = world.someone()
+    kind, title = world.dice.choice(DIRECTIVES), world.title()
+    record = create(ws, ws.kinds[kind], {"title": title, **NEEDS.get(kind, {})})
+    if who or kind == "decision":
+        world.proposed.add(record.id)
+    else:
+        world.texts[record.id] = {"title": title}
+    if kind == "objective":
+        world.tasks[record.id] = {}
+
+
+def edit(world: World) -> None:
+    who, ws = world.someone()
+    known = sorted([*world.texts, *world.proposed])
+    if not known:
+        return
+    identifier, title = world.dice.choice(known), world.title()
+    record = find(ws, identifier)
+    made = change(ws, record, {"title": title})
+    own = identifier in world.proposed and record.authority == "agent"
+    if who and not own:
+        assert made.proposal and made.title == record.title
+        world.changes.append((identifier, title, who))
+    elif identifier in world.texts:
+        world.texts[identifier] = {"title": title}
+
+
+def settle(world: World) -> None:
+    """The person decides about one thing that waits; an agent that tries is refused."""
+    waiting = sorted({*world.proposed, *(identifier for identifier, _, _ in world.changes)})
+    if not waiting:
+        return
+    identifier, ws = world.dice.choice(waiting), world.person
+    if identifier in world.proposed:
+        with pytest.raises(KlError):
+            apply(world.agents["bot"], identifier, "accept")
+        taken = world.dice.random() < 0.7
+        made = apply(ws, identifier, "accept" if taken else "reject")
+        world.proposed.discard(identifier)
+        if taken:
+            world.texts[identifier] = {"title": made.title}
+    elif world.dice.random() < 0.6:
+        accept_proposals(ws, find(ws, identifier))
+        world.texts[identifier] = {"title": [t for i, t, _ in world.changes if i == identifier][-1]}
+        world.changes = [one for one in world.changes if one[0] != identifier]
+    else:
+        reject_proposals(ws, find(ws, identifier))
+        world.changes = [one for one in world.changes if one[0] != identifier]
+
+
+def fail(world: World) -> None:
+    _, ws = world.someone()
+    approach = world.dice.choice(APPROACHES)
+    made, _ = record_failure(ws, {"approach": approach, "prevention": f"Do {world.title()}."})
+    world.happened[made.id] += 1
+
+
+def capture(world: World) -> None:
+    who, ws = world.someone()
+    made = create(ws, ws.kinds["outcome"], {"title": world.title()})
+    assert made.authority == ("agent" if who else "human")
+    world.outcomes[made.id] = who
+
+
+def learn(world: World) -> None:
+    who, ws = world.someone()
+    try:
+        made, _ = tell(ws, f"Lesson {world.dice.randrange(6)}.")
+    except KlError:
+        return
+    if who:
+        world.told.setdefault(made.id, set()).add(f"agent:{who}")
+    assert who or made.authority == "human"
+
+
+def link(world: World) -> None:
+    who, ws = world.someone()
+    known = sorted(set(world.tasks) & set(world.texts))
+    if not known:
+        return
+    identifier, task = world.dice.choice(known), f"task {world.dice.randrange(4)}"
+    done = world.dice.random() < 0.5
+    before = find(ws, identifier)
+    link_task(ws, identifier, task, done=done)
+    if who:
+        assert find(ws, identifier).values == before.values, "an agent's link leaves the file as it is"
+
+
+STEP: tuple[Callable[[World], None], ...] = (make, edit, settle, fail, capture, learn, link)
+
+
+def check(world: World) -> None:
+    ws = world.person
+    records = {one.id: one for one in every(ws, Wanted())}
+    assert {i: records[i].title for i in world.texts} == {i: said["title"] for i, said in world.texts.items()}
+    assert {i: records[i].authority for i in world.texts} == dict.fromkeys(world.texts, "human")
+    live = {one.id for one in records.values() if ws.kinds[one.kind].nature == "directive" and is_live(ws, one)}
+    assert not live & world.proposed
+    assert all(records[i].authority == "human" for i in live), "nothing directs without a person"
+    assert [(one.record, one.changes["title"], one.by) for one in pending(ws) if "title" in one.changes] == [
+        (identifier, title, f"agent:{who}") for identifier, title, who in world.changes
+    ]
+    assert set(world.outcomes) <= set(records), "nothing is lost"
+
+
+def check_counts(world: World) -> None:
+    ws = world.person
+    for identifier, number in world.happened.items():
+        assert _times(occurred(ws, find(ws, identifier))) == number == len(events(ws, identifier, "occurred"))
+    for identifier, sessions in world.told.items():
+        assert {one.rsplit(":", 1)[0] for one in tallies(ws, [identifier])[identifier].sessions} or sessions
+        assert tallies(ws, [identifier])[identifier].reinforcement == len(
+            {one.session for one in events(ws, identifier, "reinforced")}
+        )
+    for record in every(ws, Wanted(("objective",))):
+        seen = reported(ws, [record])[record.id].progress
+        assert seen.percent == Progress(seen.completed, seen.remaining).percent
+        assert not set(seen.completed) & set(seen.remaining)
+    created = {one.record: one.session for one in events(ws, name="created")}
+    for identifier, who in world.outcomes.items():
+        assert created[identifier] == (f"agent:{who}" if who else "")
+
+
+def _times(count: Any) -> int:
+    return int(getattr(count, "total", 0) or getattr(count, "count", 0))
+
+
+def _as(repo: Checkout, name: str) -> Workspace:
+    ws = repo.workspace()
+    return replace(ws, environ={**ws.environ, "KL_AGENT": name, "KL_SESSION": name}) if name else ws
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1])
+def test_nothing_is_lost_and_nothing_directs_without_a_person(repo: Checkout, seed: int) -> None:
+    agents = {name: _as(repo, name) for name in ("bot", "robot")}
+    world = World(repo, random.Random(seed), _as(repo, ""), agents)
+    for number in range(STEPS):
+        world.dice.choice(STEP)(world)
+        if number % 20 == 19:
+            check(world)
+    check(world)
+    check_counts(world)
+    titles = {one.title for one in every(world.person, Wanted()) if _directs(world, one)}
+    package = json.loads(repo.kl("context", "thing number", "--budget", "60000", "--format", "json").stdout)
+    shown = {one["id"] for one in package["items"]}
+    assert shown & set(world.texts) and not shown & world.proposed and titles
+
+
+def _directs(world: World, record: Record) -> bool:
+    return world.person.kinds[record.kind].nature == "directive" and is_live(world.person, record)
