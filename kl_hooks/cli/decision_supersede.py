@@ -12,11 +12,15 @@ from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 @click.argument("new")
 @format_option()
 def supersede(old: str, new: str, shape: str) -> None:
-    """Let NEW take the place of OLD: both say so, and OLD is superseded. Circles and unknown ids are refused."""
+    """Let NEW take the place of OLD: both say so, and OLD is superseded. Cycles and unknown IDs are refused.
+
+    While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
+    """
     from kl_hooks.cli.kind_new import show_made
     from kl_hooks.cli.kind_read import told
     from kl_hooks.records.ask import chain, find
     from kl_hooks.records.catch_up import catch_up
+    from kl_hooks.records.verbs import is_pending
     from kl_hooks.records.verbs import supersede as run
 
     ws = workspace()
@@ -28,10 +32,11 @@ def supersede(old: str, new: str, shape: str) -> None:
         return
     catch_up(ws)
     told()
-    line = chain(ws, first)
+    waits = is_pending(ws.kinds[first.kind], second)
+    line = [second, first] if waits else chain(ws, first)
     if shape == "json":
         say_json({"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]})
     else:
         say(" ← ".join(f"{one.id} ({one.status})" for one in line))
-    if second.status == "proposed":
-        note(f"{second.id} is only proposed. Accept it with: kl decision accept {second.id}")
+    if waits:
+        note(f"{first.id} stays in force until {second.id} is accepted: kl decision accept {second.id}")

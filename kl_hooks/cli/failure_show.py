@@ -14,8 +14,7 @@ def show(id: str, shape: str) -> None:
     """One failure, whole, with how often it happened here."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.record_text import lines_of, plain_record
-    from kl_hooks.kinds.failure.occurring import times
-    from kl_hooks.kinds.failure.recording import occurred
+    from kl_hooks.kinds.failure.recording import occurred, times
     from kl_hooks.records.ask import chain, find
 
     ws = workspace()
@@ -24,7 +23,7 @@ def show(id: str, shape: str) -> None:
     told()
     if shape == "json":
         plain = {
-            "occurrence_count": how_often.count,
+            "occurrence_count": how_often.total,
             "first_occurred": how_often.first,
             "last_occurred": how_often.last,
         }
@@ -32,6 +31,6 @@ def show(id: str, shape: str) -> None:
         return
     head, *rest = lines_of(ws, record, chain(ws, record))
     say(head)
-    say(f"{'happened':<13} {times(how_often.count)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
+    say(f"{'happened':<13} {times(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
     for line in rest:
         say(line)

@@ -20,7 +20,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
     """
     from kl_hooks.errors import KlError
-    from kl_hooks.kinds.finding.call import LARGEST, from_hook
+    from kl_hooks.kinds.finding.call import LARGEST, from_hook, named
     from kl_hooks.kinds.finding.keep import keep, plain
     from kl_hooks.records.write import refuse_unset
 
@@ -31,7 +31,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     try:
         ws = workspace()
         refuse_unset(ws)
-        kept = keep(ws, [from_hook(sys.stdin.buffer.read(LARGEST + 1))])
+        kept = keep(ws, [named(from_hook(sys.stdin.buffer.read(LARGEST + 1)), ws.environ)])
     except (KlError, OSError) as problem:
         if strict:
             raise

@@ -24,14 +24,14 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
     Each is tied to the files as they are now, so import it while they are as the agent left them.
     """
     from kl_hooks.evidence.sources.transcript import read_transcript
-    from kl_hooks.kinds.finding.call import from_transcript
+    from kl_hooks.kinds.finding.call import from_transcript, named
     from kl_hooks.kinds.finding.keep import keep, plain
     from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
     read = read_transcript(transcript)
-    kept = keep(ws, from_transcript(read, agent))
+    kept = keep(ws, [named(call, ws.environ) for call in from_transcript(read, agent)])
     if read.bad:
         note(f"{counted(read.bad, 'line')} could not be read, and were left out.")
     if shape == "json":

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from kl_hooks.cli.common import format_option, say, say_json, workspace
 from kl_hooks.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kl_hooks.evidence.ledger import Entry
+    from kl_hooks.kinds.gate.choose import Demand
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace.open import Workspace
 
 
 @click.command("for", epilog="Example: kl gate for --type feature --complexity 5")
@@ -16,19 +26,11 @@ def for_(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.record_text import plain_record
-    from kl_hooks.config.typed import nearest
-    from kl_hooks.kinds.gate.choose import FIRM, gate_line, gates_for, task_types
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.kinds.gate.choose import FIRM, gate_line
 
     ws = workspace()
-    gates = every(ws, Wanted(("gate",)))
+    found = fitting(ws, task_type, complexity)
     told()
-    found, known = gates_for(gates, task_type, complexity), task_types(gates)
-    if task_type.strip().casefold() not in {one.casefold() for one in known}:
-        hint = nearest(task_type, known) or (
-            f"Types: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
-        )
-        raise UsageProblem("there is no active gate for this type of work.", place=task_type, hint=hint)
     if shape == "json":
         rows = [plain_record(ws, one) for one in found]
         say_json({"schema": "kl.gate.for/1", "type": task_type, "complexity": complexity, "gates": rows, "note": FIRM})
@@ -36,3 +38,75 @@ def for_(task_type: str, complexity: int, shape: str) -> None:
     for one in found:
         say(gate_line(one))
     say(f"Gates hold for the whole session: {FIRM}." if found else f"no gate covers complexity {complexity}.")
+
+
+def fitting(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
+    """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
+    from kl_hooks.config.typed import nearest
+    from kl_hooks.kinds.gate.choose import gates_for, task_types
+    from kl_hooks.records.ask import Wanted, every
+
+    gates = every(ws, Wanted(("gate",)))
+    known = task_types(gates)
+    if task_type.strip().casefold() not in {one.casefold() for one in known}:
+        hint = nearest(task_type, known) or (
+            f"Types: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
+        )
+        raise UsageProblem("there is no active gate for this type of work.", place=task_type, hint=hint)
+    return gates_for(gates, task_type, complexity)
+
+
+def gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: int | None) -> Record | None:
+    """The gate for a task, or for a type of work and a complexity: the narrowest one; None where nothing was asked.
+
+    UsageProblem for a task without a type, and where no gate covers the complexity.
+    """
+    from kl_hooks.records.ask import find
+
+    if task:
+        record = find(ws, task, "task")
+        task_type = task_type or record.text("task_type")
+        complexity = complexity or record.number("complexity") or None
+        if not task_type:
+            hint = f"kl task edit {record.id} --task-type feature --complexity 5"
+            raise UsageProblem("has no type of work, so no gate fits it.", place=record.id, hint=hint)
+    if not task_type:
+        if complexity:
+            raise UsageProblem("a complexity alone says no gate.", place="--complexity", hint="Add --type feature")
+        return None
+    found = fitting(ws, task_type, complexity or 5)
+    if not found:
+        raise UsageProblem(f"no gate covers complexity {complexity or 5}.", place=task_type, hint="See: kl gate list")
+    return found[0]
+
+
+def checked(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[Demand]:
+    """What the gate asks for, checked against the receipts of a content (newest first)."""
+    from kl_hooks.kinds.gate.choose import demands
+
+    commands: dict[str, bool] = {}
+    for entry in entries:
+        for one in entry.receipt.evidence if entry.receipt.source == "command" else ():
+            if one.kind == "ExitCode":
+                commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
+    return demands(gate, tests_pass, commands)
+
+
+def plain_gate(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
+    """The gate in `kl verify --format json`."""
+    rows = [{"demand": one.name, "met": one.met, "reason": one.says} for one in found]
+    return {
+        "id": gate.id,
+        "title": gate.title,
+        "demands": rows,
+        "not_checked": [o.name for o in found if o.met is None],
+    }
+
+
+def say_gate(gate: Record, found: Sequence[Demand]) -> None:
+    """The gate, and what became of each of its demands."""
+    from kl_hooks.kinds.gate.choose import gate_line
+
+    say(gate_line(gate))
+    for one in found:
+        say(f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12} {one.says}")

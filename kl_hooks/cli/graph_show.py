@@ -96,7 +96,8 @@ def _say_links(title: str, links: Sequence[Link], end: str) -> None:
         return
     nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
     numbers = counted_relations(links).items()
-    say_line(f"{title:<14} {', '.join(counted(number, nouns.get(relation, relation)) for relation, number in numbers)}")
+    said = (counted(number, nouns[name]) if name in nouns else f"{number} {name}" for name, number in numbers)
+    say_line(f"{title:<14} {', '.join(said)}")
     inside = "in " if end == "source" else ""
     for link in links[:_FIRST]:
         say_line(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({how(link)})")

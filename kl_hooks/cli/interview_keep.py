@@ -50,14 +50,17 @@ class Keeper:
         """Writes one answer, now."""
         from kl_hooks.cli.kind_new import signed
         from kl_hooks.kinds.fact.answering import HURRIED, SURE, keep
+        from kl_hooks.kinds.fact.effects import is_understood
 
         raw: dict[str, Any] = {}
         by = signed(self.ws, raw)
         sure = HURRIED if self.mode else SURE
-        made, other = keep(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
+        made, others = keep(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
         self.kept = [pair for pair in self.kept if pair[0] != question.key] + [(question.key, made)]
-        if other is not None:
+        for other in others:
             note(f"{other.id} ({other.title}) says so from now on.")
+        if not others and not is_understood(self.ws, question.key, answer):
+            note(f"{question.key}: the answer names no number or mode, so gates and modes stay as they are.")
         if question.category == "decisions":
             self._propose(question, answer, raw, by)
 

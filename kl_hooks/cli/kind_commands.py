@@ -80,6 +80,9 @@ def _new(kind: Kind) -> click.Command:
     made = click.option("--title", "title_option", help="What it is, in one line; or give it as TITLE.")(
         _options(kind, new)
     )
+    if "superseded" in kind.statuses:
+        says = f"The {kind.name} whose place it takes, once it is accepted. May be repeated."
+        made = click.option("--supersedes", multiple=True, metavar="ID", help=says)(made)
     if "agent" not in kind.by_name:  # else it is a field, and whoever names an agent there is taken at his word
         flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
         made = flag(made)

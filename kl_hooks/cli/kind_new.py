@@ -19,11 +19,14 @@ def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
     from kl_hooks.cli.kind_missing import with_options
     from kl_hooks.config.problems import Problems
+    from kl_hooks.records.verbs import superseded_ids
     from kl_hooks.records.write import create, refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
     by = signed(ws, raw, agent=bool(options.get("agent")))
+    if raw.get("supersedes"):
+        raw["supersedes"] = superseded_ids(ws, kind, raw["supersedes"])
     if options.get("edit"):
         raw, options["body"] = _edited(kind, raw)
     try:
@@ -31,6 +34,9 @@ def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     except Problems as found:
         raise with_options(found, editor="edit" in options) from None
     show_made(ws, record, options.get("shape") or "text")
+    if record.many("supersedes"):
+        olds = ", ".join(record.many("supersedes"))
+        note(f"{olds} stays in force until a person accepts it: kl {kind.name} accept {record.id}")
 
 
 def signed(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
@@ -71,6 +77,9 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
     record = find(ws, identifier, kind.name)
     name = agent(ws.environ)
     _not_as_a_person(name, raw)
+    internal = [one for one in clear if one in kind.by_name and kind.by_name[one].internal]
+    if internal:
+        raise UsageProblem(f"{internal[0]} is written by kl alone.", place="--clear")
     changes = {**raw, **dict.fromkeys(clear)}
     if not changes:
         if name:

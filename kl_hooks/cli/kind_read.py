@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import an, confirm, format_option, note, say, say_json, workspace
+from kl_hooks.cli.common import F, an, confirm, format_option, note, say, say_json, workspace
 from kl_hooks.cli.kind_verbs import FIRST
 from kl_hooks.cli.record_text import lines_of, plain_record, rows, say_deleted
 from kl_hooks.model.kind import Kind
@@ -19,9 +20,28 @@ if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
+def topic_of(kind: Kind) -> Callable[[F], F]:
+    """The option `--topic`, where records of this kind have a topic or a category."""
+    from kl_hooks.kinds.groups import topic_field
+
+    field = topic_field(kind)
+    if field is None:
+        return lambda command: command
+    says = f"Only of this {field.name}: {', '.join(field.choices)}."
+    return click.option("--topic", "--group", "topic", default="", metavar="NAME", help=says)
+
+
+def of_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
+    """Those of this topic. UsageProblem for a word that is none of the kind's."""
+    from kl_hooks.kinds.groups import Selection
+
+    meant = Selection({kind.name: kind}, topic)
+    return [one for one in records if meant.holds(one)]
+
+
 def list_of(kind: Kind) -> click.Command:
     """`kl KIND list`."""
-    from kl_hooks.records.ask import Wanted, listing
+    from kl_hooks.records.ask import Wanted, every, listing
 
     @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
     @click.option(
@@ -35,12 +55,18 @@ def list_of(kind: Kind) -> click.Command:
     @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
     @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
     @format_option()
+    @topic_of(kind)
     def list_(
-        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int, shape: str
-    ) -> None:
+        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int,
+        shape: str, topic: str = "",
+    ) -> None:  # fmt: skip
         ws = workspace()
         wanted = Wanted((kind.name,), statuses, tag, about, authority or "", everything, everything)
-        found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
+        if topic:
+            some = of_topic(kind, every(ws, wanted), topic)
+            found, total = some[:limit], len(some)
+        else:
+            found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
         told()
         _say(kind, found, total, shape)
         if not found and shape == "text":
@@ -56,7 +82,7 @@ def list_of(kind: Kind) -> click.Command:
 
 def search_of(kind: Kind) -> click.Command:
     """`kl KIND search`."""
-    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.ask import EVERYTHING, Wanted
     from kl_hooks.records.fresh import shown
     from kl_hooks.records.retrieve import search_in_force
 
@@ -72,18 +98,17 @@ def search_of(kind: Kind) -> click.Command:
     @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
     @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
     @format_option()
+    @topic_of(kind)
     def search_(
-        words: tuple[str, ...],
-        statuses: tuple[str, ...],
-        tag: str,
-        about: str,
-        everything: bool,
-        limit: int,
-        shape: str,
-    ) -> None:
+        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, everything: bool, limit: int,
+        shape: str, topic: str = "",
+    ) -> None:  # fmt: skip
         ws = workspace()
         wanted = Wanted((kind.name,), statuses, tag, about, archived=True, expired=everything)
-        found = search_in_force(ws, list(words), wanted, limit)
+        found = search_in_force(ws, list(words), wanted, EVERYTHING if topic else limit)
+        if topic:
+            some = of_topic(kind, found.records, topic)
+            found = found._replace(records=some[:limit], total=len(some))
         told()
         _say(kind, shown(ws, found.records), found.total, shape)
         if not found.records and shape == "text":
@@ -98,6 +123,7 @@ def show_of(kind: Kind) -> click.Command:
     """`kl KIND show`."""
     from kl_hooks.records.ask import chain, find
     from kl_hooks.records.fresh import shown, stale
+    from kl_hooks.records.verbs import successors
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
     @click.argument("id")
@@ -112,6 +138,8 @@ def show_of(kind: Kind) -> click.Command:
             return
         for text in lines_of(ws, record, line):
             say(text)
+        for one in successors(ws, record):
+            say(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
         if why:
             say(f"\nIt does not hold any more: {why}.")
 

@@ -14,10 +14,10 @@ from kl_hooks.cli.seed import show_steps
 from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from kl_hooks.records.seed.seed import Seed
+    from kl_hooks.records.seed.seed import Seed, Step
     from kl_hooks.workspace.open import Workspace
 
-TYPES = ("feature-spec", "project-overview", "project-doc")
+TYPES = ("adr", "feature-spec", "project-overview", "project-doc")
 MOST = 1000
 
 
@@ -31,16 +31,58 @@ MOST = 1000
 def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, shape: str) -> None:
     """Make records of what the document at PATH says, or every document in a folder.
 
-    feature-spec: a feature. project-overview: facts and guides, as of a README. project-doc: rules and guides, as of
-    AGENTS.md. Doing it again changes only what changed. Decisions come in with: kl decision import
+    adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview: facts and guides, as
+    of a README. project-doc: rules and guides, as of AGENTS.md. Without --type, the ID in the front matter, the name,
+    the title or the sections of a file say it. Doing it again changes only what changed.
     """
     from kl_hooks.records.seed.sow import planned, sow
 
     ws = workspace()
-    seeds = [seed for file in _files(Path(path), pattern) for seed in _seeds(ws, file, sort)]
+    files = list(_files(Path(path), pattern))
+    sorts = {file: sort or _sort_of(ws, file) for file in files}
+    seeds = [seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])]
+    read = {_named(ws, file) for file in files}
     unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
-    done = planned(ws, unique, force=force) if dry_run else sow(ws, unique, f"add:{path}", force=force)
-    show_steps(done, "documents", dry_run, shape)
+    if dry_run:
+        done = planned(ws, unique, force=force, paths=read)
+    else:
+        done = sow(ws, unique, f"add:{path}", force=force, paths=read)
+    decisions = [file for file in files if sorts[file] == "adr"]
+    show_steps([*done, *_decisions(ws, decisions, dry_run)], "documents", dry_run, shape)
+
+
+def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
+    """What is done with the decisions in these files, as steps."""
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.kinds.decision.interchange.take_in import take_in
+    from kl_hooks.records.ask import by_ids
+    from kl_hooks.records.catch_up import catch_up
+    from kl_hooks.records.seed.seed import Seed, Step
+
+    if not files:
+        return []
+    done = take_in(ws, files, dry_run=dry_run, agent=agent(ws.environ) or "")
+    for remark in done.remarks:
+        note(remark)
+    catch_up(ws)
+    there = {one.id: one for one in by_ids(ws, [i for i, *_ in (*done.made, *done.known)])}
+    made = [Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i)) for i, t, path in done.made]
+    known = [
+        Step("skipped", Seed("decision", i, {"title": there[i].title}, path, ""), "is here already", there[i])
+        for i, path in done.known
+        if i in there
+    ]
+    return [*made, *known]
+
+
+def _sort_of(ws: Workspace, file: Path) -> str:
+    """What a document is, by its name and what it says; empty where neither tells."""
+    from kl_hooks.config.files import read_small
+    from kl_hooks.kinds.seeds.added import type_of
+    from kl_hooks.kinds.seeds.gather import MOST_BYTES
+
+    data = read_small(file, most=MOST_BYTES) or b""
+    return type_of(_named(ws, file), data.decode("utf-8-sig", "replace"))
 
 
 def _files(path: Path, pattern: str) -> Iterator[Path]:
@@ -57,22 +99,27 @@ def _files(path: Path, pattern: str) -> Iterator[Path]:
     yield from sorted(found)
 
 
-def _seeds(ws: Workspace, file: Path, sort: str | None) -> list[Seed]:
+def _named(ws: Workspace, file: Path) -> str:
+    """The path from the root, or the name alone of a file outside."""
+    real = file.resolve()
+    return real.relative_to(ws.root).as_posix() if real.is_relative_to(ws.root) else file.name
+
+
+def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
     from kl_hooks.config.files import read_small
-    from kl_hooks.kinds.seeds.added import seeds_in, type_of
+    from kl_hooks.kinds.seeds.added import seeds_in
     from kl_hooks.kinds.seeds.gather import MOST_BYTES, project_of
 
     data = read_small(file, most=MOST_BYTES)
     if data is None:
         raise UsageProblem("there is no such file.", place=str(file))
-    real = file.resolve()
-    name = real.relative_to(ws.root).as_posix() if real.is_relative_to(ws.root) else file.name
-    kind = sort or type_of(name)
+    name = _named(ws, file)
+    kind = sort
     if len(data) > MOST_BYTES:
         note(f"{name}: longer than {MOST_BYTES} bytes; left out.")
         return []
     if not kind:
-        note(f"{name}: its name does not say what it is; left out. Give --type, or link to it from a record.")
+        note(f"{name}: nothing in it says what it is; left out. Give --type, or link to it from a record.")
         return []
     found = seeds_in(project_of(ws.root), name, data.decode("utf-8-sig", "replace"), kind)
     if not found:

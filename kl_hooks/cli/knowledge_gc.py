@@ -25,16 +25,15 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
     The numbers it goes by stand in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
     --apply finds nothing to do.
     """
-    from kl_hooks.upkeep.run import look, plain, run
+    from kl_hooks.upkeep.run import look, plain, run, troubles
 
     ws = workspace()
     _refuse_unknown(only)
     report = run(ws, only) if really else look(ws, only)
     for problem in report.problems:
         note(f"{problem} The default holds; --apply waits until this is right.")
-    for one in report.looked:
-        if one.trouble:
-            note(f"{one.policy.name}: {one.trouble}")
+    for line in troubles(report):
+        note(line)
     if shape == "json":
         say_json(plain(report))
     for line in _lines(report, really) if shape == "text" else ():

@@ -6,39 +6,47 @@ import click
 
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.cli.kind_read import NOT_IN_FORCE
-from kl_hooks.cli.knowledge_list import refuse_unknown
+from kl_hooks.cli.knowledge_list import refuse_unknown, topic_option
 from kl_hooks.model.text import one_line
 
 
 @click.command(epilog="Example: kl knowledge search utf-8 names")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
+@topic_option
 @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
 @format_option()
-def search(words: tuple[str, ...], kinds: tuple[str, ...], everything: bool, limit: int, shape: str) -> None:
+def search(
+    words: tuple[str, ...], kinds: tuple[str, ...], topic: str, everything: bool, limit: int, shape: str
+) -> None:
     """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best first.
 
-    A page is found by its sections: each hit names the heading and its line.
+    A page is found by its sections: each hit names the heading and its line. With --topic only records are searched.
     """
     from kl_hooks.cli.kind_read import note_omitted, told
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.kinds.groups import Selection
     from kl_hooks.model.record import Record
     from kl_hooks.proof.claims import search_claims
-    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.ask import EVERYTHING, Wanted
     from kl_hooks.records.fresh import shown
     from kl_hooks.records.linked import plain_passage, search_everywhere
     from kl_hooks.records.pages.take import KIND
 
     ws = workspace()
     refuse_unknown(tuple(kind for kind in kinds if kind != KIND))
-    wanted = Wanted(kinds, archived=True, expired=everything)
-    found, total, omitted = search_everywhere(ws, words, wanted, limit)
+    meant = Selection(ws.kinds, topic) if topic else None
+    wanted = Wanted(kinds or (meant.kinds if meant else ()), archived=True, expired=everything)
+    found, total, omitted = search_everywhere(ws, words, wanted, EVERYTHING if meant else limit)
+    if meant is not None:
+        some = [one for one in found if isinstance(one, Record) and meant.holds(one)]
+        found, total = list(some[:limit]), len(some)
     records = shown(ws, [one for one in found if isinstance(one, Record)])
     pages = [one for one in found if not isinstance(one, Record)]
-    claims = [] if kinds else search_claims(ws, list(words), limit)
+    claims = [] if kinds or meant else search_claims(ws, list(words), limit)
     told()
     note_omitted(omitted)
     say_left_out(ws)

@@ -11,7 +11,9 @@ from kl_hooks.cli.common import format_option
 @click.argument("id")
 @format_option()
 def approve(id: str, shape: str) -> None:
-    """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are told.
+    """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are shown it.
+
+    Approving one that is approved confirms it: upkeep leaves it alone for another window.
 
     For people, and for reviewers that your configuration names (git config kl.reviewers).
     """

@@ -81,6 +81,8 @@ def _lines(one: Shown, review: Review) -> Iterator[str]:
         yield f"    {one_line(line)}"
     if len(one.support.lines) > 5:
         yield f"    and {len(one.support.lines) - 5} more. See: kl memory show {one.record.id}"
+    if one.ready:
+        yield f"  ready for the project: weighs {one.importance} %, asked for {tally.opened} times"
     for reason in one.held:
         yield f"  held back: {reason}"
 

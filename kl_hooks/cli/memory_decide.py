@@ -20,4 +20,6 @@ def decided(identifier: str, do: str, reason: str = "", shape: str = "text") -> 
     if who.person and record.status == "approved" and pending(ws, record.id):
         settle(ws, record, shape, accepted=do == "approve")
         return
-    told(decide(ws, record, Decision(record.id, do, "", reason), who), shape=shape)
+    again = do == "approve" and record.status == "approved"
+    made = decide(ws, record, Decision(record.id, do, "", reason), who)
+    told(made, "approved, confirmed today" if again else "", shape)

@@ -17,13 +17,14 @@ from kl_hooks.cli.common import format_option, note, say_json, workspace
 def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> None:
     """The section `Project Knowledge` for an agent that is about to start.
 
-    Approved memories only, by authority, then by who asked for them last, then by how well they fit: the HINTS, or the
-    project, this folder and the files of the newest commits. Each memory given is counted; that never raises its rank.
+    Approved memories only. With HINTS: those that fit, by authority, then by who asked for them last, then by how well
+    they fit. Without, at the start of a session: 20 of them, by tier, then by how many sessions confirmed them. Each
+    memory given is counted; that never raises its rank.
     """
-    from kl_hooks.kinds.memory.giving import give
+    from kl_hooks.kinds.memory.giving import give, most_of
 
     ws = workspace()
-    given = give(ws, list(hints), top or ws.settings.memory_top_k, budget, folder=os.getcwd())  # noqa: PTH109
+    given = give(ws, list(hints), top or most_of(ws, hints), budget, folder=os.getcwd())  # noqa: PTH109
     if given.trouble:
         note(f"not counted: {given.trouble}")
     if shape == "json":

@@ -37,9 +37,10 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
     if answers is not None:
         _answered(answers, shape)
         return
-    if ws.settings.memory_auto_extract and (taken := take_in(ws)).trouble:
-        note(taken.trouble)
+    trouble = take_in(ws).trouble if ws.settings.memory_auto_extract else ""
     records, total = to_review(ws, limit, everything=everything)
+    if trouble:  # said once: what keeps everybody from reading is raised above
+        note(trouble)
     listed()
     if shape == "json":
         found = [one.plain() for one in shown(ws, records)]

@@ -45,6 +45,8 @@ def _fared(seen: Shown, today: int) -> Iterator[str]:
     last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
     yield f"{'seen':<13} in {counted(tally.reinforcement, 'session')}{last}"
     yield f"{'weighs':<13} {today} % today; given {tally.injected}, helped {tally.positive}, did not {tally.negative}"
+    if seen.ready:
+        yield f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve {seen.record.id}"
     for reason in seen.held:
         yield f"{'held back':<13} {reason}"
     for line in seen.support.lines:

@@ -45,7 +45,8 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
     from kl_hooks.records.rows import ended
 
     kind = ws.kinds[record.kind]
-    wide = max([13, *(len(f.name) for f in kind.all_fields if record.values.get(f.name) is not None and _short(f))])
+    named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
+    wide = max([13, *(len(f.name) for f in named if _short(f))])
     yield f"{record.id}  {one_line(record.title, 200)}"
     state = [record.status, *(["archived"] if record.archived else []), *(["expired"] if ended(ws, record) else [])]
     yield f"{'status':<{wide}} {', '.join(state)}"
@@ -60,7 +61,7 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
     late = []
     for field in kind.all_fields:
         value = record.values.get(field.name)
-        if value is None or field.name in _HEAD:
+        if value is None or field.internal or field.name in _HEAD:
             continue
         if not _short(field):
             late.append((field.section or field.name.replace("_", " "), value))

@@ -45,7 +45,9 @@ def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> N
         if step.what != "skipped":
             say(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
     counts = Counter(step.what for step in done)
-    said = ", ".join(f"{counts[what]} {what}" for what in ("created", "updated", "skipped", "kept") if counts[what])
+    said = ", ".join(
+        f"{counts[what]} {what}" for what in ("created", "updated", "outdated", "skipped", "kept") if counts[what]
+    )
     would = "would be: " if dry_run else ""
     say(
         f"{counted(len(done), 'seed')}: {would}{said}" if done else "no document here says anything that can be seeded."
@@ -54,11 +56,19 @@ def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> N
 
 def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
     """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
-    from kl_hooks.kinds.seeds.gather import project_seeds, system_seeds
+    from kl_hooks.kinds.fact.effects import late_effects
+    from kl_hooks.kinds.seeds.gather import project_paths, project_seeds, system_seeds
     from kl_hooks.records.seed.sow import planned, sow
 
     seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
-    return (planned(ws, seeds, force=force) if dry else sow(ws, seeds, scope, force=force)), remarks
+    paths = None if scope == "system" else project_paths()
+    if dry:
+        return planned(ws, seeds, force=force, paths=paths), remarks
+    done = sow(ws, seeds, scope, force=force, paths=paths)
+    fresh = [step.record for step in done if step.record and step.what in ("created", "updated")]
+    for record in late_effects(ws, fresh):
+        remarks.append(f"{record.id} ({record.title}) follows what the interview was told.")
+    return done, remarks
 
 
 def _title(step: Step) -> str:

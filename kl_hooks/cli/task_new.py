@@ -16,6 +16,8 @@ from kl_hooks.cli.common import format_option, workspace
     "--requires", multiple=True, metavar="TOKEN", help="artifact:NAME, file:PATH or symbol:NAME. May be repeated."
 )
 @click.option("--produces", multiple=True, metavar="TOKEN", help="What is there once it is done. May be repeated.")
+@click.option("--type", "--task-type", "task_type", help="The type of work, which says its gate: feature, docs …")
+@click.option("--complexity", type=click.IntRange(1, 10), help="How much there is to it, 1 to 10.")
 @click.option("--assignee", help="Who does it.")
 @click.option("--objective", metavar="ID", help="The objective it serves.")
 @click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")

@@ -22,12 +22,12 @@ def plan(path: str | None, shape: str) -> int:
     ws = workspace()
     works, titles, done = works_of(ws, path)
     todo = [work for work in works if work.name not in done]
-    made = planned(todo, there_of(ws, works, done))
+    made = planned(todo, there_of(ws, works, done), outside=path is not None)
     if shape == "json":
         say_json({
             "schema": "kl.task.plan/1", "active": made.active, "waves": [list(wave) for wave in made.waves],
             "unmet": [{"name": name, "token": one} for name, one in made.unmet],
-            "circles": [list(way) for way in made.circles],
+            "circles": [list(way) for way in made.circles], "blocked": list(made.blocked),
         })  # fmt: skip
         return 1 if made.circles else 0
     for way in made.circles:
@@ -36,6 +36,9 @@ def plan(path: str | None, shape: str) -> int:
     for number, wave in enumerate(made.waves, 1):
         for name in wave:
             say(f"{number:>3}  {name}" + (f"  {titles[name]}" if name in titles else ""))
+    unmet = {name for name, _ in made.unmet}
+    for name in (one for one in made.blocked if one not in unmet):
+        say(f"  -  {name}" + (f"  {titles[name]}" if name in titles else "") + "   (waits for what can't be begun)")
     for name, one in made.unmet:
         say(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
     if not todo:

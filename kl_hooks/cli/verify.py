@@ -79,13 +79,24 @@ class Answer:
     metavar="REF",
     help="Read verify.exclude from this commit (such as origin/main), not from the content that is judged.",
 )
+@click.option("--task", metavar="ID", help="Apply the gate that fits this task, by its type and complexity.")
+@click.option("--type", "task_type", help="Apply the gate for this type of work: feature, docs …")
+@click.option("--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5.")
 @format_option()
-def verify(rev: str | None, require: str, trust_ref: str | None, shape: str) -> int:
+def verify(
+    rev: str | None, require: str, trust_ref: str | None, task: str | None, task_type: str | None,
+    complexity: int | None, shape: str,
+) -> int:  # fmt: skip
     """Check for a complete, passing test run of exactly this content.
+
+    With --task or --type the gate for that work is applied: what it demands and evidence can tell decides, the rest is
+    listed as not checked. Without them no gate is.
 
     Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
     captured runs or the store can't be read.
     """
+    from kl_hooks.cli.gate_for import checked, gate_of, plain_gate, say_gate
+
     ws = workspace()
     if ws.repo is None:
         hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
@@ -93,12 +104,18 @@ def verify(rev: str | None, require: str, trust_ref: str | None, shape: str) -> 
     if not ws.initialised:
         say("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
         return CLEAN
+    gate = gate_of(ws, task, task_type, complexity)
     answer = _answer(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"), Tier[require.upper()], trust_ref)
+    asked = checked(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
-        say_json(answer.to_dict())
+        say_json(answer.to_dict() | ({"gate": plain_gate(gate, asked)} if gate else {}))
     for line in _lines(answer) if shape == "text" else ():
         say(line)
-    return answer.exit_code
+    if gate is None:
+        return answer.exit_code
+    if shape == "text":
+        say_gate(gate, asked)
+    return ENVIRONMENT if answer.seen.unread else FOUND if any(one.met is False for one in asked) else CLEAN
 
 
 def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> Answer:

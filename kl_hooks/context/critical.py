@@ -177,10 +177,10 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
 
 
 def _times(ws: Workspace, record: Record) -> str:
-    from kl_hooks.kinds.failure.occurring import times
+    from kl_hooks.kinds.failure.recording import times
 
     how_often = occurred(ws, record)
-    return f"{times(how_often.count)}, last {how_often.last[:10]}"
+    return f"{times(how_often.total)}, last {how_often.last[:10]}"
 
 
 def _on(record: Record, topics: Sequence[str]) -> bool:

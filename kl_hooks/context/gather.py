@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.weights import ROWS
+from kl_hooks.evidence.who import agent
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.task import Task
@@ -15,6 +16,12 @@ from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
     import pluggy
+
+
+OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
+}  # fmt: skip
+"""Agent → the documents that it puts into its own context: what was seeded from them would be there twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ def gather(
     retrievers: Sequence[Retriever], workspace: Any, task: Task, clean: Callable[[str], str] = lambda text: text
 ) -> Gathered:
     """What each retriever finds for the task; `clean` is applied to every text of it (redaction, once more)."""
+    reader = agent(getattr(workspace, "environ", None) or {}) or ""
     lists: dict[str, tuple[Candidate, ...]] = {}
     weights: dict[str, int] = {}
     coverage: dict[str, str] = {}
@@ -62,7 +70,7 @@ def gather(
             coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
             continue
         try:
-            rows = [_checked(row, clean) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]
+            rows = [_checked(row, clean, reader) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]
         except Exception as problem:  # whatever a retriever raises is its answer: the package goes on without it
             coverage[name] = _failed(problem)
             continue
@@ -71,13 +79,16 @@ def gather(
     return Gathered(lists, weights, coverage)
 
 
-def _checked(row: Any, clean: Callable[[str], str]) -> Candidate:
+def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candidate:
     if not isinstance(row, Candidate):
         raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
-    title, text, summary = clean(row.title), clean(row.text), clean(row.summary)
-    if (title, text, summary) == (row.title, row.text, row.summary):
-        return row
-    return replace(row, title=title, text=text, summary=summary)
+    found: Candidate = row
+    if found.read_from and found.read_from in OWN_DOCUMENTS.get(reader, ()):
+        found = replace(found, omit=f"{reader} reads {found.read_from} itself")
+    title, text, summary = clean(found.title), clean(found.text), clean(found.summary)
+    if (title, text, summary) == (found.title, found.text, found.summary):
+        return found
+    return replace(found, title=title, text=text, summary=summary)
 
 
 def _failed(problem: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Sift: what should not be shown at all, with the reason: expired, said already, or too far from the task. Pure.
+"""Sift: what should not be shown, with the reason: expired, read by the agent itself, said already, too far. Pure.
 
 Small beats big: a package of loosely related text makes agents worse than none, so below a floor nothing is added.
 """
@@ -24,6 +24,8 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
         twin = said.get((candidate.kind, candidate.text)) if candidate.text else None
         if candidate.freshness == "expired":
             left.append(Left(candidate.id, "expired"))
+        elif candidate.omit:
+            left.append(Left(candidate.id, candidate.omit))
         elif candidate.beyond:
             left.append(Left(candidate.id, candidate.beyond))
         elif not candidate.standing and (reason := _too_far(item, signals)):

@@ -17,9 +17,12 @@ KIND: Final = with_proposals(Kind(
     live=("active",),
     section="Implementation modes",
     share="implementation_modes",
+    beside=("default", "max_turns"),
     fields=(
         Field("mode", "line", "Its name, as a command or a task gives it.", required=True, example="tdd"),
         Field("invocation", "line", "How it is started.", aliases=("invocation_method",)),
+        Field("default", "flag", "Whether work is done this way unless somebody says otherwise."),
+        Field("max_turns", "number", "After how many turns without success work stops.", least=1, most=1000),
         Field("results", "line", "Where its results are found.", aliases=("result_location_pattern",)),
         Field("when_to_use", "lines", "When it is the right one.", section="When to use"),
         Field("steps", "lines", "What is done, in order.", section="Steps"),

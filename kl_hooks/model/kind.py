@@ -120,6 +120,9 @@ class Kind:
     """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty: none."""
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names of its statuses that are read."""
+    counted: str = ""
+    """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
+    last time one was written, in the fields `COUNTED`; see `records.folds`."""
     nature: str = "directive"
     """`directive`: it tells its readers what to do, so what an agent writes waits for a person. `observation`: it
     reports what happened, so it is recorded at once, with the name of whoever reports it."""
@@ -168,6 +171,19 @@ def with_proposals(kind: Kind) -> Kind:
     return replace(kind, statuses=(*kind.statuses, *statuses), verbs=(*kind.verbs, *verbs))
 
 
+COUNTED: Final = (
+    Field(
+        "occurrence_count", "number", "How often it had happened when this was last written.", least=1, internal=True
+    ),
+    Field("last_occurred", "date", "When it last happened, as of then.", internal=True),
+    Field(
+        "counted",
+        "map",
+        "Clone by clone, how many of its Events that number holds: each clone adds only its newer ones.",
+        internal=True,
+    ),
+)
+"""Of a kind whose Events are counted: the base count, which travels with the file."""
 FIRST: Final = (
     Field("title", "line", "What it is, in one line.", required=True, aliases=("name",)),
     Field("status", "line", "Where it stands."),

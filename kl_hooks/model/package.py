@@ -34,6 +34,10 @@ class Candidate:
     """What a reader must know of its origin before its first word: `agent`, `not committed`."""
     standing: bool = False
     """True for what holds whatever the task's words are: an active objective, a decision on a file the task names."""
+    read_from: str = ""
+    """The document that it was seeded from, whose text it repeats; empty: none."""
+    omit: str = ""
+    """Why whoever asks is not shown it: an agent reads that file by itself. Empty: he is."""
     beyond: str = ""
     """Why it is counted, not given, although it fits: enough that is nearer is given. `reason: details`."""
     pinned: bool = False

@@ -16,12 +16,14 @@ from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.check import checked
 from kl_hooks.records.exchange import Given
 from kl_hooks.records.numbers import identity, is_id_of
+from kl_hooks.records.seed.fields import SEEDED
 from kl_hooks.records.write import cleaned
 from kl_hooks.store.rows import marks, pieces
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
+_SEEDED: Final = frozenset(field.name for field in SEEDED)
 _NEVER_AGAIN: Final = {
     "gone": ("was deleted, and its id is never used again.", "Leave the id out: the record gets a new one."),
     "file": ("has a file that is not here.", "Bring it back from git, or leave the id out."),
@@ -52,6 +54,7 @@ def ready(ws: Workspace, kind: Kind, given: Sequence[Given], sign: Callable[[dic
     for one in given:
         values, wrong = checked(kind, cleaned(one.raw), lambda name, place=one.place: place)  # type: ignore[misc]
         problems += wrong
+        values = {name: value for name, value in values.items() if name not in _SEEDED}  # it was not seeded here
         said: dict[str, Any] = dict(values) | ({"expires": None} if one.raw.get("expires", "") is None else {})
         try:
             by = sign(said)

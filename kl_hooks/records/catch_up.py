@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
-_READING: Final = ("pages", "no secrets", "chunks")
+_READING: Final = ("pages", "no secrets", "chunks", "the archive governs nothing")
 """How a file is taken in beside its fields: where that changes, every file is read again."""
 
 

@@ -59,6 +59,18 @@ def _list(root: Path, place: str, now_ns: int, found: dict[str, str]) -> None:
                     found[path] = f"{state.st_size}:{made}:{changed}:{state.st_ino}" if sure else ""
 
 
+def is_on_disk(root: Path, kind: Kind, identifier: str) -> bool:
+    """True if a file of this ID, whatever its slug, is in the folder of the kind or in its archive."""
+    for place in (folder(kind), folder(kind) + "archive/"):
+        try:
+            names = [path.name for path in (root / place).iterdir()]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if any(name.startswith((f"{identifier}.", f"{identifier}-")) and name.endswith(".md") for name in names):
+            return True
+    return False
+
+
 def kind_of(path: str, kinds: Mapping[str, Kind]) -> Kind | None:
     """The kind whose folder, or archive, the file lies in; None for every other file."""
     place = path.rpartition("/")[0] + "/"

@@ -25,6 +25,8 @@ def links_of(kind: Kind, record: Record, prefixes: dict[str, str]) -> Iterator[L
     """A Link for each Id in its `ids` fields. `prefixes`: prefix of record ids → prefix of their nodes."""
     source, place = node(kind, record.id), owner(record)
     for field in kind.all_fields:
+        if record.archived and field.relation == "adr_governs":
+            continue  # what was put away governs nothing any more
         if field.type == "ids":
             for one in record.many(field.name):
                 try:

@@ -27,10 +27,11 @@ def plain_values(record: Record) -> dict[str, Any]:
 
 
 def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
-    """`kl.record/1`."""
+    """`kl.record/1`. Without `whole`, a row of a list: the fields that lists show, and what the record is known by."""
     from kl_hooks.records.rows import ended
 
-    values = plain_values(record)
+    fields = ws.kinds[record.kind].by_name
+    values = {n: v for n, v in plain_values(record).items() if n not in fields or not fields[n].internal}
     made: dict[str, Any] = {
         "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
         "authority": record.authority, "path": record.path, "archived": record.archived, "expired": ended(ws, record),
@@ -38,4 +39,8 @@ def plain_record(ws: Workspace, record: Record, *, whole: bool = True) -> dict[s
     }  # fmt: skip
     if record.proposal:
         made["proposal"] = record.proposal
-    return made | ({"fields": values, "body": record.body} if whole else {"tags": values.get("tags", [])})
+    if whole:
+        return made | {"fields": values, "body": record.body}
+    kind = ws.kinds[record.kind]
+    named = (*kind.identity, *kind.beside, "source", "date") if kind.beside else ()
+    return made | {"tags": values.get("tags", []), "fields": {name: values[name] for name in named if name in values}}

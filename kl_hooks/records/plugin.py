@@ -26,4 +26,14 @@ def kl_retrievers() -> Sequence[Retriever]:
 def kl_policies() -> Sequence[Policy]:
     from kl_hooks.records import upkeep
 
-    return [Policy(upkeep.POLICY, "Records that expired long ago leave the state.", upkeep.look, upkeep.apply)]
+    return [
+        Policy(upkeep.POLICY, "Records that expired long ago leave the state.", upkeep.look, upkeep.apply),
+        Policy(
+            upkeep.FILES, "Files of memories that expired long ago go; git keeps them.", upkeep.look_files,
+            upkeep.apply_files,
+        ),
+        Policy(
+            upkeep.COUNTS, "Files get the number of occurrences that this clone counted.", upkeep.look_counts,
+            upkeep.apply_counts,
+        ),
+    ]  # fmt: skip

@@ -16,7 +16,6 @@ from kl_hooks.records.fresh import stale
 from kl_hooks.records.liveness import in_force, is_live
 from kl_hooks.records.pages.take import KIND as PAGE
 from kl_hooks.records.plain import spoken
-from kl_hooks.records.seed.fields import SEEDED
 
 if TYPE_CHECKING:
     from kl_hooks.model.task import Task
@@ -118,7 +117,7 @@ def candidate(ws: Workspace, record: Record) -> Candidate:
         line=1 if record.path else 0, tier=tier_of(kind, record), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
-        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i),
+        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i), read_from=record.text("source_path"),
     )  # fmt: skip
 
 
@@ -142,11 +141,10 @@ def as_text(kind: Kind, record: Record) -> str:
         "expires",
         "tags",
         "anchors",
-        *(one.name for one in SEEDED),
     }
     for field in kind.all_fields:
         value = record.values.get(field.name)
-        if value is None or field.name in skipped:
+        if value is None or field.internal or field.name in skipped:
             continue
         name = (field.section or field.name.replace("_", " ")).lower()
         if isinstance(value, Mapping):

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import by_ids, find
+from kl_hooks.records.ask import Wanted, by_ids, every, find
 from kl_hooks.records.events import Event, note
 from kl_hooks.records.guard import agent_of
 from kl_hooks.records.proposals import SETTLED, Proposal, pending
 from kl_hooks.records.write import change, propose_change
 
 if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
     from kl_hooks.workspace.open import Workspace
+
+SUPERSEDED: Final = "superseded"
+REJECTED: Final = "rejected"
+"""Statuses that mean the same in every kind that has them."""
 
 
 def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | None = None, *, by: str = "") -> Record:
@@ -32,7 +37,7 @@ def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | No
         raise UsageProblem(f"{kind.name} has no verb {verb!r}.", place=record.id, hint=hint)
     one = known[verb]
     if record.status == one.to and not given:
-        return record
+        return _in_place(ws, record, by)
     if one.of and record.status not in (*one.of, one.to):
         reason = f"is {record.status}; {verb} works on what is {' or '.join(one.of)}."
         raise UsageProblem(reason, place=record.id, hint=f"See: kl {kind.name} show {record.id}")
@@ -43,15 +48,34 @@ def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | No
         given[one.stamps] = iso(ws.clock.now())[:10]
     if one.person and one.to in kind.live and record.status == kind.proposal:
         given["authority"] = "human"  # who accepts it stands behind it from now on
-    return change(ws, record, {**given, "status": one.to}, how=verb, by=by, note={"from": record.status, "to": one.to})
+    _refuse_circle(ws, record, one.to)
+    said = {"from": record.status, "to": one.to}
+    return _in_place(ws, change(ws, record, {**given, "status": one.to}, how=verb, by=by, note=said), by)
+
+
+def successors(ws: Workspace, record: Record) -> list[Record]:
+    """The proposals that would take its place, once somebody accepts them."""
+    kind = ws.kinds[record.kind]
+    if SUPERSEDED not in kind.statuses or record.status == SUPERSEDED:
+        return []
+    proposed = every(ws, Wanted((kind.name,), kind.statuses[:1]))
+    return [one for one in proposed if record.id in one.many("supersedes")]
+
+
+def superseded_ids(ws: Workspace, kind: Kind, given: Sequence[str]) -> list[str]:
+    """The IDs of the records that a new one is to take the place of. UsageProblem for one that is none of its kind."""
+    return [find(ws, one, kind.name).id for one in given]
 
 
 def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record]:
-    """Makes `new` take the place of `old`: both say so, and the old one's status follows. Returns (old, new).
+    """Makes `new` take the place of `old`. Returns (old, new).
 
-    UsageProblem for ids that are unknown, of two kinds, the same, or that would make a circle.
+    While `new` is only proposed, it alone says so and `old` stays in force: accepting it does the rest (see `apply`).
+    UsageProblem for ids that are unknown, of two kinds, the same, or that would make a cycle, and for one that was
+    rejected.
     """
     first, second = find(ws, old), find(ws, new)
+    kind = ws.kinds[first.kind]
     if first.kind != second.kind:
         raise UsageProblem(
             f"is a {second.kind}, not a {first.kind}.", place=second.id, hint="Both must be of one kind."
@@ -60,15 +84,46 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
         raise UsageProblem(
             f"{first.id} and {second.id} would supersede each other.", place=f"kl {first.kind} supersede"
         )
+    if second.status == REJECTED:
+        raise UsageProblem("was rejected: it takes nobody's place.", place=second.id)
     if who := agent_of(ws, by):
         return propose_change(ws, first, "supersede", {"by": second.id}, who), second
     if first.id not in second.many("supersedes"):
         second = change(ws, second, {"supersedes": [*second.many("supersedes"), first.id]}, how="supersede", by=by)
-    status = {"status": "superseded"} if "superseded" in ws.kinds[first.kind].statuses else {}
-    if second.id not in first.many("superseded_by") or (status and first.status != "superseded"):
-        later = list(dict.fromkeys([*first.many("superseded_by"), second.id]))
-        first = change(ws, first, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": second.id})
-    return first, second
+    return (first if is_pending(kind, second) else _replaced(ws, first, second, by)), second
+
+
+def is_pending(kind: Kind, successor: Record) -> bool:
+    """True for a record that takes nobody's place before a person accepts it."""
+    return SUPERSEDED in kind.statuses and successor.status == kind.statuses[0] not in kind.live
+
+
+def _in_place(ws: Workspace, record: Record, by: str) -> Record:
+    """The record, once all whose place it takes say so. Finishes what an earlier process was killed at."""
+    kind = ws.kinds[record.kind]
+    if SUPERSEDED in kind.statuses and record.status in kind.live:
+        for old in by_ids(ws, record.many("supersedes")):
+            if old.kind == kind.name and not old.broken:
+                _replaced(ws, old, record, by)
+    return record
+
+
+def _refuse_circle(ws: Workspace, record: Record, status: str) -> None:
+    """UsageProblem where accepting it would make two records supersede each other."""
+    if status not in ws.kinds[record.kind].live:
+        return
+    for old in by_ids(ws, record.many("supersedes")):
+        if old.id == record.id or old.id in record.many("superseded_by") or record.id in old.many("supersedes"):
+            raise UsageProblem(f"{old.id} and {record.id} would supersede each other.", place=record.id)
+
+
+def _replaced(ws: Workspace, old: Record, new: Record, by: str) -> Record:
+    """The old record, which now says what took its place."""
+    status = {"status": SUPERSEDED} if SUPERSEDED in ws.kinds[old.kind].statuses else {}
+    if new.id in old.many("superseded_by") and (not status or old.status == SUPERSEDED):
+        return old
+    later = list(dict.fromkeys([*old.many("superseded_by"), new.id]))
+    return change(ws, old, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": new.id})
 
 
 def _successors(ws: Workspace, first: Record, second: Record) -> set[str]:

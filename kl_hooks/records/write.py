@@ -15,6 +15,8 @@ from kl_hooks.records import rows
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.check import checked
 from kl_hooks.records.events import Event, append
+from kl_hooks.records.files import is_on_disk
+from kl_hooks.records.folds import base_count
 from kl_hooks.records.guard import admit, agent_of, refuse_delete, rule
 from kl_hooks.records.keeping import Kept, keep, put, remove_file, row_of
 from kl_hooks.records.numbers import new_id, number_of
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
 _DAY: Final = 86_400_000_000
 REVIVE: Final = "revive"
 """How a record is changed whose row went away: it comes back."""
+
+
+class Taken(UsageProblem):
+    """The ID of a new record belongs to another one, which may have been written a moment ago."""
+
+    def __init__(self, kind: Kind, identifier: str) -> None:
+        super().__init__("is there already.", place=identifier, hint=f"See: kl {kind.name} show {identifier}")
 
 
 def create(
@@ -70,8 +79,10 @@ def create_many(
             last = last if ids[n] else number_of(kind, identifier)
             record = Record(kind.name, identifier, values, cleaned({"body": bodies[n]})["body"])
             if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made.values()):
-                hint = f"See: kl {kind.name} show {record.id}"
-                raise UsageProblem("is there already.", place=record.id, hint=hint)
+                raise Taken(kind, record.id)
+            if kind.counted:
+                append(db, [Event(kind.counted, record.id, by)], iso(ws.clock.now()))
+                record = record.with_values(**base_count(db, kind, record, ws.clock.now(), values, new=True))
             made[n] = keep(ws, db, kind, record, kept)
         whole, now = [made[n] for n in range(len(raws))], iso(ws.clock.now())
         append(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], now)
@@ -114,6 +125,8 @@ def change(
     said = {**out, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
     with ws.store.writing(what=f"changing a {kind.name}") as db, Kept(ws) as kept, db.transaction():
         record = _today_s(db, record, how)
+        if kind.counted and record.path:
+            said |= base_count(db, kind, record, ws.clock.now(), values)
         after = record.with_values(**said)
         checked_or_raise(kind, after.values, f"kl {kind.name} edit")
         made = put(ws, db, kind, record, after, how, kept)
@@ -215,6 +228,8 @@ def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
     """An id that follows from what a record says may come back after it was taken away: it is the same thing again."""
     again = " AND rests <> 'gone'" if kind.numbering == "hash" else ""
     if db.row(f"SELECT 1 FROM record WHERE id = ?{again}", (identifier,)):
+        return True
+    if is_on_disk(ws.root, kind, identifier):  # by another process since the index was read
         return True
     with ws.store.reading("graph") as graph:
         return graph is not None and bool(graph.row("SELECT 1 FROM authored WHERE id = ?", (identifier,)))

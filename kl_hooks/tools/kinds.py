@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.kind import AUTHORITIES, Field, Kind, Verb
+from kl_hooks.model.kind import AUTHORITIES, COUNTED, Field, Kind, Verb
 from kl_hooks.records.ask import Wanted, chain, find, listing
 from kl_hooks.records.fresh import shown, stale
 from kl_hooks.records.plain import plain_record
 from kl_hooks.records.retrieve import search_in_force
-from kl_hooks.records.verbs import apply
+from kl_hooks.records.seed.fields import SEEDED
+from kl_hooks.records.verbs import SUPERSEDED, apply, superseded_ids
 from kl_hooks.records.write import change, create, delete, refuse_unset
 from kl_hooks.tools.arguments import flag, line, number, several
 from kl_hooks.tools.tool import Arguments, Tool
@@ -59,11 +60,13 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
         f"{name}_read", f"One {name}, whole: what it says, where it stands, what took its place.", id_,
         lambda ws, given: _read(ws, kind, given), ("id",),
     )  # fmt: skip
-    fields = {field.name: _schema(field) for field in kind.all_fields if field.name not in _KEPT}
+    fields = {f.name: _schema(f) for f in kind.all_fields if f.name not in _KEPT and not f.internal}
     also = {alias: field.name for field in kind.all_fields for alias in field.aliases if field.name in fields}
     needs = tuple(field.name for field in kind.all_fields if field.required and field.name in fields)
+    older = f"The {kind.plural} whose place it takes, once a person accepts it."
+    begun = fields | ({"supersedes": several(older)} if SUPERSEDED in kind.statuses else {})
     yield Tool(
-        f"{name}_create", f"Make a {name}. {_waits(kind)}", fields,
+        f"{name}_create", f"Make a {name}. {_waits(kind)}", begun,
         lambda ws, given: _create(ws, kind, given), needs, True, also,
     )  # fmt: skip
     yield Tool(
@@ -148,13 +151,15 @@ def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 
 def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     refuse_unset(ws)
-    return whole(ws, create(ws, kind, {**given, "authority": "agent"}, by=by(ws)))
+    older = {"supersedes": superseded_ids(ws, kind, given["supersedes"])} if given.get("supersedes") else {}
+    return whole(ws, create(ws, kind, {**given, **older, "authority": "agent"}, by=by(ws)))
 
 
 def changes(given: Arguments) -> dict[str, Any]:
     """What an update is to change: field → value, None for those that are to be taken out."""
     raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
-    return raw | {name: None for name in given.get("clear", ()) if name not in _KEPT}
+    own = {field.name for field in (*SEEDED, *COUNTED)}
+    return raw | {name: None for name in given.get("clear", ()) if name not in _KEPT and name not in own}
 
 
 def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
 _LIMIT: Final = "Most that are given; `total` counts all."
+_TOP: Final = {"type": "integer", "minimum": 1, "maximum": 100,
+               "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
 
 
 def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
@@ -49,7 +51,7 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
     yield from (replace(tool, call=_revise) for tool in tools_of(MEMORY) if tool.name == "memory_update")
     yield Tool(
         "memory_inject", "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
-        {"hints": several("Words of the task."), "top_k": number("Most memories.", 5, 1, 100)}, _inject,
+        {"hints": several("Words of the task."), "top_k": _TOP}, _inject,
         also={"contextHints": "hints", "topK": "top_k"},
     )  # fmt: skip
     yield Tool(
@@ -192,9 +194,10 @@ def _revise(ws: Workspace, given: Arguments) -> Any:
 
 
 def _inject(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.memory.giving import give
+    from kl_hooks.kinds.memory.giving import give, most_of
 
-    found = give(ws, given.get("hints", ()), given["top_k"])
+    hints = given.get("hints", ())
+    found = give(ws, hints, given.get("top_k") or most_of(ws, hints))
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.change import Change
-from kl_hooks.records.ask import Wanted, every
+from kl_hooks.records.ask import Wanted, by_ids, every
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
@@ -21,13 +21,21 @@ POLICY: Final = "superseded decisions"
 KIND, STATUS, ARCHIVE = "decision", "superseded", "archive"
 
 
-def over(records: Iterable[Record], numbers: Lifecycle, now: int) -> list[Change]:
-    """The superseded decisions that are to be archived. Pure."""
+def over(
+    records: Iterable[Record], numbers: Lifecycle, now: int, successors: Mapping[str, Record] | None = None
+) -> list[Change]:
+    """The superseded decisions that are to be archived. Pure.
+
+    `successors`: ID → the record, of those that took their place. Retention counts from the day the newest of these was
+    decided, which an imported decision can't say of itself; else from its own last change.
+    """
     found, days = [], numbers.adr_retention_days
     for one in records:
         if one.status != STATUS or one.archived or one.broken or not one.path:
             continue
-        changed = one.text("updated") or one.text("date")
+        newer = [(successors or {})[i] for i in one.many("superseded_by") if i in (successors or {})]
+        since = [new.text("decided_at") or new.text("date") for new in newer]
+        changed = max([day for day in since if day], default="") or one.text("updated") or one.text("date")
         if days and changed and not numbers.old(now, micros(changed), days):
             continue
         place = PurePosixPath(one.path)
@@ -40,7 +48,11 @@ def over(records: Iterable[Record], numbers: Lifecycle, now: int) -> list[Change
 
 def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Superseded decisions that still stand among the others."""
-    return over(every(ws, Wanted((KIND,), (STATUS,), expired=True)), numbers, now) if KIND in ws.kinds else []
+    if KIND not in ws.kinds:
+        return []
+    records = every(ws, Wanted((KIND,), (STATUS,), expired=True))
+    names = {name for one in records for name in one.many("superseded_by")}
+    return over(records, numbers, now, {one.id: one for one in by_ids(ws, sorted(names))})
 
 
 def apply(ws: Workspace, changes: Sequence[Change], now: int) -> None:

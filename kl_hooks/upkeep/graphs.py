@@ -22,9 +22,12 @@ _BESIDE: Final = ("", "-journal", "-wal", "-shm")
 def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Graph databases that belong to no worktree and were not written for the days of grace."""
     days, found = numbers.orphaned_node_grace_period_days, []
-    for path in sorted(ws.state.graph.parent.glob("*.db")):
+    wanted = _wanted(ws)
+    folder = ws.state.graph.parent
+    locks = [path for path in folder.glob("*.lock") if not path.with_suffix(".db").exists()]
+    for path in sorted([*folder.glob("*.db"), *locks]):
         written = path.lstat().st_mtime_ns // 1000
-        if path.name not in _wanted(ws) and numbers.old(now, written, days):
+        if path.with_suffix(".db").name not in wanted and numbers.old(now, written, days):
             reason = f"its worktree is gone; orphaned_node_grace_period_days: {days}"
             found.append(Change("prune", f"graph/{path.name}", POLICY, reason, "kept"))
     return found
@@ -45,7 +48,8 @@ def apply(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Takes these databases out, unless a worktree of that name is there again."""
     for one in changes:
         path = ws.state.graph.parent / Path(one.id).name
-        if path.name in _wanted(ws):
+        if path.with_suffix(".db").name in _wanted(ws):
             continue
         for end in _BESIDE:
-            path.with_name(path.name + end).unlink(missing_ok=True)
+            path.with_name(path.with_suffix(".db").name + end).unlink(missing_ok=True)
+        path.with_suffix(".lock").unlink(missing_ok=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from kl_hooks.records.ask import Wanted, by_ids, every
 from kl_hooks.records.catch_up import catch_up
 from kl_hooks.records.events import Event, events
 from kl_hooks.records.fresh import stale as no_longer
-from kl_hooks.records.retrieve import as_text
+from kl_hooks.records.retrieve import BY_NAME, as_text
 from kl_hooks.records.rows import ended
 from kl_hooks.records.single import Wrong, node_of
 from kl_hooks.upkeep import judge
@@ -68,22 +69,51 @@ def look(ws: Workspace) -> Health:
     manifest, trouble = _manifest(ws)
     blind += [line for line in (why, trouble, caught.trouble) if line]
     happened = events(ws)
+    seeds, blind_seeds = _seeds(ws)
+    blind += blind_seeds
     used, since = _used(happened), min((micros(one.at) for one in happened), default=0)
     if not used:
         blind.append("unused: no Event tells yet what was given to anybody")
+    never = list(_never_valid(ws))
+    offered = [one for one in records if ws.kinds[one.kind].share not in BY_NAME]
     decisions = [one for one in records if one.kind == "decision"]
     memories = [one for one in records if one.kind == "memory"]
     governed = {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions}
     over = [one.id for one in records if ended(ws, one)]
     found = [
-        *judge.broken(records), *judge.stale(records, no_longer(ws, records), over),
+        *judge.broken(records), *never, *judge.stale(records, no_longer(ws, records) | seeds, over),
         *judge.ruled_twice(decisions, governed), *forbidden(memories, named, manifest),
         *(judge.unanchored(records, named, there) if not why else ()),
         *judge.long(records, {one.id: len(as_text(ws.kinds[one.kind], one)) for one in records}),
-        *(judge.unused(records, used, ws.clock.now(), since) if used else ()),
+        *(judge.unused(offered, used, ws.clock.now(), since) if used else ()),
     ]  # fmt: skip
     order = sorted(found, key=lambda one: (SORTS.index(one.sort), one.id))
-    return Health(len(records), tuple(order), caught.problems, tuple(blind))
+    return Health(len(records) + len(never), tuple(order), caught.problems, tuple(blind))
+
+
+def _never_valid(ws: Workspace) -> Iterator[Against]:
+    """Authored files that no reading has ever understood: no record stands for them."""
+    with ws.store.reading("graph") as db:
+        rows = db.rows("SELECT path, kind, error FROM authored WHERE id = '' ORDER BY path") if db is not None else []
+    for path, kind, error in rows:
+        problems = json.loads(error)
+        yield Against(path, kind, "broken", f"{path}: {problems[0][3] if problems else 'it can not be read'}")
+
+
+def _seeds(ws: Workspace) -> tuple[dict[str, str], list[str]]:
+    """ID of a seeded record whose document says something else today → why; and why that could not be told."""
+    from kl_hooks.kinds.seeds.gather import project_paths, project_seeds
+    from kl_hooks.records.seed.sow import planned
+
+    try:
+        done = planned(ws, project_seeds(ws.root)[0], paths=project_paths())
+    except (KlError, OSError) as problem:
+        return {}, [f"stale (seeds): {problem}"]
+    return {
+        step.record.id: f"{step.reason} ({step.seed.path}): kl seed"
+        for step in done
+        if step.record and (step.what in ("updated", "outdated") or (step.what == "kept" and "since" in step.reason))
+    }, []
 
 
 def _named(ws: Workspace, record: Record) -> list[str]:

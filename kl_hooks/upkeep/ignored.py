@@ -24,9 +24,9 @@ POLICY: Final = "ephemeral files"
 FILE: Final = ".kl/.klignore"
 PROTECTED: Final = (
     "kl.db*", "high-water", "store.lock", "spool/*", "backup/*", "*archive*", "README", ".gitignore", "init*",
-    "maintain*",
+    "maintain*", "events*", "seeded.json", "*.lock",
 )  # fmt: skip
-"""Paths from the state directory that stay: evidence, records, what waits to be taken in, copies, archives."""
+"""Paths from the state directory that stay: evidence, records, what waits to be taken in, copies, archives, events."""
 
 
 def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:

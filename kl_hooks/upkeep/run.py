@@ -54,6 +54,15 @@ class Report:
         return tuple(change for one in self.looked if not one.reported_only for change in one.changes)
 
 
+def troubles(report: Report) -> list[str]:
+    """Why policies could not look or apply: each reason once, with the policies that it kept from their work."""
+    names: dict[str, list[str]] = {}
+    for one in report.looked:
+        if one.trouble:
+            names.setdefault(one.trouble, []).append(one.policy.name)
+    return [f"{', '.join(some)}: {why}" for why, some in names.items()]
+
+
 def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
     """Every room's and plugin's policies, by name; those of `only` where it names some."""
     found = [one for answer in ws.plugins.hook.kl_policies() for one in answer]

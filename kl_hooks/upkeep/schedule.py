@@ -66,10 +66,10 @@ def _mine(ws: Workspace) -> str:
 
 
 def _tidy(ws: Workspace) -> str:
-    from kl_hooks.upkeep.run import run
+    from kl_hooks.upkeep.run import run, troubles
 
     report = run(ws, UNATTENDED)
-    trouble = [f"{one.policy.name}: {one.trouble}" for one in report.looked if one.trouble]
+    trouble = troubles(report)
     if trouble:
         raise KlError("; ".join(trouble))
     return f"{len(report.changes)} changes" if len(report.changes) != 1 else "1 change"

@@ -48,7 +48,7 @@ def test_it_has_the_sections_and_the_facts() -> None:
     assert re.findall("^## (.*)$", made, re.M) == ["Context", "Decision", "Alternatives", "Consequences"]
     assert f"- `{ORDER}:0`: shop.core.order imports shop.web.page (m.yaml, core -> web, ADR-0004)" in made
     front = yaml.safe_load(made.split("---\n")[1])
-    assert (front["id"], front["status"], front["governs"]) == ("ADR-0007", "accepted", ["src/shop/core/"])
+    assert (front["id"], front["status"], front["governs"]) == ("ADR-0007", "proposed", ["src/shop/core/"])
     assert "and 5 more" in text(fitting=15) and "nothing of core imports web" in text(fitting=0)
 
 

@@ -37,7 +37,8 @@ def test_the_advice_of_a_check_makes_it_green(drifted: Call) -> None:
     code, out, err = drifted("arch", "allow", source, target, *WHY)
     assert (code, err) == (0, "")
     assert out.splitlines()[1:] == [
-        f"wrote {FOLDER}/ADR-0005-shop-core-order-may-import-shop-web-page.md",
+        f"wrote {FOLDER}/ADR-0005-shop-core-order-may-import-shop-web-page.md"
+        " (proposed; accept it with: kl decision accept ADR-0005)",
         "1 import excused. Review and commit it.",
     ]  # fmt: skip
     assert drifted("arch", "check")[0] == 0
@@ -45,7 +46,18 @@ def test_the_advice_of_a_check_makes_it_green(drifted: Call) -> None:
     assert [line[:1] for line in diff] == ["-", "+", "+", "+"] and diff[3] == "+  ]  # none yet"
     assert diff[2].startswith("+  {from: shop.core.order, to: shop.web.page, until: 20") and "ADR-0005}" in diff[2]
     made = (FOLDER / records()[0]).read_text()
-    assert "orders are split in January" in made and "status: accepted" in made
+    assert "orders are split in January" in made and "status: proposed" in made
+
+
+def test_an_accepted_record_is_written_only_where_a_person_asks_for_it(
+    drifted: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KL_AGENT", "bot")
+    code, _, err = drifted("arch", "allow", "core", "web", *WHY, "--accept")
+    assert code == 2 and "accepting is for people" in err and records() == []
+    monkeypatch.delenv("KL_AGENT")
+    assert drifted("arch", "allow", "core", "web", *WHY, "--accept")[0] == 0
+    assert "status: accepted" in (FOLDER / records()[0]).read_text()
 
 
 def test_layers_json_and_a_decision_that_is_there(drifted: Call) -> None:

@@ -78,6 +78,100 @@ def test_one_takes_the_place_of_another_and_both_say_so(repo: Checkout) -> None:
     assert repo.kl("knowledge", "check").returncode == 0
 
 
+def status_of(repo: Checkout, *ids: str) -> list[str]:
+    return [shown(repo, one)["status"] for one in ids]
+
+
+@pytest.mark.requirement("A21")
+def test_a_proposal_takes_its_place_only_when_it_is_accepted(repo: Checkout) -> None:
+    repo.kl("decision", "accept", made(repo, "One"))
+    assert made(repo, "Two", "--supersedes", "adr-0001") == "ADR-0002"
+    assert shown(repo, "ADR-0002")["fields"]["supersedes"] == ["ADR-0001"]
+    assert status_of(repo, "ADR-0001", "ADR-0002") == ["accepted", "proposed"]
+    assert "ADR-0002 (proposed) would take its place" in repo.kl("decision", "show", "ADR-0001").stdout
+    assert repo.kl("knowledge", "check").returncode == 0
+    assert repo.kl("decision", "accept", "ADR-0002").returncode == 0
+    assert status_of(repo, "ADR-0001", "ADR-0002") == ["superseded", "accepted"]
+    assert shown(repo, "ADR-0001")["fields"]["superseded_by"] == ["ADR-0002"]
+    assert made(repo, "Three") == "ADR-0003"  # the same through `supersede`, and then rejected
+    done = repo.kl("decision", "supersede", "ADR-0002", "ADR-0003")
+    assert done.stdout == "ADR-0003 (proposed) ← ADR-0002 (accepted)\n"
+    assert "ADR-0002 stays in force until ADR-0003 is accepted" in done.stderr
+    assert repo.kl("decision", "reject", "ADR-0003").returncode == 0
+    assert status_of(repo, "ADR-0002", "ADR-0003") == ["accepted", "rejected"]
+    assert repo.kl("decision", "supersede", "ADR-0002", "ADR-0003").returncode == 2
+    assert repo.kl("knowledge", "check").returncode == 0
+    done = repo.kl("decision", "new", "Four", "--context", "c", "--decision", "d", "--supersedes", "ADR-0099")
+    assert done.returncode == 2 and "ADR-0099" in done.stderr
+
+
+@pytest.mark.requirement("A21", "A23")
+def test_an_agent_proposes_what_would_supersede(repo: Checkout) -> None:
+    repo.kl("decision", "accept", made(repo, "One"))
+    given = {"title": "Two", "context": "c", "decision": "d", "supersedes": ["ADR-0001"]}
+    done = repo.kl("tool", "--allow-write", "decision_create", json.dumps(given))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert status_of(repo, "ADR-0001", "ADR-0002") == ["accepted", "proposed"]
+    repo.kl("decision", "accept", "ADR-0002")
+    assert status_of(repo, "ADR-0001", "ADR-0002") == ["superseded", "accepted"]
+
+
+OTHERS = """# {number}. {title}
+
+Date: 2025-01-0{number}
+
+## Status
+
+{status}
+
+## Context
+
+Containers need {title}.
+
+## Decision
+
+We do {title}.
+"""
+
+
+def foreign(repo: Checkout, number: int, title: str, status: str) -> None:
+    repo.write(f"adr/000{number}-x.md", OTHERS.format(number=number, title=title, status=status))
+
+
+@pytest.mark.requirement("B21")
+def test_importing_a_superseding_decision_updates_the_one_that_is_here(repo: Checkout) -> None:
+    foreign(repo, 1, "stdout", "Accepted")
+    assert repo.kl("decision", "import", "adr").returncode == 0
+    foreign(repo, 2, "json", "Accepted\n\nSupersedes [1. stdout](0001-x.md)")
+    foreign(repo, 3, "xml", "Proposed\n\nSupersedes [2. json](0002-x.md)")
+    done = repo.kl("decision", "import", "adr")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert status_of(repo, "ADR-0001", "ADR-0002", "ADR-0003") == ["superseded", "accepted", "proposed"]
+    assert shown(repo, "ADR-0001")["fields"]["superseded_by"] == ["ADR-0002"]
+    assert repo.kl("knowledge", "check").returncode == 0
+
+
+def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_kept(repo: Checkout) -> None:
+    foreign(repo, 1, "stdout", "Accepted")
+    foreign(repo, 2, "json", "Rejected")
+    foreign(repo, 3, "levels", "Accepted\n\nAmends [1. stdout](0001-x.md)")
+    assert repo.kl("decision", "import", "adr").returncode == 0
+    assert status_of(repo, "ADR-0002") == ["rejected"]
+    assert shown(repo, "ADR-0003")["fields"]["amends"] == ["ADR-0001"]
+    assert shown(repo, "ADR-0001")["fields"]["amended_by"] == ["ADR-0003"]
+    for form in ("madr", "nygard", "log4brains", "json"):
+        assert repo.kl("decision", "export", "--format", form, "-o", f"out-{form}").returncode == 0
+        done = repo.kl("decision", "import", f"out-{form}")
+        assert done.returncode == 0 and "made 0 decisions" in done.stdout, (form, done.stdout)
+        assert done.stdout.count("is here already") == 3
+    out = repo.kl("decision", "export", "ADR-0002", "ADR-0003", "--format", "nygard").stdout
+    assert "## Status\n\nRejected\n" in out and "Amends [1. stdout](0001-stdout.md)" in out
+    out = repo.kl("decision", "export", "ADR-0002", "ADR-0003", "--format", "madr").stdout
+    assert "status: rejected" in out and "kl-amends: [ADR-0001]" in out
+    plain = json.loads(repo.kl("decision", "export", "ADR-0002", "ADR-0003", "--format", "json").stdout)
+    assert [one["status"] for one in plain] == ["Rejected", "Accepted"] and plain[1]["amends"] == ["ADR-0001"]
+
+
 @pytest.mark.requirement("A23", "B21")
 def test_agents_propose_and_people_accept(repo: Checkout) -> None:
     bot = {"KL_AGENT": "bot"}
@@ -92,7 +186,7 @@ def test_agents_propose_and_people_accept(repo: Checkout) -> None:
         done = repo.kl("decision", *args, env=bot)
         assert done.returncode == 2 and "Ask a person to run: kl decision" in done.stderr, args
     assert repo.kl("decision", "reject", "ADR-0003").returncode == 0
-    assert shown(repo, "ADR-0003")["fields"]["status"] == "deprecated"
+    assert shown(repo, "ADR-0003")["fields"]["status"] == "rejected"
 
 
 @pytest.mark.requirement("A22")

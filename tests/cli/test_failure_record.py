@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import Checkout
+from tests.support import KL, Checkout
 
 
 def recorded(repo: Checkout, *args: str) -> dict[str, Any]:
@@ -56,3 +59,78 @@ def test_bad_values_are_told_and_nothing_is_written(repo: Checkout) -> None:
     assert repo.kl("failure", "record", "  ").returncode == 2
     assert repo.kl("failure", "record", "X", "--file", "../../etc/passwd").returncode == 2
     assert not (repo.root / ".kl/knowledge/failures").exists()
+
+
+@pytest.mark.requirement("B31")
+def test_six_processes_that_record_a_failure_for_the_first_time_at_once_count_six(repo: Checkout) -> None:
+    command = [*KL, "failure", "record", "Mock the database"]
+    started = [
+        subprocess.Popen(command, cwd=repo.root, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(6)
+    ]
+    ended = [(one.communicate()[1], one.returncode) for one in started]
+    assert ended == [(b"", 0)] * 6
+    assert count_in(repo) == 6
+    assert len(list((repo.root / ".kl/knowledge/failures").iterdir())) == 1
+
+
+def count_in(repo: Checkout) -> int:
+    """The live count of the one failure there."""
+    (file,) = (repo.root / ".kl/knowledge/failures").iterdir()
+    identifier = "-".join(file.stem.split("-")[:2])
+    found: int = json.loads(repo.kl("failure", "show", identifier, "--format", "json").stdout)["occurrence_count"]
+    return found
+
+
+def cloned(repo: Checkout, folder: Path) -> Checkout:
+    repo.git("clone", "-q", str(repo.root), str(folder))
+    return Checkout(folder)
+
+
+@pytest.mark.requirement("B31")
+def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(repo: Checkout, tmp_path: Path) -> None:
+    made = recorded(repo, "Mock the database")
+    repo.commit()
+    for n in range(3):
+        assert recorded(repo, "Mock the database", "--task", f"T-{n}")["occurrence_count"] == n + 2
+    assert repo.git("status", "--short") == ""  # an occurrence is an Event
+    other = cloned(repo, tmp_path / "other")
+    assert count_in(other) == 1  # what the file says: the rest has not been written down yet
+    assert "1 → 4" in repo.kl("knowledge", "gc").stdout
+    assert repo.kl("knowledge", "gc", "--apply").returncode == 0
+    assert "occurrence_count: 4" in (repo.root / made["path"]).read_text()
+    assert count_in(repo) == 4 and "Nothing to do" in repo.kl("knowledge", "gc").stdout
+    repo.commit()
+    assert recorded(other, "Mock the database")["occurrence_count"] == 2
+    other.git("pull", "-q")
+    assert count_in(other) == 5  # four in the file, one here
+    assert other.kl("knowledge", "gc", "--apply").returncode == 0
+    other.commit()
+    repo.git("pull", "-q", str(other.root), "main")
+    assert recorded(repo, "Mock the database")["occurrence_count"] == 6
+    repo.git("checkout", "-q", "HEAD~1")  # an older base count: what this clone saw is added all the same
+    assert count_in(repo) == 5
+
+
+def test_a_review_writes_the_count_and_a_file_that_comes_back_goes_on_counting(repo: Checkout) -> None:
+    made = recorded(repo, "Mock the database")
+    recorded(repo, "Mock the database")
+    assert repo.kl("failure", "mitigate", made["id"], "--prevention", "Use a real one").returncode == 0
+    assert "occurrence_count: 2" in (repo.root / made["path"]).read_text()
+    shown = repo.kl("failure", "show", made["id"])
+    assert "occurrence" not in shown.stdout and "counted" not in shown.stdout
+    assert (
+        "occurrence_count"
+        not in json.loads(repo.kl("failure", "show", made["id"], "--format", "json").stdout)["fields"]
+    )
+    assert repo.kl("failure", "delete", made["id"], "--yes").returncode == 0
+    assert recorded(repo, "Mock the database")["occurrence_count"] == 3
+
+
+def test_a_failure_written_with_new_or_imported_counts_from_there(repo: Checkout) -> None:
+    made = json.loads(repo.kl("failure", "new", "A", "--approach", "Mock it", "--format", "json").stdout)
+    assert recorded(repo, "Mock it")["occurrence_count"] == 2
+    repo.write("old.json", json.dumps({"approach": "Sleep in tests", "title": "Sleep", "occurrence_count": 4}))
+    assert repo.kl("knowledge", "import", "--kind", "failure", "old.json").returncode == 0
+    assert recorded(repo, "sleep in tests")["occurrence_count"] == 5
+    assert made["status"] == "open"

@@ -49,6 +49,21 @@ def test_a_call_becomes_one_finding_however_often_it_is_told(shop: Checkout) -> 
     assert fields["anchors"] == {"file:src/names.py": shop.git("hash-object", "src/names.py")}
 
 
+@pytest.mark.requirement("A60")
+def test_lists_and_answers_name_the_agent_the_entity_the_sort_and_how_sure_it_is(
+    shop: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KL_AGENT", "bot")
+    done = tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE, "--format", "json")
+    (new,) = json.loads(done.stdout)["new"]
+    expected = {"entity": "src/names.py", "kind": "observation", "confidence": 85, "agent": "bot"}
+    assert expected.items() <= new.items() and new["finding"] == "3 lines; defines feed"
+    for command in (("list",), ("search", "feed")):
+        (one,) = json.loads(shop.kl("finding", *command, "--format", "json").stdout)["records"]
+        assert expected.items() <= one["fields"].items() and one["fields"]["source"] == "s1", command
+    assert "(kind: observation, confidence: 85, agent: bot)" in shop.kl("finding", "list").stdout
+
+
 @pytest.mark.requirement("A62")
 def test_a_later_task_finds_it_and_a_stale_one_never_reaches_a_package(shop: Checkout) -> None:
     tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
@@ -144,7 +159,7 @@ def test_a_long_transcript_is_taken_in_at_once(shop: Checkout, tmp_path: Path) -
     for n in range(400):
         tool, given = [("Grep", {"pattern": f"name_{n}"}), ("Read", {"file_path": "src/names.py"})][n % 2]
         call = {"type": "tool_use", "id": f"t{n}", "name": tool, "input": given}
-        answer = {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"line {n}"}
+        answer = {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"def name_{n}(): 0"}
         lines += [{"type": "assistant", "message": {"role": "assistant", "content": [call]}}]
         lines += [{"type": "user", "message": {"role": "user", "content": [answer]}}]
     path = tmp_path / "long.jsonl"

@@ -66,6 +66,61 @@ def test_what_is_said_of_a_role_goes_into_the_role_and_what_is_settled_is_propos
     assert [one["status"] for one in decisions] == ["proposed"]
 
 
+def shown(repo: Checkout, kind: str) -> dict[str, dict[str, Any]]:
+    """Title → fields, of every record of a kind."""
+    rows = json.loads(repo.kl(kind, "list", "--format", "json").stdout)["records"]
+    found = [json.loads(repo.kl(kind, "show", one["id"], "--format", "json").stdout) for one in rows]
+    return {one["title"]: one["fields"] for one in found}
+
+
+ANSWERS = """coverage_threshold: 85 % of changed lines.
+arch_review_threshold: Complexity 7 and more; at least 60 of 100.
+implementation_mode_preference: Test first for everything but scaffolding.
+max_auto_turns: Five.
+no_auto_zones: Anything under legal/.
+"""
+
+
+@pytest.mark.requirement("B34", "B54")
+@pytest.mark.parametrize("first", ["seeds", "answers"])
+def test_answers_change_gates_modes_and_roles_whenever_they_were_given(repo: Checkout, first: str) -> None:
+    if first == "seeds":
+        repo.kl("seed", "--system")
+        answer(repo, ANSWERS)
+    else:
+        answer(repo, ANSWERS)
+        done = repo.kl("seed", "--system")
+        assert "follows what the interview was told" in done.stderr
+    gates, modes, roles = shown(repo, "gate"), shown(repo, "mode"), shown(repo, "role")
+    features = {one["complexity_from"]: one for one in gates.values() if one["task_type"] == "feature"}
+    assert [features[n]["coverage_threshold"] for n in (1, 4, 7)] == [85, 85, 85]
+    assert [features[n]["arch_review_required"] for n in (1, 4, 7)] == [False, False, True]
+    assert features[7]["arch_review_threshold"] == 60
+    assert not any(one.get("coverage_threshold") for one in gates.values() if one["task_type"] == "docs")
+    assert modes["Test first"]["default"] is True and "default" not in modes["Directly"]
+    assert any("everything but scaffolding" in one for one in modes["Test first"]["when_to_use"])
+    assert {one["max_turns"] for one in modes.values() if "max_turns" in one} == {5}
+    assert "Anything under legal/." in next(one for one in roles.values() if one["role"] == "player")["must_not_do"]
+
+
+def test_another_answer_takes_the_place_of_the_one_before_and_an_agent_s_changes_nothing(repo: Checkout) -> None:
+    repo.kl("seed", "--system")
+    answer(repo, ANSWERS)
+    repo.write("answers.yaml", "coverage_threshold: ask somebody\n")
+    done = repo.kl("interview", "--answers", "answers.yaml")
+    assert done.returncode == 0 and "names no number or mode" in done.stderr
+    answer(repo, "coverage_threshold: Ninety is too much, at least 70.\nno_auto_zones: migrations/ of all kinds.\n"
+                 "implementation_mode_preference: Directly.\n")  # fmt: skip
+    assert {one["coverage_threshold"] for one in shown(repo, "gate").values() if "coverage_threshold" in one} == {70}
+    player = next(one for one in shown(repo, "role").values() if one["role"] == "player")
+    assert "migrations/ of all kinds." in player["must_not_do"]
+    assert "Anything under legal/." not in player["must_not_do"]
+    assert [title for title, one in shown(repo, "mode").items() if one.get("default")] == ["Directly"]
+    repo.write("answers.yaml", "max_auto_turns: 99\n")
+    assert repo.kl("interview", "--answers", "answers.yaml", env={"KL_AGENT": "bot"}).returncode == 0
+    assert {one["max_turns"] for one in shown(repo, "mode").values() if "max_turns" in one} == {5}
+
+
 @pytest.mark.requirement("B53")
 def test_the_short_form_after_a_review(repo: Checkout) -> None:
     assert 3 <= len(gaps(repo, "--abbreviated", "security")) <= 5

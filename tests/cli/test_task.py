@@ -15,7 +15,8 @@ def test_tasks_are_planned_from_what_they_need_and_give(repo: Checkout) -> None:
     repo.kl("task", "new", "Design", "--produces", "artifact:design")
     repo.kl("task", "new", "Ship", "--requires", "artifact:sign-off")
     plan = json.loads(repo.kl("task", "plan", "--format", "json").stdout)
-    assert plan["active"] and plan["waves"] == [["TSK-0002", "TSK-0003"], ["TSK-0001"]]
+    assert plan["active"] and plan["waves"] == [["TSK-0002"]]  # what can't be begun stands in no wave
+    assert plan["blocked"] == ["TSK-0001", "TSK-0003"]
     assert plan["unmet"] == [
         {"name": "TSK-0001", "token": "file:readme.md"}, {"name": "TSK-0003", "token": "artifact:sign-off"},
     ]  # fmt: skip

@@ -34,6 +34,10 @@ def test_waves_and_circles_are_those_of_networkx(works: list[Work], there: set[s
     made, graph = plan(works, there), graph_of(works, there)
     if nx.is_directed_acyclic_graph(graph):
         assert made.circles == ()
+        stuck = {name for name, _ in made.unmet}
+        stuck |= {later for name in stuck for later in nx.descendants(graph, name)}
+        assert set(made.blocked) == stuck
+        graph.remove_nodes_from(stuck)
         assert [sorted(wave) for wave in made.waves] == [sorted(wave) for wave in nx.topological_generations(graph)]
     else:
         assert made.waves == ()
@@ -78,9 +82,12 @@ def test_the_whole_circle_is_named() -> None:
     assert plan(works).circles == (("a", "c", "b", "a"),)
 
 
-def test_what_nobody_produces_orders_nothing_and_is_listed() -> None:
-    made = plan([Work("a", ("artifact:ghost",)), Work("b")])
-    assert made.waves == (("a", "b"),) and made.unmet == (("a", "artifact:ghost"),)
+def test_what_nobody_produces_is_listed_and_keeps_its_task_out_of_the_waves() -> None:
+    works = [Work("a", ("artifact:ghost",), ("artifact:a",)), Work("b"), Work("c", ("artifact:a",))]
+    made = plan(works)
+    assert (made.waves, made.blocked) == ((("b",),), ("a", "c")) and made.unmet == (("a", "artifact:ghost"),)
+    made = plan(works, outside=True)  # of a configuration: it may come from outside
+    assert (made.waves, made.blocked) == ((("a", "b"), ("c",)), ()) and made.unmet == (("a", "artifact:ghost"),)
     assert plan([Work("a", ("artifact:ghost",))], ["Artifact:Ghost"]).unmet == ()
 
 

@@ -70,3 +70,20 @@ def test_versions_go_with_it(repo: Checkout) -> None:
         assert db is not None
         assert db.rows("SELECT * FROM record_version") == []
         assert [json.loads(body) for (body,) in db.rows("SELECT body FROM record")] == [{}]
+
+
+@pytest.mark.requirement("C6")
+def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(repo: Checkout) -> None:
+    from kl_hooks.upkeep.schedule import UNATTENDED
+
+    ws = repo.workspace()
+    raw = {"title": "x", "pattern": "Use x.", "authority": "agent", "status": "approved"}
+    made = create(ws, ws.kinds["memory"], raw)
+    assert made.path and (repo.root / made.path).is_file()
+    for days, gone in ((91, 0), (119, 0), (121, 1)):
+        assert len(look(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes) == gone, days
+    later = repo.workspace(now=NOW + 121 * DAY)
+    assert run(later, UNATTENDED).changes == () and (repo.root / made.path).is_file()
+    run(later, ("expired files",))
+    assert not (repo.root / made.path).exists() and every(later, Wanted(expired=True)) == []
+    assert run(later, ("expired files",)).changes == ()

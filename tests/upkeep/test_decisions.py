@@ -79,3 +79,26 @@ def test_an_archive_that_is_a_link_is_refused(decided: Checkout, tmp_path: Path)
     (one,) = run(decided.workspace(), ONLY).looked
     assert "is a link" in one.trouble
     assert (decided.root / change.old).exists()
+
+
+def test_an_imported_decision_is_retained_from_the_day_its_successor_was_decided(repo: Checkout) -> None:
+    repo.write(FILE, "adr_retention_days: 30\n")
+    ws = repo.workspace()
+    old = {"title": "Old", **SAID, "date": "2015-01-01", "status": "superseded", "superseded_by": ["ADR-0002"]}
+    new = {"title": "New", **SAID, "date": "2026-12-31", "supersedes": ["ADR-0001"]}  # 15 days before NOW
+    create(ws, ws.kinds["decision"], old)
+    create(ws, ws.kinds["decision"], new)
+    assert look(ws, ONLY).changes == ()
+    (change,) = look(repo.workspace(now=NOW + 20 * DAY), ONLY).changes
+    assert change.reason.startswith("superseded by ADR-0002 since 2026-12-31")
+
+
+def test_what_is_in_the_archive_governs_nothing(decided: Checkout) -> None:
+    decided.write("src/a.py", "def f(): pass\n")
+    for name in ("ADR-0001", "ADR-0002"):
+        decided.kl("decision", "edit", name, "--governs", "src/a.py")
+    page = decided.kl("graph", "show", "src/a.py").stdout.splitlines()
+    assert "written of it  2 adr_governs" in [line.rstrip() for line in page]
+    assert decided.kl("knowledge", "gc", "--apply").returncode == 0
+    page = decided.kl("graph", "show", "src/a.py").stdout.splitlines()
+    assert "written of it  1 adr_governs" in [line.rstrip() for line in page]

@@ -12,7 +12,7 @@ from kl_hooks.model.lifecycle import FILE
 from kl_hooks.upkeep.run import Report, look, plain, run
 from tests.support import NOW, Checkout
 
-from .making import untidy
+from .making import aged, untidy
 
 
 def shown(report: Report) -> dict[str, list[tuple[str, str]]]:
@@ -155,3 +155,31 @@ def test_json_has_every_policy(repo: Checkout) -> None:
     found = plain(look(repo.workspace()))
     assert found["schema"] == "kl.knowledge.gc/1"
     assert {"expired claims", "old runs", "claim decay", "cache"} <= {one["policy"] for one in found["policies"]}
+
+
+def test_locks_of_removed_worktrees_go_with_their_graphs(repo: Checkout) -> None:
+    graphs = repo.workspace().state.graph.parent
+    for name in ("gone-12345678.db", "gone-12345678.lock", "alone-12345678.lock", "main.lock"):
+        aged(graphs / name, 20)
+    aged(graphs / "young-12345678.lock", 1)
+    run(repo.workspace(), ("orphaned graphs",))
+    assert sorted(path.name for path in graphs.iterdir()) == ["main.lock", "young-12345678.lock"]
+    assert look(repo.workspace(), ("orphaned graphs",)).changes == ()
+
+
+def test_a_klignore_that_names_everything_takes_no_event_and_no_lock(repo: Checkout) -> None:
+    untidy(repo)
+    repo.write(".kl/.klignore", "/*\n")
+    names = {one.id for one in look(repo.workspace(), ("ephemeral files",)).changes}
+    assert "events.jsonl" not in names and "store.lock" not in names and not any(".lock" in one for one in names)
+    run(repo.workspace(), ("ephemeral files",))
+    assert (repo.state / "events.jsonl").is_file() and (repo.state / "kl.db").is_file()
+
+
+def test_what_keeps_several_policies_from_their_work_is_said_once(repo: Checkout) -> None:
+    repo.kl("status")
+    repo.kl("failure", "record", "x")
+    (repo.state / "kl.db").write_bytes(b"garbage" * 999)
+    for command in (("knowledge", "gc"), ("memory", "review"), ("knowledge", "list"), ("knowledge", "stats")):
+        done = repo.kl(*command)
+        assert done.returncode == 3 and (done.stdout + done.stderr).count("is not a database") == 1, command

@@ -42,7 +42,9 @@ class Allowed:
     remarks: tuple[str, ...] = ()
 
 
-def allow(ws: Workspace, source: str, target: str, until: str, reason: str, decision: str = "") -> Allowed:
+def allow(
+    ws: Workspace, source: str, target: str, until: str, reason: str, decision: str = "", *, accept: bool = False
+) -> Allowed:
     """Adds an exception from `source` to `target` (modules or layers), and its decision where none is named.
 
     `until`: `30d` or `YYYY-MM-DD`. UsageProblem for what can't be, ManifestProblems, EnvironmentProblem; then nothing
@@ -73,7 +75,7 @@ def allow(ws: Workspace, source: str, target: str, until: str, reason: str, deci
         raise UsageProblem("no place was found for the exception.", place=MANIFEST, hint=f"Add it by hand: {entry}")
     record = "" if decision else DECISIONS + file_name(name, source, target)
     files = {path: text for path, text in found.modules.items() if plain_name(text) == source}
-    text = decision_text(name, wanted, why, day(ws), manifest, fitting, sorted(files))
+    text = decision_text(name, wanted, why, day(ws), manifest, fitting, sorted(files), accepted=accept)
     _write(top, seen.manifest, made[0], record, text)
     remarks = []
     if decision and decision not in known:

@@ -36,10 +36,13 @@ def decision_text(
     manifest: Manifest,
     fitting: Sequence[Edge],
     files: Sequence[str],
+    *,
+    accepted: bool = False,
 ) -> str:
     """The record: what is allowed, why, and what it costs.
 
     `fitting`: the imports of today that it excuses; `files`: those of the module that may import, none for a layer.
+    `accepted`: somebody asked for it to be; else it is proposed, like every other decision.
     """
     paths = [path for layer in manifest.layers if layer.name == one.source for path in layer.paths]
     title = one_line(f"{one.source} may import {one.target} until {one.until}", 160)
@@ -52,7 +55,7 @@ def decision_text(
 ---
 id: {name}
 title: {_yaml(title)}
-status: accepted
+status: {"accepted" if accepted else "proposed"}
 date: {today}
 {f"governs:{chr(10)}{governs}" if governs else ""}tags: [architecture, exception]
 ---

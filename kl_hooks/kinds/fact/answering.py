@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.kinds.fact.effects import take_effect
 from kl_hooks.kinds.fact.kind import KIND
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.interview.question import Place, Question, answered
-from kl_hooks.records.interview.sentences import facts, sentences
+from kl_hooks.records.interview.question import Question, answered
+from kl_hooks.records.interview.sentences import facts
 from kl_hooks.records.liveness import is_live
 from kl_hooks.records.write import change, create
 
@@ -41,9 +42,10 @@ def keep(
     task: str = "",
     raw: Mapping[str, Any] = {},
     by: str = "",
-) -> tuple[Record, Record | None]:
-    """Writes the answer: (its fact, the other record that it changed, if any). An answer to the same question, and of
-    the same task, takes the place of the one before. `raw`: who says it. Problems and EnvironmentProblem as `create`.
+) -> tuple[Record, list[Record]]:
+    """Writes the answer: (its fact, the gates, modes and roles that it changed). An answer to the same question, and of
+    the same task, takes the place of the one before. `raw`: who says it; what an agent says changes nothing else.
+    Problems and EnvironmentProblem as `create`.
     """
     found = facts(answer, question.category)
     values: dict[str, Any] = {
@@ -51,27 +53,23 @@ def keep(
         "question": question.asks, "answer": answer.strip(), "facts": list(found), "confidence": sure,
         "source": SOURCE, "task_id": task or None, **raw,
     }  # fmt: skip
+    whose = str(raw.get("authority") or "human")  # what an agent answers takes the place of no person's answer
     before = next(
-        (one for one in every(ws, Wanted((KIND.name,), ("current",))) if _same(one, question.key, task)), None
+        (
+            one
+            for one in every(ws, Wanted((KIND.name,), ("current",)))
+            if _same(one, question.key, task) and one.authority == whose
+        ),
+        None,
     )
     if before is not None:
         made = change(ws, before, {name: value for name, value in values.items() if name != "authority"}, by=by)
     else:
         made = create(ws, KIND, {name: value for name, value in values.items() if value is not None}, by=by)
-    return made, _put(ws, question.adds_to, answer, by) if question.adds_to else None
+    if made.authority != "human":
+        return made, []
+    return made, take_effect(ws, question.key, answer, question.adds_to, before.text("answer") if before else "", by)
 
 
 def _same(record: Record, key: str, task: str) -> bool:
     return record.text("answers") == key and record.text("task_id") == task and record.text("source") == SOURCE
-
-
-def _put(ws: Workspace, place: Place, answer: str, by: str) -> Record | None:
-    """Adds the answer's sentences to a list of another record, each once; None where there is no such record."""
-    found = [one for one in every(ws, Wanted((place.kind,))) if one.text(place.kind).casefold() == place.value]
-    record = next((one for one in found if is_live(ws, one)), None)
-    if record is None:
-        return None
-    said = sentences(answer) or (one_line(answer, 200),)
-    there = record.many(place.field)
-    fresh = [one for one in said if one not in there]
-    return change(ws, record, {place.field: [*there, *fresh]}, by=by) if fresh else None

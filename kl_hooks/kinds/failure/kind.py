@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import COUNTED, Field, Kind, Verb
 
 KIND: Final = Kind(
     name="failure",
@@ -20,6 +20,7 @@ KIND: Final = Kind(
     gist="prevention",
     numbering="hash",
     identity=("approach",),
+    counted="occurred",
     fields=(
         Field(
             "severity", "choice", "How much it cost.", choices=("medium", "low", "high", "critical"),
@@ -37,6 +38,7 @@ KIND: Final = Kind(
         Field("prevention", "text", "What to do instead.", section="Prevention", directive=True),
         Field("fix_applied", "text", "How it was put right.", section="Fix", aliases=("fix",)),
         Field("context", "text", "Where and when it happened.", section="Context"),
+        *COUNTED,
     ),
     verbs=(
         Verb("mitigate", "mitigated", "Something now keeps it from happening.", of=("open",), needs=("prevention",)),

@@ -6,7 +6,7 @@ What comes in was written by others: anything may be missing or of another type,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
@@ -72,6 +72,13 @@ def from_hook(content: bytes, place: str = "stdin") -> Call:
         failed or result.startswith(_FAILED), _short(plain.get("session_id")), _short(plain.get("agent_name")),
         _short(plain.get("cwd"), 4000),
     )  # fmt: skip
+
+
+def named(call: Call, environ: Mapping[str, str]) -> Call:
+    """The call with the agent and session that the environment names, where the call itself names none."""
+    from kl_hooks.evidence.who import agent, session
+
+    return replace(call, agent=call.agent or agent(environ) or "", session=call.session or session(environ) or "")
 
 
 def from_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:

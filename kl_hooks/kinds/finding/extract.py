@@ -24,7 +24,20 @@ LOOKED, ACTED, UNKNOWN = 85, 90, 70
 BY_TIER: Final = {Tier.VERIFIED: 95, Tier.INFERRED: 80, Tier.ASSUMED: 60, Tier.GUESSED: 40}
 """Percent, where our own evidence speaks of it."""
 _NUMBERED: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
-_DECORATION: Final = "#/*-=\"'!<> \t;%"
+_SHOWN: Final = 5
+"""Names in a summary."""
+_NAMED: Final = (
+    ("defines", re.compile(
+        r"[+ \t]{0,40}(?:export\s+|pub\s+|async\s+|static\s+|public\s+|default\s+){0,3}"
+        r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(\w{1,80})"
+    )),
+    ("sections", re.compile(r"#{1,4}\s+(\S.{0,80})")),
+    ("tables", re.compile(r"\[{1,2}([\w.\"'-]{1,80})\]{1,2}\s*$")),
+    ("keys", re.compile(r"\s{0,2}[\"']?([A-Za-z][\w.-]{0,60})[\"']?\s*:(?:\s|$)")),
+)  # fmt: skip
+"""What a text is summed up by: names of code, headings, tables of TOML, keys of YAML or JSON."""
+_HIT: Final = re.compile(r"([^\s:]{1,200}):\d+(?::|$)|([^\s:]{1,200}\.\w{1,8}|[^\s:]{0,200}/[^\s:]{1,200})$")
+"""A line of a search that names a file: `src/a.py:3: …`, or the path alone."""
 _DECISION: Final = re.compile(r"(?:^|/)(?:adrs?|decisions)/[^/]+\.md$|(?:^|/)adr-\d+[^/]*\.md$", re.IGNORECASE)
 _DEPENDENCIES: Final = re.compile(
     r"(?:^|/)(?:requirements[^/]*\.(?:txt|in)|pyproject\.toml|setup\.(?:cfg|py)|package(?:-lock)?\.json|Cargo\.(?:toml|lock)"
@@ -129,25 +142,47 @@ def sort_of(part: str, path: str, command: str, *, failed: bool) -> str:
 
 
 def _said(call: Call, part: str, command: str) -> str:
-    lines = [text for line in call.result.splitlines()[:2000] if (text := _NUMBERED.sub("", line).strip())]
+    lines = [text for line in call.result.splitlines()[:2000] if (text := _NUMBERED.sub("", line).rstrip()).strip()]
     if part == "shell":
         if not call.failed:
             return f"ran: {one_line(command, 160)}"
         why = _why(lines)
-        return f"fails: {one_line(command, 90)}: {one_line(why, 100)}"
+        return f"fails: {one_line(command, 90)}: {one_line(why.strip(), 100)}"
     if part == "acting":
         new = call.text("new_string", "new_str", "content", "file_text", "patch", "input")
-        first = next((line.strip() for line in new.splitlines() if line.strip(_DECORATION)), "")
-        return (
-            f"{_DONE.get(call.tool.lower()[:5], 'changed')}: {first}"
-            if first
-            else _DONE.get(call.tool.lower()[:5], "changed")
-        )
+        done = _DONE.get(call.tool.lower()[:5], "changed")
+        return f"{done}: {summary(new.splitlines(), call.text(*PATHS))}" if new else done
     searched = call.text("pattern") or call.text("query")
     if searched:
-        return f"{one_line(searched, 60)!r}: " + (", ".join(lines[:5]) if lines else "found nowhere")
-    first = next((line.strip(_DECORATION) for line in lines if line.strip(_DECORATION)), "")
-    return f"{len(call.result.splitlines())} lines: {first}" if first else "empty"
+        return f"{one_line(searched, 60)!r}: {_hits(lines)}"
+    return summary(lines, call.text(*PATHS)) if lines else "empty"
+
+
+def summary(lines: list[str], name: str = "") -> str:
+    """What a text is, not how it begins: how long it is, and what it defines, its headings or its keys.
+
+    `name`: of its file; only a document has headings, elsewhere `#` begins a comment.
+    """
+    count = f"{len(lines)} line{'s' * (len(lines) != 1)}"
+    for says, pattern in _NAMED:
+        if says == "sections" and not name.lower().endswith((".md", ".markdown")):
+            continue
+        names = list(dict.fromkeys(found[1].strip() for line in lines[:2000] if (found := pattern.match(line))))
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            return f"{count}; {says} {', '.join(one_line(name, 40) for name in names[:_SHOWN])}{more}"
+    return count
+
+
+def _hits(lines: list[str]) -> str:
+    """Where a search found something: files by their names, of any other answer only how much it is."""
+    if not lines:
+        return "found nowhere"
+    files = list(dict.fromkeys(found[1] or found[2] for line in lines if (found := _HIT.match(line))))
+    if not files:
+        return f"{len(lines)} line{'s' * (len(lines) != 1)} found"
+    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+    return f"found in {', '.join(one_line(name, 60) for name in files[:_SHOWN])}{more}"
 
 
 def _why(lines: list[str]) -> str:

@@ -88,7 +88,18 @@ def plain(kept: Kept) -> Mapping[str, Any]:
     """`kl.finding.add/1`."""
     return {
         "schema": "kl.finding.add/1",
-        "new": [{"id": one.id, "entity": one.text("entity"), "finding": one.text("finding")} for one in kept.new],
+        "new": [
+            {
+                "id": one.id,
+                "entity": one.text("entity"),
+                "finding": one.text("finding"),
+                "kind": one.text("kind"),
+                "confidence": one.number("confidence"),
+                "agent": one.text("agent"),
+                "session": one.text("source"),
+            }
+            for one in kept.new
+        ],
         "known": list(kept.known),
         "nothing": kept.nothing,
     }

@@ -25,6 +25,7 @@ KIND: Final = Kind(
     digits=16,
     ttl={"agent": 90, "auto": 90},
     retention=30,
+    beside=("kind", "confidence", "agent"),
     section="Findings",
     share="domain_knowledge",
     fields=(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.model.record import Record
@@ -10,6 +12,11 @@ from kl_hooks.model.record import Record
 SHOWN: Final = 4
 LEAST, MOST = 1, 10
 FIRM: Final = "do NOT adjust mid-session"
+_LINTER: Final = re.compile(
+    r"(?:^|[\s/])(?:ruff\s+check|flake8|pylint|pycodestyle|eslint|golangci-lint|clippy|pre-commit\s+run|prek\s+run"
+    r"|(?:make|tox\s+-e|nox\s+-s|npm\s+run)\s+lint)\b"
+)
+"""Commands that lint."""
 
 
 def gates_for(gates: Sequence[Record], task_type: str, complexity: int) -> list[Record]:
@@ -40,6 +47,44 @@ def gate_line(gate: Record) -> str:
     said = ", ".join(one for one in demands if one) or "nothing is demanded"
     spread = f"{least}-{most}" if least != most else str(least)
     return f"{gate.id} {gate.text('task_type')}, complexity {spread}: {said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One thing that a gate asks for, and whether the evidence of a content says it is there."""
+
+    name: str
+    """`tests`, `lint`, `coverage`, `arch_review`."""
+    met: bool | None
+    """None: it can't be checked from what is recorded."""
+    says: str
+
+
+def demands(gate: Record, tests_pass: bool, commands: Mapping[str, bool]) -> list[Demand]:
+    """What a gate asks for, held against the evidence of a content.
+
+    `tests_pass`: it is proven. `commands`: command → whether it ended with 0 the last time that it ran on this content.
+    """
+    found = []
+    if gate.values.get("test_pass_required"):
+        found.append(Demand("tests", tests_pass, "all tests pass" if tests_pass else "tests are not proven to pass"))
+    if gate.values.get("lint_required"):
+        found.append(_lint(commands))
+    if said := _threshold(gate, "coverage", "coverage", " %"):
+        hint = f"pytest --cov --cov-fail-under={gate.number('coverage_threshold')}"
+        found.append(Demand("coverage", None, f"{said}: no coverage is recorded. Check it with: {hint}"))
+    if said := _threshold(gate, "arch_review", "architecture review", " of 100"):
+        found.append(Demand("arch_review", None, f"{said}: a reviewer gives this score; kl records none"))
+    return found
+
+
+def _lint(commands: Mapping[str, bool]) -> Demand:
+    ran = {command: clean for command, clean in commands.items() if _LINTER.search(command)}
+    if not ran:
+        return Demand("lint", None, "lint is clean: no run of a linter on this content is recorded. "
+                                    "Record one with: kl run -- ruff check .")  # fmt: skip
+    bad = [command for command, clean in ran.items() if not clean]
+    return Demand("lint", not bad, f"{'failed' if bad else 'lint is clean'}: {(bad or list(ran))[0]}")
 
 
 def _threshold(gate: Record, name: str, says: str, unit: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
+from kl_hooks.config.settings import Settings
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.choosing import Given, Offer, choose, fit
 from kl_hooks.kinds.memory.decay import decayed, faded
@@ -27,23 +28,36 @@ if TYPE_CHECKING:
 
 BUDGET: Final = 8_000
 """Characters."""
+START: Final = 20
+"""Memories at the start of a session, where nobody names what it is about."""
 _LOOKED_AT: Final = 200
 
 
 def give(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *, folder: str = "") -> Given:
     """The section for these hints, or for where the work is; each memory in it is noted as given.
 
-    Only what is live (see `records.liveness`).
+    Only what is live (see `records.liveness`). Without hints, at the start of a session: by tier, then by how many
+    sessions confirmed it.
     """
-    chosen = choose(offers(ws, [*hints] or places(ws, folder)), top, only_fitting=bool(hints))
+    found = offers(ws, [*hints] or places(ws, folder))
+    chosen = choose(found, top, only_fitting=True) if hints else found
     ids = [one.id for one in chosen]
     behind = supported(ws, tallies(ws, ids), set(ids))
+    if not hints:
+        chosen = sorted(choose(found, len(found), only_fitting=False), key=lambda one: -one.reinforcement)
+        chosen = sorted(chosen, key=lambda one: behind[one.id].tier, reverse=True)[:top]
     given = fit([replace(one, tier=behind[one.id].tier.word) for one in chosen], budget)
     try:
         note(ws, [Event(INJECTED, one) for one in given.ids])
     except (EnvironmentProblem, OSError) as problem:
         return replace(given, trouble=str(problem))
     return given
+
+
+def most_of(ws: Workspace, hints: Sequence[str]) -> int:
+    """How many are given: as configured, else `START` without hints."""
+    configured = ws.settings.memory_top_k
+    return START if not hints and configured == Settings._field_defaults["memory_top_k"] else configured
 
 
 def offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.memory.kind import KIND, REJECTED
 from kl_hooks.kinds.memory.standing import is_behind
 from kl_hooks.records.files import authored
 from kl_hooks.records.folds import counted
@@ -27,6 +27,10 @@ def glance(ws: Workspace) -> dict[str, int]:
         taken = take_in(ws)
         if taken.new or taken.reinforced:
             write_page(ws)
+    if (ws.root / REJECTED).is_file():
+        from kl_hooks.kinds.memory.rejections import sync_rejections
+
+        sync_rejections(ws)
     files = authored(ws.root, {KIND.name: KIND}, 0)
     approved = sum("/archive/" not in path for path in files)
     return {"approved": approved, "candidates": counted(ws, KIND.name, "candidate")}

@@ -16,6 +16,9 @@ STANDINGS: Final = ("active", "verified", "disproven", "deprecated", "superseded
 ENDED: Final = ("disproven", "deprecated", "superseded")
 """With these it no longer holds: it is given to nobody unasked."""
 
+REJECTED: Final = ".kl/knowledge/memories/rejected.txt"
+"""What people rejected, in every clone: see `rejections`."""
+
 KIND: Final = Kind(
     name="memory",
     plural="memories",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kl_hooks.clock import iso
 from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.memory.rejections import FILE, rejections, sync_rejections
 from kl_hooks.kinds.memory.seen import identity as folded
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
@@ -34,9 +35,16 @@ def title_of(pattern: str) -> str:
 def known(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
     """(records that can be seen, those that were here once: deleted, or a file that is not on this branch)."""
     catch_up(ws, (KIND.name,))
+    sync_rejections(ws)
     seen = {one.id: one for one in by_ids(ws, list(ids)) if one.kind == KIND.name}
+    seen |= {i: _rejected(i, why) for i, why in rejections(ws).items() if i in set(ids) - seen.keys()}
     rows = resting(ws, ids)
     return seen, {i: one.record for i, one in rows.items() if i not in seen}
+
+
+def _rejected(identifier: str, reason: str) -> Record:
+    """A memory that was rejected in another clone: only its ID came here."""
+    return Record(KIND.name, identifier, {"status": "rejected", **({"reason": reason} if reason else {})}, path=FILE)
 
 
 def returning(ws: Workspace, gone: Mapping[str, Record]) -> list[str]:

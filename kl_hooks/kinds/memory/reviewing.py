@@ -10,10 +10,13 @@ from kl_hooks.config.problems import Problems
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.deciding import Decision
 from kl_hooks.kinds.memory.events import tallies
+from kl_hooks.kinds.memory.giving import importance_today
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import title_of
+from kl_hooks.kinds.memory.rejections import rejections, sync_rejections, write_rejections
 from kl_hooks.kinds.memory.support import Supported, supported
 from kl_hooks.kinds.memory.tally import REINFORCED, REVIEWED, Tally
+from kl_hooks.kinds.memory.utility import PERCENT, ready
 from kl_hooks.kinds.memory.who import Reviewer
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
@@ -40,6 +43,13 @@ class Shown:
     support: Supported
     held: tuple[str, ...]
     """Why its text is held back; empty: nothing was found."""
+    importance: int = 0
+    """Today, in percent."""
+
+    @property
+    def ready(self) -> bool:
+        """True for a candidate that people ask for, and that weighs enough to be a file of the project."""
+        return self.record.status == KIND.statuses[0] and ready(self.importance * PERCENT, self.tally)
 
     def plain(self) -> dict[str, Any]:
         """As in `--format json`."""
@@ -50,6 +60,7 @@ class Shown:
             "source": record.text("source"), "date": record.text("date"), "expires": record.text("expires"),
             "reinforcement": tally.reinforcement, "reinforced_at": tally.reinforced_at,
             "tier": self.support.tier.word, "evidence": list(self.support.lines), "held_back": list(self.held),
+            "importance": self.importance, "opened": tally.opened, "ready": self.ready,
             "path": record.path, "injected": tally.injected, "positive": tally.positive, "negative": tally.negative,
         }  # fmt: skip
 
@@ -57,6 +68,7 @@ class Shown:
 def to_review(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
     """(candidates, those that most sessions saw first; how many there are). `everything`: then all others too."""
     catch_up(ws, (KIND.name,))
+    sync_rejections(ws)
     order, total = by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
     known = {one.id: one for one in by_ids(ws, [i for i, _ in order])}
     found = [known[i] for i, _ in order if i in known]
@@ -73,7 +85,13 @@ def shown(ws: Workspace, records: Sequence[Record]) -> list[Shown]:
     """These records with their evidence."""
     weight = tallies(ws, [one.id for one in records])
     behind = supported(ws, weight, {one.id for one in records if one.status == "approved"})
-    return [Shown(one, weight[one.id], behind[one.id], quarantine_reasons(ws, one)) for one in records]
+    return [
+        Shown(
+            one, weight[one.id], behind[one.id], quarantine_reasons(ws, one),
+            importance_today(ws, one, weight[one.id]) // PERCENT,
+        )
+        for one in records
+    ]  # fmt: skip
 
 
 def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:
@@ -106,17 +124,27 @@ def _hindrance(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> s
 
 
 def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Record:
-    """Does one decision. Doing it again changes nothing."""
+    """Does one decision. Approving what is approved confirms it: it counts as looked at today.
+
+    A rejection, and what takes one back, is written to the file that travels first: a clone that was stopped in
+    between finds it there.
+    """
     if why := _hindrance(ws, record, one, who):
         raise UsageProblem(why, place=record.id, hint=f"See: kl memory show {record.id}")
     values: dict[str, Any] = {}
     if one.text and one.text.strip() != record.text("pattern").strip():
         values |= {"pattern": one.text, "title": title_of(one.text)}
-    if one.do == "approve" and record.status != "approved":
+    if one.do == "approve" and (record.status != "approved" or (who.person and record.authority != "human")):
         values |= _approved(ws, record, who)
     elif one.do == "reject" and record.status != "rejected":
         values |= {"status": "rejected", "reason": one.reason or None}
+    if one.do == "reject":
+        write_rejections(ws, {record.id: one.reason or record.text("reason")})
+    elif one.do == "approve" and record.id in rejections(ws):
+        write_rejections(ws, {record.id: None})
     if not values:
+        if one.do == "approve":
+            note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
         return record
     made = change(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
     note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])

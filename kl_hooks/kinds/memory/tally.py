@@ -45,11 +45,12 @@ class Tally:
     reviewed_at: str = ""
     """The newest time that somebody decided about it."""
     opened_at: str = ""
+    opened: int = 0
     injected: int = 0
     positive: int = 0
     negative: int = 0
-    verified: int = 0
-    """Since it was last disproven."""
+    verifiers: frozenset[str] = frozenset()
+    """Who verified it since it was last disproven: one person's second word adds nothing."""
     disproven: int = 0
     """Since it was last verified."""
 
@@ -57,6 +58,16 @@ class Tally:
     def reinforcement(self) -> int:
         """How many sessions showed it."""
         return len(self.sessions)
+
+    @property
+    def verified(self) -> int:
+        """How many verified it since it was last disproven."""
+        return len(self.verifiers)
+
+    @property
+    def rated(self) -> int:
+        """How many tasks it was given to ended with a word on it."""
+        return self.positive + self.negative
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -78,13 +89,13 @@ def _with(tally: Tally, one: Happened) -> Tally:
     if one.name == INJECTED:
         return replace(tally, injected=tally.injected + 1)
     if one.name == OPENED:
-        return replace(tally, opened_at=max(tally.opened_at, one.at))
+        return replace(tally, opened_at=max(tally.opened_at, one.at), opened=tally.opened + 1)
     if one.name == REVIEWED:
         return replace(tally, reviewed_at=max(tally.reviewed_at, one.at))
     if one.name == VERIFIED:
-        return replace(tally, verified=tally.verified + 1, disproven=0)
+        return replace(tally, verifiers=tally.verifiers | {one.session}, disproven=0)
     if one.name == DISPROVEN:
-        return replace(tally, disproven=tally.disproven + 1, verified=0)
+        return replace(tally, disproven=tally.disproven + 1, verifiers=frozenset())
     if one.name == OUTCOME and one.body.get("result") in ("positive", "negative"):
         good = one.body["result"] == "positive"
         return replace(tally, positive=tally.positive + good, negative=tally.negative + (not good))

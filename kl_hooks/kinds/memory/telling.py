@@ -12,6 +12,7 @@ from kl_hooks.kinds.memory.deciding import Decision
 from kl_hooks.kinds.memory.events import reinforcements
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.known import id_of, known, revived, taken_away, title_of
+from kl_hooks.kinds.memory.rejections import FILE
 from kl_hooks.kinds.memory.reviewing import decide
 from kl_hooks.kinds.memory.seen import Sighting
 from kl_hooks.kinds.memory.sessions import of_day
@@ -96,6 +97,8 @@ def _again(ws: Workspace, record: Record, authority: str) -> tuple[Record, str]:
     if record.status == "rejected":
         why = f": {record.text('reason')}" if record.text("reason") else "."
         hint = f"To bring it back: kl memory approve {record.id}"
+        if record.path == FILE:
+            hint = f"It was rejected in another clone. To bring it back, take its line out of {FILE}"
         raise UsageProblem(f"this was rejected{why}", place=record.id, hint=hint)
     if authority == "human" and record.status == "candidate":
         return decide(ws, record, Decision(record.id, "approve"), Reviewer(producer(ws.environ), True)), "approved"

@@ -34,7 +34,8 @@ def feature_seed(project: str, path: str, text: str) -> Seed | None:
     told: Mapping[str, Any] = front.raw if front else {}
     body = lines[front.end + 1 :] if front else lines
     title = str(told.get("title") or told.get("name") or title_of(body))
-    ids = feature_ids(" ".join([str(told.get("id") or ""), path.rpartition("/")[2], title]))
+    own = str(told.get("id") or told.get("feature_id") or "")
+    ids = feature_ids(" ".join([own, path.rpartition("/")[2], title]))
     if not ids:
         return None
     name = one_line(re.sub(rf"(?i)^\W*{re.escape(ids[0])}\W*", "", title).strip(), 200) or ids[0]

@@ -25,7 +25,7 @@ def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:
     """(the seeds in the documents of the project at `root`, why a document could not be read). Of sections that two
     documents share (CLAUDE.md is often a copy of AGENTS.md) the first counts."""
     remarks: list[str] = []
-    texts = {name: text for name in (*NAMES, NAME) if (text := _text(root, name, remarks)) is not None}
+    texts = {name: text for name in project_paths() if (text := _text(root, name, remarks)) is not None}
     told = read_pyproject(texts.pop(NAME, ""))
     project = project_id(name_of(told) or root.name)
     found = [seed for name, text in texts.items() for seed in document_seeds(project, name, text)]
@@ -37,6 +37,11 @@ def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:
     for seed in by_text.values():
         by_key.setdefault(seed.key, seed)
     return list(by_key.values()), remarks
+
+
+def project_paths() -> tuple[str, ...]:
+    """The documents that are looked at, those that are not there among them."""
+    return (*NAMES, NAME)
 
 
 def project_of(root: Path) -> str:

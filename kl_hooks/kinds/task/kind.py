@@ -19,6 +19,9 @@ KIND: Final = Kind(
     share="feature_context",
     spellings={"todo": "open", "in_progress": "open", "completed": "done"},
     fields=(
+        Field("task_type", "line", "The type of work, which says what gate it must pass.", aliases=("type",),
+              example="feature"),
+        Field("complexity", "number", "How much there is to it, 1 to 10.", least=1, most=10),
         Field("assignee", "line", "Who does it.", aliases=("agent",)),
         Field("objective", "ids", "The objective it serves.", relation="part_of"),
         Field("feature_id", "ids", "The feature it belongs to.", relation="part_of", aliases=("feature",)),

@@ -26,17 +26,21 @@ class Plan:
     waves: tuple[tuple[str, ...], ...] = ()
     """Names; all of a wave can be done side by side once the waves before are done."""
     unmet: tuple[tuple[str, str], ...] = ()
-    """(name, token) that nobody produces and that is not there; such a need orders nothing."""
+    """(name, token) that nobody produces and that is not there."""
     circles: tuple[tuple[str, ...], ...] = ()
     """Names that wait for each other, each before the one it waits for; the first stands at the end again."""
+    blocked: tuple[str, ...] = ()
+    """Names that stand in no wave: something they need is unmet, or they wait for one of those."""
     active: bool = False
     """False where nobody declares a token: then everything is one wave."""
 
 
-def plan(works: Sequence[Work], there: Collection[str] = ()) -> Plan:
+def plan(works: Sequence[Work], there: Collection[str] = (), *, outside: bool = False) -> Plan:
     """The waves (Kahn), what nobody produces, and every circle. `there`: tokens that are fulfilled already.
 
-    Names are unique. Where there are circles there are no waves: somebody has to take them apart first.
+    Names are unique. What needs something that nobody produces stands in no wave, nor does what waits for it; with
+    `outside` it may come from elsewhere, and orders nothing. Where there are cycles there are no waves: somebody has
+    to take them apart first.
     """
     given = _producers(works)
     done = {token(one) for one in there}
@@ -47,7 +51,12 @@ def plan(works: Sequence[Work], there: Collection[str] = ()) -> Plan:
     )  # fmt: skip
     active = any(work.requires or work.produces for work in works)
     circles = _circles(waits)
-    return Plan(() if circles else _waves(waits), unmet, circles, active)
+    if circles:
+        return Plan((), unmet, circles, (), active)
+    stuck = set() if outside else {name for name, _ in unmet}
+    waves = _waves(waits | {name: (name,) for name in stuck})  # who waits for himself begins never
+    placed = {name for wave in waves for name in wave}
+    return Plan(waves, unmet, circles, tuple(work.name for work in works if work.name not in placed), active)
 
 
 def _producers(works: Iterable[Work]) -> dict[str, list[str]]:

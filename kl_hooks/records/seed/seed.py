@@ -43,7 +43,8 @@ class Step:
     """What is done with a seed."""
 
     what: str
-    """`created`, `updated`, `skipped` (nothing changed), `kept` (a person has changed or deleted it)."""
+    """`created`, `updated`, `skipped` (nothing changed), `outdated` (its section or document is gone), `kept` (a person
+    has changed or deleted it)."""
     seed: Seed
     reason: str = ""
     record: Record | None = field(default=None, compare=False)
@@ -70,18 +71,67 @@ def said(kind: Kind, values: Mapping[str, Value]) -> str:
 
 
 def steps(
-    kinds: Mapping[str, Kind], seeds: Sequence[Seed], there: Sequence[Record], gone: Collection[str], *, force: bool
+    kinds: Mapping[str, Kind],
+    seeds: Sequence[Seed],
+    there: Sequence[Record],
+    gone: Collection[str],
+    *,
+    force: bool,
+    paths: Collection[str] | None = None,
 ) -> list[Step]:
     """What is to be done: upsert by name and source hash. `there`: the records of the seeds' kinds. `gone`: names of
-    seeds that were sown here once; without a record today a person has deleted it. `force` writes over both."""
-    known = {record.text("entity_id"): record for record in there if record.text("entity_id")}
+    seeds that were sown here once; without a record today a person has deleted it. `force` writes over both.
+
+    `paths`: the documents that were looked at, those that are gone among them. A record that was read from one of them
+    and is no seed of today is outdated; where the project or the document got another name, its record is taken over.
+    None: nothing is known of other documents.
+    """
+    known: dict[str, Record] = {}
+    twice: list[Record] = []
+    for record in sorted((one for one in there if one.text("entity_id")), key=lambda one: one.id):
+        if known.setdefault(record.text("entity_id"), record) is not record:
+            twice.append(record)
+    _take_over(known, seeds, paths)
     taken = {record.id: record for record in there if not record.text("entity_id")}
-    return [
+    done = [
         _step(kinds[seed.kind], seed, known.get(seed.key), seed.key in gone, force)
         if seed.key in known or seed.id not in taken
         else Step("kept", seed, "a record of this id was made by hand", taken[seed.id])
         for seed in seeds
     ]
+    now = {seed.key for seed in seeds}
+    late = [one for key, one in known.items() if key not in now and one.text("source_path") in (paths or ())]
+    return done + [step for one in (*late, *twice) if (step := _late(kinds[one.kind], one, twice=one in twice))]
+
+
+def _take_over(known: dict[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None) -> None:
+    """Gives seeds without a record that of a seed of today's words whose project or document got another name."""
+    now = {seed.key for seed in seeds}
+    free = [one for key, one in known.items() if key not in now and one.text("source_path") in (paths or ())]
+    for seed in seeds:
+        if seed.key in known:
+            continue
+        bare = seed.key.partition("__")[2] or seed.key
+        same = (
+            one for one in free
+            if one.kind == seed.kind
+            and (one.text("source_hash") == seed.hash or one.text("entity_id").partition("__")[2] == bare)
+        )  # fmt: skip
+        if record := next(same, None):
+            free.remove(record)
+            known.pop(record.text("entity_id"))
+            known[seed.key] = record
+
+
+def _late(kind: Kind, record: Record, *, twice: bool) -> Step | None:
+    """What is done with a record whose section or document is gone; None: it says so already."""
+    if record.broken or "outdated" not in kind.statuses or record.status == "outdated":
+        return None
+    seed = Seed(kind.name, record.text("entity_id"), {"title": record.title}, record.text("source_path"), "")
+    if record.text("seeded_hash") != said(kind, record.values):
+        return Step("kept", seed, "its source is gone; edited by hand since", record)
+    reason = "seeded twice, on two branches" if twice else f"no longer in {record.text('source_path')}"
+    return Step("outdated", seed, reason, record)
 
 
 def _step(kind: Kind, seed: Seed, record: Record | None, sown: bool, force: bool) -> Step:
@@ -91,8 +141,11 @@ def _step(kind: Kind, seed: Seed, record: Record | None, sown: bool, force: bool
         return Step("created", seed)
     if record.broken:
         return Step("kept", seed, f"its file can't be read today: {record.broken}", record)
-    if record.text("source_hash") == seed.hash and not force:
+    moved = record.text("entity_id") != seed.key or record.text("source_path") not in ("", seed.path)
+    if record.text("source_hash") == seed.hash and not force and not moved:
         return Step("skipped", seed, "nothing changed", record)
     if record.text("seeded_hash") != said(kind, record.values) and not force:
         return Step("kept", seed, "edited by hand since; --force writes over it", record)
+    if moved:
+        return Step("updated", seed, f"was {record.text('source_path')}", record)
     return Step("updated", seed, "forced" if record.text("source_hash") == seed.hash else "its source changed", record)

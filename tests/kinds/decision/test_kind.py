@@ -40,7 +40,7 @@ def test_the_fields_of_both_seeds_are_there() -> None:
     ("given", "kept"),
     [
         ("Proposed", "proposed"), ("ACCEPTED", "accepted"), ("Superseded", "superseded"), ("DEPRECATED", "deprecated"),
-        ("Rejected", "deprecated"), ("superceded", "superseded"), ("draft", "proposed"),
+        ("Rejected", "rejected"), ("superceded", "superseded"), ("draft", "proposed"),
     ],
 )  # fmt: skip
 def test_statuses_in_any_spelling(given: str, kept: str) -> None:

@@ -171,3 +171,20 @@ def test_what_one_session_told_another_one_is_given(repo: Checkout, kl: Call, mo
     told = add(kl, "The worker needs Redis.")
     monkeypatch.setenv("KL_SESSION", "s2")
     assert told in kl("memory", "inject", "worker")[1]
+
+
+@pytest.mark.requirement("A43")
+def test_at_the_start_of_a_session_twenty_by_tier_then_reinforcement(
+    repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [add(kl, f"Fact number {n}.") for n in range(22)]
+    for session, confirmed in (("s1", ids[7:9]), ("s2", ids[8:9])):
+        monkeypatch.setenv("KL_SESSION", session)
+        for one in confirmed:
+            kl("memory", "add", f"Fact number {ids.index(one)}.")
+    kl("memory", "show", ids[3])  # asked for last: that counts among those that fit hints, not here
+    found = json.loads(kl("memory", "inject", "--format", "json")[1])["ids"]
+    assert len(found) == 20 and found[:2] == [ids[8], ids[7]]
+    assert len(json.loads(kl("memory", "inject", "fact", "--format", "json")[1])["ids"]) == 5
+    kl("memory", "configure", "--top-k", "3")
+    assert len(json.loads(kl("memory", "inject", "--format", "json")[1])["ids"]) == 3

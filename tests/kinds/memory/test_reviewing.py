@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from tests.support import Checkout
+from tests.support import NOW, Checkout
 
 from .conftest import Call
 
@@ -195,3 +196,75 @@ def test_status_says_what_waits(repo: Checkout, kl: Call, three: list[str]) -> N
     kl("memory", "approve", three[0])
     assert "memories  1 approved, 2 waiting for kl memory review" in kl("status")[1]
     assert json.loads(kl("status", "--format", "json")[1])["memories"] == {"approved": 1, "candidates": 2}
+
+
+REJECTED = ".kl/knowledge/memories/rejected.txt"
+
+
+@pytest.mark.requirement("A44")
+def test_a_rejection_travels_and_keeps_the_pattern_away_in_every_clone(
+    repo: Checkout, kl: Call, three: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit()
+    repo.git("clone", "-q", str(repo.root), str(tmp_path / "other"))
+    other = Checkout(tmp_path / "other")
+    monkeypatch.chdir(other.root)
+    waits = json.loads(kl("memory", "add", "--agent", "Use make proto first.", "--format", "json")[1])["id"]
+    assert waits == three[2]
+    monkeypatch.chdir(repo.root)
+    for number in (2, 0):
+        assert kl("memory", "reject", three[number], "--reason", f"wrong {number}")[0] == 0
+    text = (repo.root / REJECTED).read_text()
+    assert text.splitlines()[1:] == sorted(f"{three[n]}  wrong {n}" for n in (0, 2))
+    assert "proto" not in text
+    repo.commit()
+    other.git("pull", "-q")
+    monkeypatch.chdir(other.root)
+    assert (
+        kl("memory", "review")[1:] == ("", "kl: nothing waits for review.\n") or waits not in kl("memory", "review")[1]
+    )
+    assert statuses(kl) == {waits: "rejected"}
+    code, _, err = kl("memory", "add", "--agent", "importer  wants UTF-8.")  # never seen in this clone
+    assert code == 2 and "this was rejected: wrong 0" in err and REJECTED in err
+    monkeypatch.chdir(repo.root)
+    assert kl("memory", "approve", three[2])[0] == 0  # takes it back, everywhere
+    assert three[2] not in (repo.root / REJECTED).read_text()
+    assert kl("memory", "approve", three[0])[0] == 0 and not (repo.root / REJECTED).exists()
+
+
+@pytest.mark.requirement("A47")
+def test_approving_what_is_approved_confirms_it(repo: Checkout, kl: Call) -> None:
+    from kl_hooks.kinds.memory.deciding import Decision
+    from kl_hooks.kinds.memory.kind import KIND
+    from kl_hooks.kinds.memory.reviewing import decide
+    from kl_hooks.kinds.memory.who import Reviewer
+    from kl_hooks.model.lifecycle import Lifecycle
+    from kl_hooks.records.ask import find
+    from kl_hooks.records.write import create
+    from kl_hooks.upkeep.memories import look_aged
+
+    day, numbers = 86_400_000_000, Lifecycle()
+    raw = {"title": "t", "pattern": "Test passes: t", "authority": "auto", "source": "receipts"}
+    made, ada = create(repo.workspace(), KIND, raw), Reviewer("ada", True)
+    decide(repo.workspace(), made, Decision(made.id, "approve"), ada)
+    path = repo.root / find(repo.workspace(), made.id).path
+    before, later = path.read_bytes(), repo.workspace(NOW + 80 * day)
+    decide(later, find(later, made.id), Decision(made.id, "approve"), ada)
+    assert path.read_bytes() == before
+    for days, aged in ((100, 0), (169, 0), (171, 1)):
+        assert len(look_aged(repo.workspace(NOW + days * day), numbers, NOW + days * day)) == aged, days
+    assert "confirmed today" in kl("memory", "approve", made.id)[1]
+
+
+@pytest.mark.requirement("D49")
+def test_a_candidate_that_is_asked_for_and_matters_is_shown_as_ready(repo: Checkout, kl: Call) -> None:
+    from kl_hooks.kinds.memory.kind import KIND
+    from kl_hooks.records.write import create
+
+    raw = {"title": "t", "pattern": "Redis first.", "authority": "agent", "importance": 80}
+    made = create(repo.workspace(), KIND, raw)
+    for _ in range(2):
+        assert "ready" not in kl("memory", "show", made.id)[1]
+    assert "for the project (asked for 2 times)" in kl("memory", "show", made.id)[1]
+    (one,) = json.loads(kl("memory", "review", "--format", "json")[1])["memories"]
+    assert (one["ready"], one["opened"]) == (True, 3)

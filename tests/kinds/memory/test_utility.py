@@ -12,7 +12,7 @@ from kl_hooks.clock import iso
 from kl_hooks.kinds.memory import tally as names
 from kl_hooks.kinds.memory.decay import DAY, FLOOR, decayed, faded
 from kl_hooks.kinds.memory.tally import Happened, Tally, fold
-from kl_hooks.kinds.memory.utility import confidence, effective, weighed
+from kl_hooks.kinds.memory.utility import confidence, effective, ready, weighed
 
 EVENTS = st.builds(
     Happened,
@@ -76,12 +76,33 @@ def test_the_formula_by_an_example() -> None:
 
 
 @pytest.mark.requirement("D49")
+def test_being_given_without_a_word_on_it_lowers_nothing() -> None:
+    given_often = Tally(injected=500)
+    assert weighed(90, given_often) == weighed(90, Tally()) == 900_000
+    assert weighed(90, Tally(injected=9, negative=5)) < 900_000 and weighed(50, Tally(positive=5)) > 500_000
+
+
+@pytest.mark.requirement("D49")
+def test_a_second_word_of_one_person_does_not_raise_and_that_of_another_does() -> None:
+    words = [Happened(names.VERIFIED, iso(n), who) for n, who in enumerate(("ada", "ada", "bob"), 1)]
+    assert [weighed(20, fold(words[:n])) for n in (1, 2, 3)] == [350_000, 350_000, 500_000]
+    assert fold([*words, Happened(names.DISPROVEN, iso(9), "ada")]).verified == 0
+
+
+@pytest.mark.requirement("D49")
+def test_what_weighs_much_and_is_asked_for_is_ready_for_the_project() -> None:
+    asked = fold([Happened(names.OPENED, iso(n)) for n in (1, 2)])
+    assert ready(700_000, asked) and not ready(699_999, asked)
+    assert not ready(900_000, fold([Happened(names.OPENED, iso(1))]))
+
+
+@pytest.mark.requirement("D49")
 def test_verifying_raises_and_disproving_ends_it() -> None:
-    assert weighed(50, Tally(verified=1)) == 650_000
-    assert weighed(95, Tally(verified=3)) == 1_000_000
+    assert weighed(50, Tally(verifiers=frozenset({"ada"}))) == 650_000
+    assert weighed(95, Tally(verifiers=frozenset("abc"))) == 1_000_000
     assert weighed(90, Tally(disproven=1)) == 50_000
     assert confidence(80, Tally()) == 80
-    assert confidence(80, Tally(verified=1)) == 90
+    assert confidence(80, Tally(verifiers=frozenset({"ada"}))) == 90
     assert confidence(80, Tally(disproven=1)) == 10
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kl_hooks.model.record import Value
 
-REFERENCES: Final = ("supersedes", "superseded_by", "related_adrs", "related")
+REFERENCES: Final = ("supersedes", "superseded_by", "amends", "amended_by", "related_adrs", "related")
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -14,6 +15,7 @@ from kl_hooks.kinds.decision.formats.words import field_of_key
 from kl_hooks.model.record import Value
 from kl_hooks.records.scalars import entry
 
+_NAMED: Final = re.compile(r"(?i)(?:adr[-_ ]?)?\d{1,9}")
 _EMPTY: Final = frozenset(("", "null", "~"))
 
 
@@ -29,6 +31,15 @@ def front_matter(text: str) -> tuple[dict[str, object], str]:
     if not end:
         raise NotReadable("front matter begins here and never ends; a line `---` is missing.", 1)
     return block("\n".join(lines[1:end]), 1), "\n".join(lines[end + 1 :])
+
+
+def number_in(keys: dict[str, object]) -> str:
+    """Takes the ID of a decision out of the keys, and gives it; empty where they name none."""
+    named = keys.get("id")
+    if not isinstance(named, str) or not _NAMED.fullmatch(named.strip()):
+        return ""
+    del keys["id"]
+    return named.strip()
 
 
 def block(text: str, above: int = 0) -> dict[str, object]:

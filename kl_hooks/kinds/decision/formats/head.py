@@ -24,6 +24,7 @@ _RELATION: Final = re.compile(
 _FIELD: Final = {
     "supersedes": "supersedes", "supercedes": "supersedes", "replaces": "supersedes",
     "superseded by": "superseded_by", "superceded by": "superseded_by", "replaced by": "superseded_by",
+    "amends": "amends", "amended by": "amended_by",
 }  # fmt: skip
 _PLAIN_NAME: Final = re.compile(r"(?i)[\w./-]+\.md\b|\d{8}-[\w-]+|(?:adr[-_ ]?)?\d{1,9}(?![\w-])")
 

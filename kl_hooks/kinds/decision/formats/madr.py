@@ -7,7 +7,7 @@ from typing import Final
 
 from kl_hooks.kinds.decision.formats.draft import Draft
 from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable, Other
-from kl_hooks.kinds.decision.formats.front import front_matter, written
+from kl_hooks.kinds.decision.formats.front import front_matter, number_in, written
 from kl_hooks.kinds.decision.formats.head import numbered
 from kl_hooks.kinds.decision.formats.listhead import read_list_head
 from kl_hooks.kinds.decision.formats.outline import HEADS, outline, read_outline
@@ -30,6 +30,7 @@ def read(text: str) -> Entry:
     draft = Draft()
     number, title = numbered(parts.title)
     draft.put("title", title)
+    number = number_in(keys) or number
     for key, value in keys.items():
         if key.lower() in ("status", "date") and isinstance(value, str):
             (put_status if key.lower() == "status" else put_date)(draft, value)

@@ -8,7 +8,7 @@ from typing import Final
 from kl_hooks.kinds.decision.formats.details import details
 from kl_hooks.kinds.decision.formats.draft import Draft
 from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable, Other
-from kl_hooks.kinds.decision.formats.front import front_matter
+from kl_hooks.kinds.decision.formats.front import front_matter, number_in
 from kl_hooks.kinds.decision.formats.head import numbered, relation
 from kl_hooks.kinds.decision.formats.listhead import read_list_head
 from kl_hooks.kinds.decision.formats.parts import Part, apart, bulleted, tidy
@@ -22,7 +22,10 @@ _FIRST: Final = ("context", "decision", "consequences")
 _SECTIONS: Final = tuple(
     (one.name, one.section) for one in sorted(KIND.fields, key=lambda one: one.name not in _FIRST) if one.section
 )
-_LINKS: Final = (("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("related_adrs", "Related to"))
+_LINKS: Final = (
+    ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
+    ("amended_by", "Amended by"), ("related_adrs", "Related to"),
+)  # fmt: skip
 
 
 def read(text: str) -> Entry:
@@ -32,6 +35,7 @@ def read(text: str) -> Entry:
     draft = Draft()
     number, title = numbered(parts.title)
     draft.put("title", title)
+    number = number_in(keys) or number
     for key, value in keys.items():
         draft.key(key, value)
     draft.leave("", read_list_head(draft, parts.head))

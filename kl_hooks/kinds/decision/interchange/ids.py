@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from kl_hooks.kinds.decision.formats.entry import REFERENCES
 from kl_hooks.kinds.decision.interchange.gather import Found
+from kl_hooks.kinds.decision.kind import KIND
 
 _NUMBER: Final = re.compile(r"(?:(?i:adr)[-_ ]?)?0*(\d{1,6})(?!\d)")
 
 
 def number_of(found: Found) -> int:
     """The number in the name of the file or in the decision itself; 0: it has none (a date is none)."""
-    for name in (found.path.rpartition("/")[2], found.entry.name):
+    file, own = found.path.rpartition("/")[2], found.entry.name
+    for name in (own, file) if own.lower().startswith("adr") else (file, own):
         if match := _NUMBER.match(name):
             return int(match[1])
     return 0
@@ -66,12 +68,30 @@ def resolved(values: Mapping[str, Any], names: Mapping[str, str], known: set[str
     return {name: value for name, value in made.items() if value != ()}, lost
 
 
+_PAIRS: Final = (
+    ("supersedes", "superseded_by"), ("superseded_by", "supersedes"), ("amends", "amended_by"),
+    ("amended_by", "amends"),
+)  # fmt: skip
+
+
+def is_pending(values: Mapping[str, Any]) -> bool:
+    """True for a decision that takes nobody's place, whatever it names: it is only proposed, or was rejected."""
+    status = str(values.get("status") or KIND.statuses[0])
+    return KIND.spellings.get(status, status) in ("proposed", "rejected")
+
+
 def both_ways(values: Sequence[dict[str, Any]], ids: Sequence[str]) -> None:
-    """Makes each of two decisions say that one took the other's place, where only one did; the older is superseded."""
+    """Makes each of two decisions name the other, where only one did.
+
+    The older one is superseded, unless the newer one is only proposed or was rejected: then it stays in force.
+    """
     by_id = dict(zip(ids, values, strict=True))
-    for there, back in (("supersedes", "superseded_by"), ("superseded_by", "supersedes")):
+    pending = {one for one, said in by_id.items() if is_pending(said)}
+    for there, back in _PAIRS:
         for identifier, one in by_id.items():
             for other in one.get(there, ()):
+                if there == "supersedes" and identifier in pending:
+                    continue
                 if other in by_id and identifier not in by_id[other].get(back, ()):
                     by_id[other][back] = (*by_id[other].get(back, ()), identifier)
     for one in values:

@@ -89,7 +89,7 @@ def test_adr_tools() -> None:
     entry = nygard.read(published.NYGARD)
     assert (entry.name, entry.text("title"), entry.text("status")) == ("2", "Implement as shell scripts", "accepted")
     assert entry.many("supersedes") == ("0001-record-architecture-decisions.md",)
-    assert entry.many("related_adrs") == ("0007-use-bash.md",)
+    assert entry.many("amended_by") == ("0007-use-bash.md",)
     newer = nygard.read(published.NYGARD.replace("Accepted", "Superceded by [9. Use Python](0009-use-python.md)"))
     assert (newer.text("status"), newer.many("superseded_by")) == ("superseded", ("0009-use-python.md",))
     text = nygard.write(
