@@ -225,6 +225,12 @@ def test_a_seed_s_manifest_is_read_with_its_language_and_namespaces(in_shop: Cal
     write(Path.cwd(), {MANIFEST: SEED.replace("Python", "CSharp")})
     code, out, err = in_shop("arch", "check")
     assert code == 1 and f'{MANIFEST}:1:1: language "CSharp" is not supported' in err
+    outside = "  - Name: Db\n    Namespaces: [sqlite3]\n    MayDependOn: []\n"
+    write(Path.cwd(), {MANIFEST: SEED + outside, ORDER: "import sqlite3\n"})
+    code, out, err = in_shop("arch", "check")
+    assert (code, err) == (1, "") and f"{ORDER}:1: Core must not import Db" in out
+    for command in (["show"], ["explain", "Db"], ["explain", ORDER], ["fix", "--dry-run"]):
+        assert in_shop("arch", *command)[0] in (0, 1), command
     write(Path.cwd(), {MANIFEST: SEED.replace("[shop.core]", "[shop.web, 7up]")})
     code, _, err = in_shop("arch", "check")
     assert code == 2 and "both own the namespace shop.web" in err and '"7up"' in err
