@@ -81,6 +81,8 @@ def _checked_name(reader: Reader, item: Node, found: dict[str, Pair], names: dic
 
 def _check_paths(reader: Reader, item: Node, found: dict[str, Pair], title: str) -> None:
     """Says what is wrong with the paths of a layer."""
+    if "paths" not in found and "namespaces" in found:
+        return  # packages from outside: no file here belongs to it
     if "paths" not in found:
         place = found["name"][1] if "name" in found else item
         reader.say(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")

@@ -21,7 +21,7 @@ from kl_hooks.arch.source import (
 from kl_hooks.arch.survey import Survey, survey
 from kl_hooks.arch.verdict import Verdict
 from kl_hooks.clock import iso
-from kl_hooks.errors import KlError
+from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run, record_check
 from kl_hooks.model.manifest import MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
@@ -91,7 +91,12 @@ def _loosened(
     from kl_hooks.arch.loosened import loosened
 
     modules = found.modules if found else {}
-    return loosened(before, after, verdict.manifest if found else None, modules, verdict.violations)
+    try:
+        return loosened(before, after, verdict.manifest if found else None, modules, verdict.violations)
+    except UsageProblem:
+        if terms.trust:
+            raise
+        return ()  # the rules before were invalid: a commit that repairs them must pass
 
 
 def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:

@@ -39,7 +39,7 @@ def say_found(ws: Workspace, found: Found) -> None:
     for path in found.plan.create:
         about = {
             MANIFEST: f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]",
-            BASELINE: f"{counted(found.accepted, 'import')} of today that contradict them; only new ones block",
+            BASELINE: f"{counted(found.accepted, 'import')} against these layers accepted; only new ones block",
         }.get(path, "")
         say(f"  wrote   {path:<24} {about}".rstrip())
     for path, text in found.plan.append.items():

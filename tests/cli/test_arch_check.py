@@ -165,6 +165,8 @@ def test_files_in_no_layer_are_counted_in_every_output_and_listed(in_shop: Call)
     assert "2 files in no layer" in in_shop("arch", "check", "--format", "gitlab")[1]
     assert "%% 2 files in no layer" in in_shop("arch", "check", "--format", "mermaid")[1]
     assert "2 files in no layer" in in_shop("arch", "show")[1]
+    in_shop("init"), in_shop("arch", "check")
+    assert "; 2 files in no layer" in in_shop("status")[1]
     assert in_shop("arch", "check", "--list-unassigned", "--format", "github")[0] == 2
 
 
@@ -223,6 +225,12 @@ def test_a_seed_s_manifest_is_read_with_its_language_and_namespaces(in_shop: Cal
     write(Path.cwd(), {MANIFEST: SEED.replace("Python", "CSharp")})
     code, out, err = in_shop("arch", "check")
     assert code == 1 and f'{MANIFEST}:1:1: language "CSharp" is not supported' in err
+    outside = "  - Name: Db\n    Namespaces: [sqlite3]\n    MayDependOn: []\n"
+    write(Path.cwd(), {MANIFEST: SEED + outside, ORDER: "import sqlite3\n"})
+    code, out, err = in_shop("arch", "check")
+    assert (code, err) == (1, "") and f"{ORDER}:1: Core must not import Db" in out
+    for command in (["show"], ["explain", "Db"], ["explain", ORDER], ["fix", "--dry-run"]):
+        assert in_shop("arch", *command)[0] in (0, 1), command
     write(Path.cwd(), {MANIFEST: SEED.replace("[shop.core]", "[shop.web, 7up]")})
     code, _, err = in_shop("arch", "check")
     assert code == 2 and "both own the namespace shop.web" in err and '"7up"' in err
@@ -339,6 +347,33 @@ def test_a_baseline_that_grows_in_the_commits_it_judges_is_named(in_shop: Call) 
     commit(top, "renamed")
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "HEAD^")
     assert code == 0 and "loosened" not in out, "the same imports under the new name of a module"
+
+
+def test_a_commit_that_repairs_invalid_rules_passes(in_shop: Call) -> None:
+    top, text = Path.cwd(), Path(MANIFEST).read_text()
+    write(top, {MANIFEST: "layers: nonsense\n"})
+    commit(top, "broken")
+    write(top, {MANIFEST: text})
+    sh(top, "add", "-A")
+    assert in_shop("arch", "check", "--staged")[0] == 0
+    code, _, err = in_shop("arch", "check", "--staged", "--trust-ref", "HEAD")
+    assert code == 2 and "can't be compared with the rules of HEAD, which are invalid" in err
+
+
+def test_what_is_pushed_is_compared_with_what_the_remote_has(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = Path.cwd()
+    write(top, {MANIFEST: Path(MANIFEST).read_text().replace("may_depend_on: []", "may_depend_on: [web]")})
+    commit(top, "loosened")
+    write(top, {ORDER: "x = 1\n"})
+    commit(top, "one more")
+    assert "loosened" not in in_shop("arch", "check", "--pushed")[1], "only the last commit is known to be pushed"
+    monkeypatch.setenv("PRE_COMMIT_TO_REF", sh(top, "rev-parse", "HEAD"))
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", sh(top, "rev-parse", "HEAD~2"))
+    code, out, _ = in_shop("arch", "check", "--pushed", "--quiet")
+    assert code == 0 and "core may now import web" in out
+    monkeypatch.delenv("PRE_COMMIT_FROM_REF")
+    sh(top, "update-ref", "refs/remotes/origin/HEAD", "HEAD~2")
+    assert "core may now import web" in in_shop("arch", "check", "--pushed")[1], "a new branch: since it parted"
 
 
 def test_rules_that_forbid_as_much_under_other_names_are_not_loosened(in_shop: Call) -> None:

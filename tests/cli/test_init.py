@@ -316,3 +316,32 @@ def test_files_named_like_tests_outside_testpaths_are_proposed_as_excluded(repo:
     assert '    - "docs/ex"\n    - "test_root.py"\n' in text
     assert "test_a" not in text
     assert repo.workspace().settings.verify_exclude == ("docs/ex", "test_root.py")
+
+
+CIRCULAR = {
+    "src/shop/core/order.py": "def total():\n    from shop.web import page\n    return 1\n",
+    "src/shop/web/page.py": "from ..core.order import total\nimport shop.core\n",
+}
+
+
+@pytest.mark.requirement("A49")
+def test_parts_that_import_each_other_are_layers_with_a_baseline(kl: Kl) -> None:
+    write(Path.cwd(), CIRCULAR)
+    code, out, _ = kl("init")
+    assert code == 0 and "1 import against these layers accepted; only new ones block" in out
+    text = Path(MANIFEST).read_text()
+    assert text.index("name: core") < text.index("name: web") and "core-web" not in text
+    assert "# in the baseline: 1 import of web, the first at src/shop/core/order.py:2" in text
+    assert kl("arch", "check")[0] == 0
+    write(Path.cwd(), {"src/shop/core/new.py": "import shop.web.page\n"})
+    assert kl("arch", "check")[0] == 1
+    kl("init", "--undo")
+    assert not Path(".kl").exists()
+    assert "baseline" not in kl("init", "--exact")[1]
+    assert "name: core-web" in Path(MANIFEST).read_text() and kl("arch", "check")[0] == 0
+
+
+def test_run_by_pre_commit_it_speaks_of_pre_commit(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRE_COMMIT", "1")
+    out = kl("init")[1]
+    assert "pre-commit run kl-check" in out and "pre-commit install" in out and "kl arch check" not in out

@@ -168,7 +168,7 @@ def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
     assert "pre-commit run kl-init" in without.stdout and not (repo.top / ".kl").exists(), "kl-init is manual"
     made = pre_commit(repo.top, env, "run", "kl-init", "--hook-stage", "manual")
     assert made.returncode == 0, made.stdout + made.stderr
-    for said in ("wrote   .kl/architecture.yaml", "1 import of today that contradict", "pre-commit run kl-check"):
+    for said in ("wrote   .kl/architecture.yaml", "1 import against these layers accepted", "pre-commit run kl-check"):
         assert said in made.stdout, made.stdout
     sh(repo.top, "add", "-A")
     green = pre_commit(repo.top, env, "run", "--all-files")
