@@ -73,6 +73,19 @@ def test_a_page_of_the_documentation_gives_none_by_its_title_or_its_links(repo: 
     assert stored(repo) == []
 
 
+def test_a_section_of_a_page_gives_none_by_its_heading_its_anchor_or_its_text(repo: Checkout) -> None:
+    text = f"# A\n\n## Token {SECRET}\n\nThe token {SECRET} of old.\n\n### Below\n\nIt is a token.\n"
+    repo.write("docs/a.md", text)
+    slug = SECRET.lower().replace("_", "")
+    out = said(repo, "knowledge", "search", "token", "--format", "json") + said(repo, "context", "renew the token")
+    assert "#token" in out and "redacted" in out and slug not in out.lower()
+    assert stored(repo) == []
+    with repo.workspace().store.reading("graph") as db:
+        assert db is not None
+        kept = [*db.rows("SELECT * FROM chunk"), *db.rows("SELECT * FROM documents")]
+    assert len(kept) > 4 and slug not in str(kept).lower()
+
+
 def test_a_line_that_links_here_or_speaks_of_it_is_shown_without(repo: Checkout) -> None:
     repo.write(PLACE, "---\nid: OBJ-0001\ntitle: The harbour\n---\n")
     repo.write("docs/a.md", f"# A\n\nSee [[OBJ-0001]] {SECRET}.\n")

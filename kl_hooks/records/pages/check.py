@@ -40,7 +40,8 @@ def check(ws: Workspace, only: Sequence[str] = (), *, staged: bool = False) -> V
 
 def _on_disk(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
     made = {}
-    for path in [*authored(ws.root, ws.kinds, 0), *docs(ws)]:
+    # Only Markdown has links of ours: what else is in docs is not ours to judge.
+    for path in [*authored(ws.root, ws.kinds, 0), *(one for one in docs(ws) if one.endswith(".md"))]:
         try:
             made[path] = read_small(ws.root / path, within=ws.root, most=MOST_BYTES) or b""
         except UsageProblem as wrong:

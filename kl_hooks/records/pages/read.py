@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import Final
 from urllib.parse import unquote
@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from kl_hooks.model.slug import slug
 from kl_hooks.model.text import one_line
 from kl_hooks.records.front import read_front
+from kl_hooks.records.hiding import hidden
 from kl_hooks.records.markdown import Heading, headings, said
 from kl_hooks.records.pages.wikilink import Wikilink, wikilinks
 
@@ -80,6 +81,7 @@ def _sections(title: str, found: Sequence[Heading], lines: Sequence[str]) -> Ite
     """The page by its headings. The heading that is its title opens no section of its own."""
     if found and found[0].level == 1 and one_line(found[0].words, 2000) == title:
         found = found[1:]
+    found = [replace(one, words=hidden(one.words)) for one in found]  # an anchor is in every Id that leads here
     starts = [*(one.line for one in found), len(lines)]
     yield Section(title, (), "", 1, max(starts[0], 1), "\n".join(lines[: starts[0]]))
     anchors: dict[str, int] = {}

@@ -146,6 +146,8 @@ def test_check_can_t_read(pages: Checkout) -> None:
     (pages.root / "docs/latin.md").write_bytes(b"caf\xe9\n")
     done = pages.kl("knowledge", "check")
     assert done.returncode == 2 and "docs/latin.md:1:1: this line is not UTF-8" in done.stdout
+    (pages.root / "docs/latin.rst").write_bytes(b"caf\xe9\n")
+    assert "latin.rst" not in done.stdout + pages.kl("knowledge", "check").stdout, "has no links of ours"
     (pages.root / "docs/latin.md").write_bytes(b"x" * 50_000_000)
     done = pages.kl("knowledge", "check")
     assert done.returncode == 2 and "docs/latin.md: is too long" in done.stdout
@@ -177,6 +179,7 @@ def test_a_page_is_found_by_its_sections_with_heading_and_line(repo: Checkout) -
     repo.write("docs/guide.md", GUIDE)
     repo.write("docs/manual.rst", MANUAL)
     repo.kl("decision", "new", "Carts are loaded lazily", *NEW)
+    assert repo.kl("decision", "accept", "ADR-0001").returncode == 0
 
     def found(*words: str) -> dict[str, Any]:
         return dict(json.loads(repo.kl("knowledge", "search", *words, "--format", "json").stdout))
