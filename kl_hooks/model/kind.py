@@ -152,10 +152,16 @@ class Kind:
         starts = (verb.of or self.statuses[:1] for verb in self.verbs if verb.person and verb.to in self.live)
         return next((one for some in starts for one in some if one not in self.live), "")
 
+    def is_pending(self, status: str) -> bool:
+        """True for the status of a successor that takes no record's place before a person accepts it."""
+        return SUPERSEDED in self.statuses and status == self.statuses[0] not in self.live
+
 
 NATURES: Final = ("directive", "observation")
 PROPOSED: Final = "proposed"
 REJECTED: Final = "rejected"
+SUPERSEDED: Final = "superseded"
+"""Statuses that mean the same in every kind that has them."""
 
 
 def with_proposals(kind: Kind) -> Kind:
