@@ -129,7 +129,8 @@ def verify(shape: str) -> int:
 
 @evidence.command(epilog='Example: kl evidence accept --reason "kl.db restored from the backup of Monday"')
 @click.option("--reason", required=True, help="Why receipts are missing. It is kept with the date and your name.")
-def accept(reason: str) -> int:
+@format_option()
+def accept(reason: str, shape: str) -> int:
     """Accept a store that has lost receipts, so that `kl verify` answers again.
 
     For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as an event, which
@@ -140,8 +141,10 @@ def accept(reason: str) -> int:
     if not reason.strip():
         raise click.UsageError("--reason: say why receipts are missing.")
     lost = accept_loss(workspace(), reason.strip())
-    for one in lost:
+    if shape == "json":
+        say_json({"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]})
+    for one in lost if shape == "text" else ():
         say(f"accepted: {one}")
-    if not lost:
+    if not lost and shape == "text":
         say("nothing to accept: no receipts are missing.")
     return 0

@@ -178,7 +178,7 @@ def test_help_names_the_options_and_the_commands(repo: Path) -> None:
 
 @pytest.mark.requirement("A36")
 def test_a_verified_test_outranks_a_guessed_symbol_of_equal_likeness(repo: Path) -> None:
-    """From end to end: pytest and the process that started it saw it pass; the source only says that it is there."""
+    """From end to end: it passed in one process and in two; the source only says that it is there."""
     test = repo / "tests" / "test_price.py"
     test.parent.mkdir()
     test.write_text("def test_halves():\n    assert True\n", encoding="utf-8")
@@ -186,6 +186,7 @@ def test_a_verified_test_outranks_a_guessed_symbol_of_equal_likeness(repo: Path)
     git(repo, "commit", "-q", "-m", "Add a test")
     pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "tests")
     kl(repo, *pytest_run, command=("run", "--"))
+    kl(repo, *pytest_run, "-p", "xdist", "-n", "2", command=("run", "--"))
     shown = json.loads(kl(repo, "test_halves", "--format", "json").stdout)
     tiers = {item["id"]: item["tier"] for item in shown["items"]}
     assert tiers["test:tests/test_price.py::test_halves"] == "verified"
