@@ -98,7 +98,7 @@ class Survey:
         self, layers: Mapping[str, Layer | None], is_wanted: Callable[[Layer, Layer], bool], manifest: Manifest
     ) -> list[Link]:  # fmt: skip
         """The imports through files in no layer, see `unassigned.through`."""
-        return through(self, layers, is_wanted, owner_by_name(manifest.layers))
+        return through(self, layers, is_wanted, manifest)
 
     def _outside(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
         """The imports of packages from outside that belong to a layer by a namespace."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kl_hooks.arch.edges import TYPE_CHECKING_METHOD, file_of
+from kl_hooks.arch.paths import owner_by_name
 from kl_hooks.code.imports import file_links
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.symbol import Link
@@ -19,7 +20,7 @@ from kl_hooks.model.symbol import Link
 if TYPE_CHECKING:
     from kl_hooks.arch.ready import Ready
     from kl_hooks.code.imports import Known
-    from kl_hooks.model.manifest import Layer
+    from kl_hooks.model.manifest import Layer, Manifest
 
 THROUGH: Final = "import through "
 """How the `method` of such an import begins; the import statements in between follow, as `path:line`."""
@@ -59,16 +60,17 @@ def through(
     survey: Imports,
     layers: Mapping[str, Layer | None],
     is_wanted: Callable[[Layer, Layer], bool],
-    layer_of_name: Callable[[str], Layer | None],
+    manifest: Manifest,
 ) -> list[Link]:
     """Return an import for each statement in a layer that reaches another layer through files in no layer.
 
-    `layers`: path → layer of every Python file. `is_wanted(source, target)`: whether such an import is asked for. Of
+    `manifest` says whether imports for type checkers count, and which names belong to layers. `layers`: path → layer of
+    every Python file. `is_wanted(source, target)`: whether such an import is asked for. Of
     several modules of one layer that a statement reaches, the nearest is named, the first by name.
     """
     if None not in layers.values():
         return []
-    return list(_Follower(survey, layers, is_wanted, layer_of_name).links())
+    return list(_Follower(survey, layers, is_wanted, manifest).links())
 
 
 def is_through(method: str) -> bool:
@@ -89,10 +91,11 @@ class _Follower:
         survey: Imports,
         layers: Mapping[str, Layer | None],
         is_wanted: Callable[[Layer, Layer], bool],
-        layer_of_name: Callable[[str], Layer | None],
+        manifest: Manifest,
     ) -> None:
-        self._survey, self._layers = survey, layers
-        self._is_wanted, self._layer_of_name = is_wanted, layer_of_name
+        self._survey, self._layers, self._is_wanted = survey, layers, is_wanted
+        self._layer_of_name = owner_by_name(manifest.layers)
+        self._ignores_types = manifest.type_checking_imports == "ignore"
         self._files = {dotted: path for path, dotted in survey.modules.items()}
         self._file: dict[str, str | None] = {}
         self._reached: dict[str, frozenset[str]] = {}
@@ -107,7 +110,8 @@ class _Follower:
             if all(self._file_between(target) is None for target in self._survey.ready.links[path][0::4]):
                 continue
             for link in self._survey.ready.of(path):
-                if self._between(link) is not None:
+                typed = self._ignores_types and link.method == TYPE_CHECKING_METHOD
+                if self._between(link) is not None and not typed:
                     yield from self._from(link, source)
 
     def _between(self, link: Link) -> str | None:

@@ -180,6 +180,7 @@ def test_an_import_through_a_file_in_no_layer_is_followed(in_shop: Call) -> None
             "src/shop/deeper.py": "import shop.web.page\n\ndef x(): ...\n",
             ORDER: "from shop.facade import render\n",
             PRICE: "from shop import V, total\nimport shop\n",
+            "src/shop/core/typed.py": "import typing\nif typing.TYPE_CHECKING:\n    from shop import show\n",
             "src/shop/core/shown.py": "from shop import show\n",
         },
     )
@@ -191,10 +192,12 @@ def test_an_import_through_a_file_in_no_layer_is_followed(in_shop: Call) -> None
     code, out, _ = in_shop("arch", "check")
     assert code == 1 and "give that file a layer" in out
     assert "    from shop.facade import render\n         ^^^^^^^^^^^" in out
-    assert "kl arch baseline write" in out
+    assert "kl arch baseline write" in out and "typed.py" not in out
     assert in_shop("arch", "explain", ORDER)[1].count("forbidden") == 1
     assert in_shop("arch", "baseline", "write")[0] == 0
     assert in_shop("arch", "check")[0] == 0
+    write(Path.cwd(), {MANIFEST: Path(MANIFEST).read_text() + "type_checking_imports: enforce\n"})
+    assert "src/shop/core/typed.py:3: core must not import web" in in_shop("arch", "check")[1]
 
 
 # -- which rules -------------------------------------------------------------------------------------------------------
