@@ -48,7 +48,7 @@ class Keeper:
 
     def keep(self, question: Question, answer: str) -> None:
         """Writes one answer, now."""
-        from kl_hooks.cli.kind_new import signed
+        from kl_hooks.cli.kind_new import note_proposal, signed
         from kl_hooks.kinds.fact.answering import HURRIED, SURE, keep
         from kl_hooks.kinds.fact.effects import is_understood
 
@@ -57,7 +57,11 @@ class Keeper:
         sure = HURRIED if self.mode else SURE
         made, others = keep(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
         self.kept = [pair for pair in self.kept if pair[0] != question.key] + [(question.key, made)]
+        note_proposal(made)
         for other in others:
+            if other.proposal:
+                note_proposal(other)
+                continue
             note(f"{other.id} ({other.title}) says so from now on.")
         if not others and not is_understood(self.ws, question.key, answer):
             note(f"{question.key}: the answer names no number or mode, so gates and modes stay as they are.")

@@ -154,3 +154,23 @@ def test_only_what_nobody_stands_behind_is_quarantined(repo: Checkout) -> None:
     found = repo.kl("context", "count the zebra").stdout
     assert mine in found and "Zebra three" in found and "Zebra four" in found, "a person committed these"
     assert bots not in found
+
+
+def test_an_agent_clears_nothing_that_was_seeded(repo: Checkout) -> None:
+    assert repo.kl("seed", "--system", env=BOT).returncode == 0, "what documents say may be seeded by anybody"
+    before = files(repo)
+    done = repo.kl("knowledge", "clear", "--yes", env=BOT)
+    assert (done.returncode, "not an agent's to delete" in done.stderr) == (2, True)
+    assert before and files(repo) == before
+    assert repo.kl("knowledge", "clear", "--yes").returncode == 0 and files(repo) != before
+
+
+def test_an_answer_of_an_agent_changes_no_role_by_itself(repo: Checkout) -> None:
+    repo.kl("seed", "--system")
+    repo.commit()
+    before = files(repo)
+    repo.write("answers.yaml", "player_ask_before: Touching the zebra.\n")
+    done = repo.kl("interview", "--answers", "answers.yaml", env=BOT)
+    assert done.returncode == 0 and "noted as a proposal" in done.stderr, done.stderr
+    assert {name: data for name, data in files(repo).items() if name in before} == before
+    assert "Touching the zebra" in repo.kl("knowledge", "proposals").stdout
