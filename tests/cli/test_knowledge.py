@@ -51,7 +51,7 @@ def test_status_counts_by_kind_and_says_what_waits(known: Checkout) -> None:
 def test_list_and_search_reach_every_kind(known: Checkout) -> None:
     listed = json.loads(known.kl("knowledge", "list", "--format", "json").stdout)["records"]
     assert {one["kind"] for one in listed} == {"decision", "memory", "objective"}
-    found = json.loads(known.kl("knowledge", "search", "feed", "--format", "json").stdout)["records"]
+    found = json.loads(known.kl("knowledge", "search", "--all", "feed", "--format", "json").stdout)["records"]
     assert {one["kind"] for one in found} == {"decision", "memory", "objective"}
     assert known.kl("knowledge", "search", "zebra").stdout == "no matches for: zebra\n"
     assert known.kl("knowledge", "list", "--kind", "memory").stdout.count("\n") == 1
@@ -104,15 +104,17 @@ def test_every_list_that_is_cut_says_how_many_there_are(repo: Checkout) -> None:
         said = ("--context", "Parsing is slow.", "--decision", f"Parser {number} is used.")
         assert repo.kl("decision", "new", f"Parser number {number}", *said).returncode == 0
     for command in (
-        ("knowledge", "search", "parser"),
-        ("decision", "search", "parser"),
+        ("knowledge", "search", "parser", "--all"),
+        ("decision", "search", "parser", "--all"),
         ("knowledge", "related", "ADR-0001"),
     ):
         done = repo.kl(*command, "--limit", "1")
         total = 3 if "search" in command else 2
         assert f"these are the first 1 of {total}" in done.stderr, command
         found = json.loads(repo.kl(*command, "--limit", "1", "--format", "json").stdout)
-        (shown,) = [value for key, value in found.items() if isinstance(value, list) and key not in ("pages", "order")]
+        (shown,) = [
+            value for key, value in found.items() if isinstance(value, list) and key not in ("pages", "order", "claims")
+        ]
         assert (len(shown), found["total"]) == (1, total), command
     repo.write("src/a.py", "")
     for number in range(11):
