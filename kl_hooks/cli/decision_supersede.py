@@ -20,7 +20,6 @@ def supersede(old: str, new: str, shape: str) -> None:
     from kl_hooks.cli.kind_read import told
     from kl_hooks.records.ask import chain, find
     from kl_hooks.records.catch_up import catch_up
-    from kl_hooks.records.verbs import is_pending
     from kl_hooks.records.verbs import supersede as run
 
     ws = workspace()
@@ -32,7 +31,7 @@ def supersede(old: str, new: str, shape: str) -> None:
         return
     catch_up(ws)
     told()
-    waits = is_pending(ws.kinds[first.kind], second)
+    waits = ws.kinds[first.kind].is_pending(second.status)
     line = [second, first] if waits else chain(ws, first)
     if shape == "json":
         say_json({"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]})

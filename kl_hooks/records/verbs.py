@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.kind import REJECTED, SUPERSEDED
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, by_ids, every, find
 from kl_hooks.records.events import Event, note
@@ -17,10 +18,6 @@ from kl_hooks.records.write import change, propose_change
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.workspace.open import Workspace
-
-SUPERSEDED: Final = "superseded"
-REJECTED: Final = "rejected"
-"""Statuses that mean the same in every kind that has them."""
 
 
 def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | None = None, *, by: str = "") -> Record:
@@ -90,12 +87,7 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
         return propose_change(ws, first, "supersede", {"by": second.id}, who), second
     if first.id not in second.many("supersedes"):
         second = change(ws, second, {"supersedes": [*second.many("supersedes"), first.id]}, how="supersede", by=by)
-    return (first if is_pending(kind, second) else _replaced(ws, first, second, by)), second
-
-
-def is_pending(kind: Kind, successor: Record) -> bool:
-    """True for a record that takes nobody's place before a person accepts it."""
-    return SUPERSEDED in kind.statuses and successor.status == kind.statuses[0] not in kind.live
+    return (first if kind.is_pending(second.status) else _replaced(ws, first, second, by)), second
 
 
 def _in_place(ws: Workspace, record: Record, by: str) -> Record:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.kind import AUTHORITIES, COUNTED, Field, Kind, Verb
+from kl_hooks.model.kind import AUTHORITIES, COUNTED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.records.ask import Wanted, chain, find, listing
 from kl_hooks.records.fresh import shown, stale
 from kl_hooks.records.plain import plain_record
 from kl_hooks.records.retrieve import search_in_force
 from kl_hooks.records.seed.fields import SEEDED
-from kl_hooks.records.verbs import SUPERSEDED, apply, superseded_ids
+from kl_hooks.records.verbs import apply, superseded_ids
 from kl_hooks.records.write import change, create, delete, refuse_unset
 from kl_hooks.tools.arguments import flag, line, number, several
 from kl_hooks.tools.tool import Arguments, Tool

@@ -9,7 +9,7 @@ from typing import Final
 from kl_hooks.config.files import MAX_BYTES
 from kl_hooks.config.typed import nearest
 from kl_hooks.model.ids import RECORD_ID
-from kl_hooks.model.kind import Kind
+from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.records.document import read
@@ -17,7 +17,6 @@ from kl_hooks.records.files import kind_of
 from kl_hooks.records.hiding import problem_hidden, secrets_in
 from kl_hooks.records.pages.names import Names, Page
 from kl_hooks.records.pages.read import Text, page_text
-from kl_hooks.records.verbs import REJECTED, is_pending
 
 _CHAIN: Final = (("supersedes", "superseded_by"), ("superseded_by", "supersedes"))
 
@@ -116,7 +115,7 @@ def _chains(kinds: Mapping[str, Kind], records: Mapping[str, Record], known: fro
                     yield Problem(path, one.lines.get(spoken.name, 1), 1, f"{spoken.name}: there is no {other}.", hint)
         for there, back in _CHAIN:
             for other in one.many(there):
-                if there == "supersedes" and (is_pending(kind, one) or one.status == REJECTED):
+                if there == "supersedes" and (kind.is_pending(one.status) or one.status == REJECTED):
                     continue  # it takes nobody's place before it is accepted
                 if other in by_id and one.id not in by_id[other].many(back):
                     reason = f"{there} {other}, but {by_id[other].path} does not say so."
