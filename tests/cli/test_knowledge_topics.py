@@ -46,6 +46,7 @@ def filled(repo: Checkout) -> Checkout:
     repo.kl("guide", "new", "Zebra rule", "--topic", "rule", "--text", "Never zebra.")
     repo.kl("failure", "record", "Mock the zebra")
     repo.kl("decision", "new", "Use zebra", "--context", "c", "--decision", "d")
+    repo.kl("decision", "accept", "ADR-0001")
     return repo
 
 
