@@ -144,10 +144,6 @@ class Kind:
         named = {alias: one for one in self.all_fields for alias in one.aliases}
         return named | {one.name: one for one in self.all_fields}
 
-    def is_pending(self, status: str) -> bool:
-        """True where a record of this status takes nobody's place before a person accepts it."""
-        return SUPERSEDED in self.statuses and status == self.statuses[0] not in self.live
-
     @property
     def proposal(self) -> str:
         """Of a directive: the status of a record that waits for a person; empty for an observation."""
@@ -162,7 +158,6 @@ class Kind:
 
 
 NATURES: Final = ("directive", "observation")
-SUPERSEDED: Final = "superseded"
 PROPOSED: Final = "proposed"
 REJECTED: Final = "rejected"
 SUPERSEDED: Final = "superseded"
