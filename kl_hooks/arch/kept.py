@@ -11,7 +11,7 @@ from kl_hooks.model.manifest import Allowance, Layer, Manifest
 if TYPE_CHECKING:
     from kl_hooks.model.contract import Contract
 
-_KIND = "manifest-4"
+_KIND = "manifest-5"
 
 
 def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manifest:
@@ -39,6 +39,7 @@ def plain(manifest: Manifest) -> dict[str, Any]:
         "type_checking_imports": manifest.type_checking_imports,
         "exhaustive": manifest.exhaustive,
         "indirect": manifest.indirect,
+        "unassigned_imports": manifest.unassigned_imports,
         "language": [manifest.language, manifest.language_line],
         "exceptions": [[x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions],
         "contracts": [_contract_plain(one) for one in manifest.contracts],
@@ -62,8 +63,10 @@ def from_plain(path_name: str, value: Any) -> Manifest:
     indirect = value["indirect"]
     if indirect not in ("ignore", "forbid"):
         raise ValueError("not a compiled manifest")
+    if value["unassigned_imports"] not in ("follow", "ignore"):
+        raise ValueError("not a compiled manifest")
     language, place = value["language"]
-    rest = (contracts, indirect, _text(language), _number(place))
+    rest = (contracts, indirect, _text(language), _number(place), value["unassigned_imports"])
     return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), *rest)
 
 

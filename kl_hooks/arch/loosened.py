@@ -102,6 +102,8 @@ def _options(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
         yield 0, "files may be in no layer (exhaustive)"
     if (old.indirect, new.indirect) == ("forbid", "ignore"):
         yield 0, "chains of imports are ignored (indirect)"
+    if (old.unassigned_imports, new.unassigned_imports) == ("follow", "ignore"):
+        yield 0, "imports through files in no layer are ignored (unassigned_imports)"
     contracts = {one.name: one for one in new.contracts}
     for one in old.contracts:
         if one.name not in contracts:

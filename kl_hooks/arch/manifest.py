@@ -18,10 +18,12 @@ from kl_hooks.model.problem import Problem
 
 _KEYS: Final = (
     "version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect", "language",
+    "unassigned_imports",
 )  # fmt: skip
 _EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
 _TYPE_CHECKING: Final = ("ignore", "enforce")
 _INDIRECT: Final = ("ignore", "forbid")
+_UNASSIGNED: Final = ("follow", "ignore")
 
 
 def read_manifest(path_name: str, text: bytes) -> Manifest:
@@ -48,12 +50,15 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
         mode = reader.choice(found["type_checking_imports"][1], '"type_checking_imports"', _TYPE_CHECKING)
     if "exhaustive" in found:
         exhaustive = reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
+    unassigned = _UNASSIGNED[0]
+    if "unassigned_imports" in found:
+        unassigned = reader.choice(found["unassigned_imports"][1], '"unassigned_imports"', _UNASSIGNED)
     indirect = reader.choice(found["indirect"][1], '"indirect"', _INDIRECT) if "indirect" in found else _INDIRECT[0]
     exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
     language, place = plain_text(reader, found, "language", ""), found["language"][0].line if "language" in found else 0
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
-    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place)
+    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, unassigned)
 
 
 def _is_misspelt(root: Mapping) -> bool:

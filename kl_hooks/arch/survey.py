@@ -86,7 +86,7 @@ class Survey:
 
     def _through(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
         """The forbidden imports that lead through files in no layer; with `indirect: forbid` those are chains."""
-        if manifest.indirect == "forbid":
+        if manifest.indirect == "forbid" or manifest.unassigned_imports == "ignore":
             return []
 
         def is_wanted(source: Layer, target: Layer) -> bool:

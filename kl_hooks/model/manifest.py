@@ -63,6 +63,8 @@ class Manifest:
     language: str = ""
     """As written in the manifest; empty where it names none."""
     language_line: int = 0
+    unassigned_imports: str = "follow"
+    """`follow` or `ignore`: whether an import counts for what it reaches through files in no layer."""
 
 
 @dataclass(frozen=True, slots=True)

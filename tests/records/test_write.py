@@ -141,7 +141,8 @@ def test_a_change_by_hand_between_two_changes_of_ours_is_kept(repo: Checkout, ws
 
 
 def test_a_successor_is_said_on_both_sides(ws: Workspace) -> None:
-    one, two, three = (create(ws, FILED, RULING).id for _ in range(3))
+    accepted = {**RULING, "status": "accepted"}
+    one, two, three = (create(ws, FILED, accepted).id for _ in range(3))
     supersede(ws, one, two)
     supersede(ws, two, three)
     assert (find(ws, one).status, find(ws, one).many("superseded_by")) == ("superseded", (two,))
@@ -153,7 +154,7 @@ def test_a_successor_is_said_on_both_sides(ws: Workspace) -> None:
             supersede(ws, old, new)
     with pytest.raises(UsageProblem, match="no record of this id"):
         supersede(ws, one, "RUL-0099")
-    assert find(ws, three).status == "proposed"
+    assert find(ws, three).status == "accepted"
 
 
 def test_a_verb_works_on_what_it_is_for(ws: Workspace) -> None:

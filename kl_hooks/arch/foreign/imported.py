@@ -26,13 +26,15 @@ class Imported:
     exceptions: tuple[Allowance, ...] = ()
     comments: Mapping[str, str] = field(default_factory=dict)
     """Name of a layer or contract → where it comes from."""
+    unassigned_imports: str = "follow"
+    """`ignore` where the other tool looks at each import by itself."""
     left: tuple[str, ...] = ()
     """What could not be translated, a line each."""
 
     def manifest(self, path_name: str) -> Manifest:
         """As a manifest; its line numbers mean nothing."""
         rest = (self.type_checking_imports, self.exhaustive, self.exceptions, self.contracts)
-        return Manifest(path_name, self.layers, *rest)
+        return Manifest(path_name, self.layers, *rest, unassigned_imports=self.unassigned_imports)
 
 
 def imported_text(found: Imported) -> str:
@@ -50,6 +52,8 @@ def imported_text(found: Imported) -> str:
             f"type_checking_imports: {found.type_checking_imports}",
             f"exhaustive: {str(found.exhaustive).lower()}",
         ]
+        if found.unassigned_imports != "follow":
+            lines.append(f"unassigned_imports: {found.unassigned_imports}")
     if found.exceptions:
         lines.append("exceptions:")
         lines += [f"  - {{from: {quoted(one.source)}, to: {quoted(one.target)}}}" for one in found.exceptions]

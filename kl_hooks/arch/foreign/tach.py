@@ -63,7 +63,8 @@ def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> Imported:
     made = tuple(_layer(one, modules, order, explicit) for one in modules.values())
     comments = {layer.name: f'{path_name}: module "{name}"' for layer, name in zip(made, modules, strict=True)}
     mode = "enforce" if config.get("ignore_type_checking_imports") is False else "ignore"
-    return Imported(path_name, made, (), mode, comments=comments, left=tuple(dict.fromkeys(left)))
+    return Imported(path_name, made, (), mode, comments=comments, unassigned_imports="ignore",
+                    left=tuple(dict.fromkeys(left)))  # fmt: skip
 
 
 def _not_ours(config: Mapping[str, Any]) -> list[str]:
