@@ -196,8 +196,12 @@ def test_an_import_through_a_file_in_no_layer_is_followed(in_shop: Call) -> None
     assert in_shop("arch", "explain", ORDER)[1].count("forbidden") == 1
     assert in_shop("arch", "baseline", "write")[0] == 0
     assert in_shop("arch", "check")[0] == 0
-    write(Path.cwd(), {MANIFEST: Path(MANIFEST).read_text() + "type_checking_imports: enforce\n"})
+    rules = Path(MANIFEST).read_text()
+    write(Path.cwd(), {MANIFEST: rules + "type_checking_imports: enforce\n"})
     assert "src/shop/core/typed.py:3: core must not import web" in in_shop("arch", "check")[1]
+    Path(".kl/baseline.json").unlink()
+    write(Path.cwd(), {MANIFEST: rules + "unassigned_imports: ignore\n"})
+    assert in_shop("arch", "check")[0] == 0, "each import counts by itself"
 
 
 # -- which rules -------------------------------------------------------------------------------------------------------
@@ -307,6 +311,7 @@ def test_quiet_prints_nothing_when_clean(in_shop: Call) -> None:
         ("version: 1", "exceptions: [{from: core, to: web}]", "core is excepted from the rules for web."),
         ("version: 1", "exceptions: [{from: web, to: core}]\nindirect: ignore", "chains of imports are ignored"),
         ("enforce", "ignore", "imports under TYPE_CHECKING are ignored."),
+        ("version: 1", "unassigned_imports: ignore", "imports through files in no layer are ignored"),
     ],
 )
 def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: str, new: str, said: str) -> None:
