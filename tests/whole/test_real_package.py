@@ -99,7 +99,7 @@ def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout
     item = cited[subject]
     assert item["tier"] == "verified"
     runs = {one["id"]: one["run"] for one in h11.json("evidence", "list")["receipts"]}
-    assert any(runs[s["receipt"]][:8] in item["text"] for s in claim["support"]), "the item names the run that proves it"
+    assert any(runs[s["receipt"]][:8] in item["text"] for s in claim["support"]), "the item names the run"
     assert package["budget"]["used"] <= package["budget"]["total"]
 
 
