@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -218,14 +219,14 @@ class Recorder:
         """Writes the end; where pytest is the program, only when the process ends: until then it may still fail."""
         ending = self._ending()
         result = account.result(ending)
-        if self._shown and self._shown != result["verdict"]:
-            print(*summary.correction(recording.run, result), sep="\n", file=sys.__stderr__)
         more = {"imported": self._imported} if self._imported else {}
         record = end(recording, result, self._selection(ending), more, journal.lines)
         if self._program:
             AT_EXIT.append(partial(self._finish_at_exit, recording, record, ending, uncaught()))
         else:
             write_end(recording, record)
+        if self._shown and self._shown != result["verdict"]:
+            self._correct(recording, result)
 
     def _finish_at_exit(
         self, recording: Recording, record: dict[str, Any], ending: account.Ending, before: BaseException | None
@@ -236,11 +237,22 @@ class Recorder:
             problem = uncaught()
             if problem is not None and problem is not before and problem is not self._raised:
                 record["result"] = account.result(replace(ending, exit=1, raised=_text(problem)))
-                print(*summary.correction(recording.run, record["result"]), sep="\n", file=sys.__stderr__)
             write_end(recording, record)
+            if record["result"]["verdict"] != account.result(ending)["verdict"]:
+                self._correct(recording, record["result"])
         except Exception as trouble:
             self._fail(trouble)
-            self._say(None)
+            with suppress(OSError, ValueError):
+                self._say(None)
+            if self._strict and self._status == account.OK:
+                with suppress(OSError, ValueError):
+                    sys.stdout.flush()
+                os._exit(STRICT_EXIT)  # at exit nothing else changes the status of a process
+
+    def _correct(self, recording: Recording, result: dict[str, Any]) -> None:
+        """Says that the verdict differs from what the summary said; a closed stderr must not cost the record."""
+        with suppress(OSError, ValueError):
+            print(*summary.correction(recording.run, result), sep="\n", file=sys.__stderr__)
 
     def _compare(self) -> None:
         """What was imported, of this process or of the workers."""

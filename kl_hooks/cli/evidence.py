@@ -10,6 +10,7 @@ from kl_hooks.cli.common import counted, format_option, note, say, say_json, wor
 from kl_hooks.cli.reading import ledger_open
 from kl_hooks.cli.receipts import describe, line
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.actors import agent
 from kl_hooks.model.text import one_line
 
 
@@ -140,7 +141,10 @@ def accept(reason: str, shape: str) -> int:
 
     if not reason.strip():
         raise click.UsageError("--reason: say why receipts are missing.")
-    lost = accept_loss(workspace(), reason.strip())
+    ws = workspace()
+    if name := agent(ws.environ):
+        raise UsageProblem("only a person accepts a store that lost receipts.", place=f"agent:{name}")
+    lost = accept_loss(ws, reason.strip())
     if shape == "json":
         say_json({"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]})
     for one in lost if shape == "text" else ():

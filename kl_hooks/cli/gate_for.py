@@ -86,7 +86,9 @@ def checked(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[De
 
     commands: dict[str, bool] = {}
     for entry in entries:
-        for one in entry.receipt.evidence if entry.receipt.source == "command" else ():
+        if entry.receipt.source != "command" or entry.receipt.moved or entry.origin.startswith("imported"):
+            continue
+        for one in entry.receipt.evidence:
             if one.kind == "ExitCode":
                 commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
     return demands(gate, tests_pass, commands)

@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def exit_code(self) -> int:
-        """3 where something could not be read: the environment has to be mended before anybody can tell."""
+        """3 where something could not be read: the environment must be fixed first."""
         return ENVIRONMENT if self.seen.unread else CLEAN if self.proven else FOUND
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,7 +115,9 @@ def verify(
         return answer.exit_code
     if shape == "text":
         say_gate(gate, asked)
-    return ENVIRONMENT if answer.seen.unread else FOUND if any(one.met is False for one in asked) else CLEAN
+    if answer.seen.unread:
+        return ENVIRONMENT
+    return FOUND if answer.seen.lost or any(one.met is False for one in asked) else CLEAN
 
 
 def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> Answer:

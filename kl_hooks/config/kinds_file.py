@@ -113,7 +113,7 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         name=name, plural=_shaped(reader, found, "plural", _WORD, "small letters, digits and `-`") or f"{name}s",
         prefix=_shaped(reader, found, "prefix", _PREFIX, "2 to 10 capitals and digits"), home=home,
         purpose=short(reader, found, "purpose", ""), statuses=statuses, fields=fields, numbering=numbering,
-        live=words(reader, found, "live", "", known=statuses) if "live" in found else _live(statuses, verbs),
+        live=words(reader, found, "live", "", known=statuses) if "live" in found else statuses[:1],
         verbs=verbs, nature=reader.choice(found["nature"][1], '"nature"', NATURES) if "nature" in found else usual,
         section=short(reader, found, "section", "", name.replace("-", " ").capitalize()),
         beside=words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
@@ -126,12 +126,6 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         by=reader.path,
     )  # fmt: skip
     return with_proposals(made) if name else made
-
-
-def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
-    """Where the file does not say: what a person lets a new record become; without such a verb the first status."""
-    accepted = [one.to for one in verbs if one.person and statuses[0] in (one.of or statuses)]
-    return tuple(accepted[:1]) or statuses[:1]
 
 
 def _shaped(reader: Reader, found: Found, key: str, shape: re.Pattern[str], means: str) -> str:

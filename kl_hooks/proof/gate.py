@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final
 
+from kl_hooks.config.problems import Problems
 from kl_hooks.config.settings import verify_exclude
 from kl_hooks.evidence.ledger import Entry, limits, newest_before
 from kl_hooks.evidence.weight import around_failed, conditions, contradiction, observation, vouching
@@ -97,10 +98,18 @@ def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref
     source = source_of(repo, tree)
     older = source_of(repo, before) if before else None
     now = verify_exclude(SETTINGS, source.text(SETTINGS))
-    was = verify_exclude(f"{before}:{SETTINGS}", older.text(SETTINGS)) if older else now
+    notes: list[str] = []
+    was = now
+    try:
+        was = verify_exclude(f"{before}:{SETTINGS}", older.text(SETTINGS)) if older else now
+    except Problems as problem:
+        if trust_ref:
+            raise
+        # a commit that repairs the settings must be provable
+        notes.append(f"verify.exclude of {_label(before)} can't be read and was not compared: {problem.problems[0]}")
     trusted = was if trust_ref else now
     found = expected_tests(ws, repo, source, older, _label(before), trusted)
-    return replace(found, notes=tuple(_exclude_notes(now, was, before, trust_ref)))
+    return replace(found, notes=(*notes, *_exclude_notes(now, was, before, trust_ref)))
 
 
 def _label(rev: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.git.run import GitFailed
 from kl_hooks.git.trees import differing
 from kl_hooks.model.tier import Tier
@@ -69,7 +70,10 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
         if paths is None:
             continue
         left -= 1
-        found = judge(ws, seen, (tree,), committed=True)[1]
+        try:
+            found = judge(ws, seen, (tree,), committed=True)[1]
+        except UsageProblem:  # the settings of that content are invalid; another one may be proven
+            continue
         if found.tier >= Tier.INFERRED and found.run:
             return Nearest(found.run, tree, tuple(paths))
     return None

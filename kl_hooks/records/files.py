@@ -63,7 +63,7 @@ def is_on_disk(root: Path, kind: Kind, identifier: str) -> bool:
     """True if a file of this ID, whatever its slug, is in the folder of the kind or in its archive."""
     for place in (folder(kind), folder(kind) + "archive/"):
         try:
-            names = [path.name for path in (root / place).iterdir()]
+            names = [path.name for path in (root / place).iterdir() if not path.is_dir()]
         except (FileNotFoundError, NotADirectoryError):
             continue
         if any(name.startswith((f"{identifier}.", f"{identifier}-")) and name.endswith(".md") for name in names):

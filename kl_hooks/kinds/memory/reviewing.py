@@ -140,15 +140,21 @@ def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Recor
         values |= {"status": "rejected", "reason": one.reason or None}
     if one.do == "reject":
         write_rejections(ws, {record.id: one.reason or record.text("reason")})
-    elif one.do == "approve" and record.id in rejections(ws):
-        write_rejections(ws, {record.id: None})
     if not values:
+        _take_back(ws, record, one)
         if one.do == "approve":
             note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
         return record
     made = change(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
+    _take_back(ws, record, one)
     note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
     return made
+
+
+def _take_back(ws: Workspace, record: Record, one: Decision) -> None:
+    """An approval ends the rejection that other clones read: last, so that what could not be approved keeps it."""
+    if one.do == "approve" and record.id in rejections(ws):
+        write_rejections(ws, {record.id: None})
 
 
 def _approved(ws: Workspace, record: Record, who: Reviewer) -> dict[str, Any]:
