@@ -31,6 +31,10 @@ _KEYS: Final = (
 _OTHER: Final = {"group": "plural", "category": "share", "budget": "share", "default_ttl": "ttl"}
 """Other names of keys that are read."""
 _PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}")
+_PROPOSALS: Final = frozenset({"proposed", "candidate", "draft", "pending", "submitted"})
+_ENDED: Final = frozenset(
+    {"rejected", "declined", "dropped", "withdrawn", "abandoned", "closed", "archived", "superseded"}
+)
 _STATUS: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
 _WORD: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
 
@@ -113,7 +117,7 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         name=name, plural=_shaped(reader, found, "plural", _WORD, "small letters, digits and `-`") or f"{name}s",
         prefix=_shaped(reader, found, "prefix", _PREFIX, "2 to 10 capitals and digits"), home=home,
         purpose=short(reader, found, "purpose", ""), statuses=statuses, fields=fields, numbering=numbering,
-        live=words(reader, found, "live", "", known=statuses) if "live" in found else statuses[:1],
+        live=words(reader, found, "live", "", known=statuses) if "live" in found else _live(statuses, verbs),
         verbs=verbs, nature=reader.choice(found["nature"][1], '"nature"', NATURES) if "nature" in found else usual,
         section=short(reader, found, "section", "", name.replace("-", " ").capitalize()),
         beside=words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
@@ -126,6 +130,17 @@ def _kind(reader: Reader, root: Node, found: Found) -> Kind:
         by=reader.path,
     )  # fmt: skip
     return with_proposals(made) if name else made
+
+
+def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
+    """Where the file does not say: the first status; where that is a proposal, what accepting it leads to.
+
+    Known by their words: a verb that closes or rejects must not bring what it ends into context packages.
+    """
+    if statuses[0] not in _PROPOSALS:
+        return statuses[:1]
+    accepted = [one.to for one in verbs if one.person and statuses[0] in (one.of or statuses) and one.to not in _ENDED]
+    return tuple(accepted[:1]) or statuses[:1]
 
 
 def _shaped(reader: Reader, found: Found, key: str, shape: re.Pattern[str], means: str) -> str:

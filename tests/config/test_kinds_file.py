@@ -183,3 +183,25 @@ def test_digits_that_give_no_id_are_refused_with_their_place_and_range(numbering
         assert RECORD_ID.fullmatch(f"REC-{'1':0>{kind.digits}}")
         assert RECORD_ID.fullmatch(f"REC-{'a' * kind.digits}") or numbering in ("serial", "given")
     assert said(f"{SOUP}digits: 3\n") == ['k.yaml:6:9: "digits" must be a whole number from 4 to 9.']
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verbs", "live"),
+    [
+        ("[open, closed]", "[{name: close, to: closed, person: true}]", ("open",)),
+        ("[current, old]", "[{name: age, to: old}]", ("current",)),
+        ("[draft, accepted, rejected]",
+         "[{name: reject, to: rejected, person: true}, {name: accept, to: accepted, person: true}]", ("accepted",)),
+        ("[draft, final]", "[{name: finish, to: final}]", ("draft",)),
+    ],
+)  # fmt: skip
+def test_without_live_the_first_status_is_shown_or_what_a_proposal_is_accepted_as(
+    tmp_path: Path, statuses: str, verbs: str, live: tuple[str, ...]
+) -> None:
+    folder = tmp_path / ".kl" / "kinds"
+    folder.mkdir(parents=True)
+    text = "name: memo\nprefix: MEMO\npurpose: A memo.\nhome: state\nnature: observation\n"
+    text += f"statuses: {statuses}\nverbs: {verbs}\n"
+    (folder / "memo.yaml").write_text(text)
+    (kind,), problems = read_kinds(tmp_path)
+    assert (kind.live, problems) == (live, [])
