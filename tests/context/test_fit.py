@@ -188,13 +188,6 @@ def test_what_is_left_out_says_how_much_room_there_was() -> None:
     assert NO_ROOM not in some.page(style)
 
 
-@pytest.mark.parametrize(("total", "note", "items"), [("999", False, 1), ("1000", True, 0)])
-def test_in_a_small_budget_items_come_before_notes(total: str, note: bool, items: int) -> None:
-    one = candidate("q", text="x" * 120, summary="y" * 150)
-    fitted = fit(ranked([one]), read_budget(total), STYLES["text"], notes=["n" * 700])
-    assert (any("nnn" in said for said in fitted.notes), len(fitted.chosen)) == (note, items)
-
-
 def test_from_1000_characters_on_100_are_free_for_what_is_left_out() -> None:
     style, many = STYLES["text"], ranked([candidate(f"a{n}") for n in range(20)])
     least = next(n for n in range(1000, 4000) if len(fit(many, read_budget(str(n)), style).chosen) == 20)
