@@ -11,7 +11,7 @@ BIN     := $(VENV)/bin
 # The name holds the patch release: with another one of the same minor version the environment is made anew.
 READY   := $(BIN)/.ready-$(VERSION)
 
-.PHONY: help demo test check lint docs bench clean
+.PHONY: help demo test check lint docs bench mutants clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -38,6 +38,9 @@ docs: $(READY) ## print the pages of docs/commands and docs/hookspecs.md from th
 
 bench: $(READY) ## ratios against peers and limits
 	$(BIN)/python -m bench
+
+mutants: $(READY) ## change the code that decides, and see whether its tests notice (ALL=yes: every mutant; TARGET=tier)
+	$(BIN)/python tools/mutants.py $(if $(filter yes,$(ALL)),--all) $(TARGET)
 
 clean: ## remove what make made
 	rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache

@@ -118,6 +118,11 @@ def test_one_statement_of_two_names_is_one_violation() -> None:
     assert len(violations(manifest(), [BREAKING, BREAKING], MODULES)) == 1
 
 
+def test_violations_of_one_fingerprint_are_numbered() -> None:
+    found = violations(manifest(), [link("shop.domain.order", "shop.api.http", n) for n in (3, 5, 9)], MODULES)
+    assert [(one.line, one.number) for one in found] == [(3, 1), (5, 2), (9, 3)]
+
+
 def test_violations_come_in_the_order_of_file_and_line() -> None:
     links = [link("shop.domain.price", "shop.api", 2), link("shop.domain.order", "shop.api", 9), BREAKING]
     assert [(v.path[-8:], v.line) for v in violations(manifest(), links, MODULES)] == [
@@ -137,6 +142,36 @@ def test_an_exception_names_modules_exactly_or_whole_layers() -> None:
     wide = manifest("exceptions: [{from: shop.domain, to: shop.api}]\n")
     assert len(violations(wide, [BREAKING], MODULES)) == 1
     assert "fits no import" in str(warnings(wide, [BREAKING], MODULES)[0])
+
+
+def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:
+    for one in ("{from: domain, to: ports}", "{from: ports, to: api}", "{from: shop.domain.price, to: shop.api.http}"):
+        rules = manifest(f"exceptions: [{one}]\n")
+        assert len(violations(rules, [BREAKING], MODULES)) == 1, one
+        (warning,) = [found for found in warnings(rules, [BREAKING], MODULES) if "exception" in found.message]
+        assert (warning.path, warning.line, warning.column) == (MANIFEST, 12, 1)
+    both = manifest("exceptions: [{from: domain, to: api}]\n")
+    other = link("shop.ports", "shop.domain.order")
+    assert warnings(both, [BREAKING, other], MODULES) == [], "one import that needs it is enough"
+    assert violations(both, [BREAKING], MODULES, today="2027-01-31") == [], "it has no last day"
+    dated = manifest("exceptions: [{from: domain, to: api, until: 2027-01-31}]\n")
+    assert violations(dated, [BREAKING], MODULES) == [], "nobody said which day it is"
+
+
+def test_files_are_read_for_the_places_that_are_asked_for_alone() -> None:
+    def way_out(*closely: tuple[str, int]) -> str:
+        (found,) = violations(manifest(), [BREAKING], MODULES, Seen(), closely=closely)
+        return found.way_out
+
+    assert "place()" in way_out(("src/shop/domain/order.py", 3))
+    assert "place()" not in way_out(("src/shop/domain/order.py", 4)) and "place()" not in way_out()
+
+
+def test_chains_are_violations_where_they_are_forbidden_and_only_there() -> None:
+    links = [link("shop.domain.order", "shop.ports", 5), link("shop.ports", "shop.api.http", 2)]
+    assert violations(manifest(), links, MODULES) == []
+    (found,) = violations(manifest("indirect: forbid\n"), links, MODULES)
+    assert (found.path, found.line, found.target_layer) == ("src/shop/domain/order.py", 5, "api")
 
 
 def test_a_way_out_through_a_module_that_may() -> None:
@@ -237,10 +272,12 @@ def test_layers_without_files_are_warned_of_with_the_closest_folder() -> None:
     (warning,) = warnings(rules, [], MODULES)
     expected = 'layer "api" matches no file (paths: src/shop/appi/). Closest: src/shop/api/.'
     assert str(warning) == f"{MANIFEST}: {expected}"
+    assert (warning.line, warning.column) == (0, 0)
 
 
 def test_unowned_files_are_named() -> None:
-    assert [problem.path for problem in unowned(manifest(), MODULES)] == ["src/shop/__init__.py", "tests/test_order.py"]
+    found = [(problem.path, problem.line, problem.column) for problem in unowned(manifest(), MODULES)]
+    assert found == [("src/shop/__init__.py", 1, 1), ("tests/test_order.py", 1, 1)]
 
 
 def test_the_longest_path_wins() -> None:
@@ -255,6 +292,21 @@ def test_the_longest_path_wins() -> None:
 @given(st.permutations([BREAKING, link("shop.ports", "shop.api"), link("shop.domain.price", "shop.api.http", 7)]))
 def test_the_order_of_links_does_not_matter(links: list[Link]) -> None:
     assert violations(manifest(), links, MODULES) == violations(manifest(), sorted(links, key=repr), MODULES)
+
+
+def test_a_language_other_than_python_is_a_warning() -> None:
+    used = [link("shop.domain.order", "shop.ports")]
+    for language in ("python", "Py"):
+        assert warnings(manifest(f"language: {language}\n"), used, MODULES) == []
+    (found,) = warnings(manifest("language: Rust\n"), used, MODULES)
+    assert (found.path, found.line, found.column) == (MANIFEST, 12, 1)
+
+
+def test_two_layers_that_may_depend_on_each_other_are_a_warning() -> None:
+    pair = (Layer("a", ("a",), ("b",), 3), Layer("b", ("b",), ("a",), 5))
+    (found,) = circles(Manifest("m.yaml", pair))
+    assert found.message == "layers a and b may depend on each other."
+    assert circles(Manifest("m.yaml", pair[:1])) == []
 
 
 def test_layers_that_may_depend_on_each_other_are_a_warning() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.context.estimator import estimator_of, read_budget
-from kl_hooks.context.fit import NO_ROOM, fit
-from kl_hooks.context.render import NOTHING, STYLES
+from kl_hooks.context.fit import NO_ROOM, Fitted, fit
+from kl_hooks.context.render import NOTHING, STYLES, whole
 from kl_hooks.model.package import Budget, Candidate, Left
 from tests.context.making import candidate, ranked, steady, text, unique
 
@@ -100,3 +102,100 @@ def test_notes_are_said_as_far_as_they_fit(style: str) -> None:
     fitted = fit([], read_budget("400"), STYLES[style], notes=["x" * 400, "Not searched: commits."])
     assert "x" * 200 not in fitted.page(STYLES[style])
     assert "Not searched: commits." in fitted.page(STYLES[style])
+
+
+def blocks(fitted: Fitted) -> list[tuple[str, str, str]]:
+    return [(one.ranked.candidate.title, one.form, one.text) for one in fitted.chosen]
+
+
+@pytest.mark.parametrize("estimator", ["characters", "chars/4"])
+def test_the_last_character_of_a_budget_is_used(estimator: str) -> None:
+    style, one = STYLES["text"], candidate("small")
+    unit = "tokens" if estimator == "chars/4" else "characters"
+    sizes = [n for n in range(64, 600) if fit(ranked([one]), Budget(unit, n, 0, estimator), style).chosen]
+    assert sizes == list(range(sizes[0], 600)), "what fits a budget fits each larger one"
+    fitted = fit(ranked([one]), Budget(unit, sizes[0], 0, estimator), style)
+    assert estimator_of(fitted.budget).count(fitted.widest(style)) == sizes[0]
+
+
+def test_a_note_may_fill_the_budget_to_its_end() -> None:
+    style = STYLES["text"]
+    held = [n for n in range(1, 300) if fit([], read_budget("400"), style, notes=["n" * n]).notes[1:]]
+    assert held == list(range(1, held[-1] + 1))
+    assert len(fit([], read_budget("400"), style, notes=["n" * held[-1]]).widest(style)) == 400
+
+
+def test_headings_are_paid_for_once_for_each_kind() -> None:
+    style = STYLES["text"]
+    same = fit(ranked([candidate("a"), candidate("b")]), read_budget("6000"), style)
+    shown = same.page(style)
+    assert shown.count(style.heading("symbol").strip()) == 1
+    two = ranked([candidate("a"), candidate("b")])
+    least = next(n for n in range(256, 1200) if len(fit(two, read_budget(str(n)), style).chosen) == 2)
+    assert len(fit(two, read_budget(str(least)), style).widest(style)) == least > 256
+
+
+def test_what_is_pinned_comes_first_and_gets_shorter_until_it_fits() -> None:
+    style = STYLES["text"]
+    pinned = candidate("pin", text="long " * 200, summary="word " * 60, pinned=True, marks=("m",))
+    wide = fit(ranked([candidate("other"), pinned]), read_budget("6000"), style)
+    assert [one.ranked.candidate.title for one in wide.chosen] == ["pin", "other"]
+    lengths = set()
+    for total in range(256, 1200):
+        fitted = fit(ranked([pinned]), read_budget(str(total)), style)
+        for one in fitted.chosen:
+            lengths.add((one.form, len(one.text)))
+            short = len(one.text) <= 100
+            bare = replace(pinned, path="", line=0, marks=()) if short else pinned
+            assert one.block == style.item(bare, "summary", one.text)
+            assert ("src/pin.py" not in one.block) == short and (":7" not in one.block) == short
+    assert {form for form, _ in lengths} == {"summary"}
+    assert {length for _, length in lengths} <= {160, 100, 60, 40, 30, 20}
+    plain = candidate("plain", text="long " * 200, summary="word " * 60)
+    assert {len(c.text) for n in range(256, 1200) for c in fit(ranked([plain]), read_budget(str(n)), style).chosen} == {
+        160
+    }
+
+
+@pytest.mark.parametrize(("size", "form"), [(1500, "full"), (1501, "summary")])
+def test_a_quarter_of_the_budget_is_large(size: int, form: str) -> None:
+    bare = candidate("q", text="", summary="")
+    text = "x" * (size - len(whole(bare)))
+    one = candidate("q", text=text, summary="short")
+    while len(whole(one)) > size:
+        one = candidate("q", text=one.text[:-1], summary="short")
+    while len(whole(one)) < size:
+        one = candidate("q", text=one.text + "x", summary="short")
+    (chosen,) = fit(ranked([one]), read_budget("6000"), STYLES["text"]).chosen
+    assert chosen.form == form
+
+
+def test_a_summary_as_long_as_the_whole_is_the_whole() -> None:
+    one = candidate("s", text="four", summary="five")
+    equal = candidate("s", text="four", summary="y" * len(whole(one)))
+    assert blocks(fit(ranked([equal]), read_budget("6000"), STYLES["text"]))[0][1:] == ("full", whole(one))
+
+
+def test_what_is_left_out_says_how_much_room_there_was() -> None:
+    huge = candidate("x" * 300, text="y" * 300, summary="z" * 300)
+    style = STYLES["text"]
+    fitted = fit(ranked([huge]), read_budget("256"), style)
+    free = fit([], read_budget("256"), style)
+    room = 256 - len(replace(free, notes=(), of=1).widest(style))
+    assert fitted.left[0].reason == f"did not fit: {room} characters were left"
+    assert NO_ROOM not in fit([], read_budget("256"), style).page(style)
+    some = fit(ranked([candidate("a")]), read_budget("6000"), style)
+    assert NO_ROOM not in some.page(style)
+
+
+def test_from_1000_characters_on_100_are_free_for_what_is_left_out() -> None:
+    style, many = STYLES["text"], ranked([candidate(f"a{n}") for n in range(20)])
+    least = next(n for n in range(1000, 4000) if len(fit(many, read_budget(str(n)), style).chosen) == 20)
+    assert least == len(fit(many, read_budget(str(least)), style).widest(style)) + 100 > 1000
+
+
+def test_a_large_item_whose_summary_is_no_shorter_is_the_whole() -> None:
+    one = candidate("s", text="t" * 110, summary="")
+    equal = candidate("s", text="t" * 110, summary="y" * len(whole(one)))
+    (chosen,) = fit(ranked([equal]), read_budget("400"), STYLES["text"]).chosen
+    assert (chosen.form, len(chosen.text) * 4 > 400) == ("full", True)

@@ -31,6 +31,7 @@ TABLE = {
     ),
     "one test run": ([seen()], "inferred"),
     "a decision": ([seen("ADR", "people", hard=False)], "inferred"),
+    "a memory": ([seen("RepositoryMemory", "people", hard=False)], "inferred"),
     "the evidence graph": ([seen("EvidenceGraph", "kl", hard=False)], "inferred"),
     "two tests of one run": ([seen(), seen()], "inferred"),
     "its own exit code": ([seen(), seen("ExitCode")], "inferred"),
@@ -62,6 +63,12 @@ TABLE = {
 def test_table(name: str) -> None:
     observations, expected = TABLE[name]
     assert tier(observations).word == expected
+
+
+@pytest.mark.requirement("A36")
+def test_with_the_rule_of_classes_two_classes_are_enough_and_two_runs_are_not() -> None:
+    assert tier([seen(), seen("ExitCode")], "classes") is Tier.VERIFIED
+    assert tier([seen(), seen(run="2", way="distributed")], "classes") is Tier.INFERRED
 
 
 OBSERVATIONS = st.lists(

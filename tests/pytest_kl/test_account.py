@@ -73,6 +73,51 @@ def test_a_run_that_reported_nothing_is_no_pass() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"selected": 1, "lost": ("a",), "ran": 0, "verdicts": ()}, ["1 of 1 selected test gave no result: a"]),
+        ({"lost": tuple("abc")}, ["3 of 3 selected tests gave no result: a, b, c"]),
+        ({"lost": tuple("abcd"), "selected": 4}, ["4 of 4 selected tests gave no result: a, b, c and 1 more"]),
+        ({"collection_errors": 2}, ["2 files could not be collected"]),
+        ({"imports": ("a is another copy", "b too")}, ["a is another copy", "b too"]),
+        ({"raised": "ValueError"}, ["pytest failed after the tests: ValueError"]),
+        ({"raised": "ValueError", "exit": 1}, ["pytest failed after the tests: ValueError"]),
+        ({"exit": 1, "verdicts": ("passed", "failed")}, ["1 failed"]),
+        ({"exit": 0, "verdicts": ("error", "error", "failed")},
+         ["1 failed, 2 error", "exit status 0 disagrees with 1 failed, 2 error"]),
+        ({"exit": 5, "selected": 0, "ran": 0, "verdicts": ()}, ["no test was selected", "exit status 5"]),
+        ({"exit": 0, "verdicts": ("skipped", "skipped", "xfailed"), "lost": ("a",)},
+         ["1 of 3 selected tests gave no result: a", "no test passed cleanly (2 skipped, 1 xfailed)"]),
+        ({"exit": 2, "interrupted": "Ctrl-C", "selected": None},
+         ["stopped early: Ctrl-C", "the collection did not finish", "exit status 2"]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected: list[str]) -> None:
+    assert result(replace(GREEN, **change))["reasons"] == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, ("finished", True)),
+        ({"lost": ("a",)}, ("finished", False)),
+        ({"collect_only": True}, ("finished", False)),
+        ({"exit": 5, "selected": 0, "ran": 0}, ("no-tests", True)),
+        ({"exit": 4, "interrupted": "x", "collection_errors": 1, "ran": 0}, ("usage-error", False)),
+        ({"exit": 2, "interrupted": "x", "collection_errors": 1}, ("interrupted", False)),
+        ({"exit": 2, "collection_errors": 1}, ("finished", True)),
+        ({"exit": 0, "internal_error": True}, ("internal-error", False)),
+        ({"exit": 1, "collection_errors": 1, "ran": 0}, ("collection-error", False)),
+    ],
+    ids=str,
+)
+def test_how_it_ended_and_whether_it_is_complete(change: dict[str, object], expected: tuple[str, bool]) -> None:
+    found = result(replace(GREEN, **change))  # type: ignore[arg-type]
+    assert (found["how"], found["complete"]) == expected
+
+
 @given(
     st.builds(
         Ending,

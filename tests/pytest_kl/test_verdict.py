@@ -52,6 +52,37 @@ def test_a_word_that_pytest_does_not_know_is_not_taken_for_a_pass() -> None:
         word_of("call", "wonderful", False)
 
 
+WORDS = [
+    (("setup", "passed", False), ""), (("call", "passed", False), "passed"), (("teardown", "passed", False), ""),
+    (("setup", "failed", False), "error"), (("call", "failed", False), "failed"),
+    (("teardown", "failed", False), "error"), (("???", "failed", False), "failed"),
+    (("call", "failed", True), "failed"), (("setup", "skipped", False), "skipped"),
+    (("call", "skipped", False), "skipped"), (("call", "skipped", True), "xfailed"),
+    (("call", "passed", True), "xpassed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given_", "word"), WORDS, ids=str)
+def test_what_one_report_says(given_: tuple[str, str, bool], word: str) -> None:
+    assert word_of(*given_) == word
+
+
+def test_the_detail_is_that_of_the_report_that_counts() -> None:
+    test = Test()
+    assert (test.final(), test.seconds) == (("", None), 0.0)
+    test.hear("passed", {"at": 1})
+    test.hear("failed", {"at": 2})
+    test.hear("failed", {"at": 3})
+    test.hear("skipped", {"at": 4})
+    assert test.final() == ("failed", {"at": 2})
+    test.again()
+    assert not test.closed()
+    assert test.final() == ("", {"attempts": 2}), "what the attempt said is forgotten"
+    test.hear("failed", {"at": 5})
+    assert test.closed()
+    assert test.final() == ("failed", {"at": 5, "attempts": 2})
+
+
 def junit(path: Path) -> dict[tuple[str, str], str]:
     """(classname, name) → the worst that pytest's own JUnit file says of it."""
     found: dict[tuple[str, str], str] = {}

@@ -109,6 +109,22 @@ def test_harmless_text_stays_as_it_is(text: str) -> None:
         ("\x1b[31mtoken=abc123\x1b[0m", "token=[redacted:assignment]"),
         ("ftp://u:p@ss@h/", "ftp://u:[redacted:url]@h/"),
         ("line\n-----BEGIN PRIV" + "ATE KEY-----\nabc", "line\n[redacted:private-key]"),
+        ("Bearer abcdefghijklmnopq", "Bearer [redacted:assignment]"),
+        ("bearer abcdefghijklmno", "bearer abcdefghijklmno"),
+        (
+            "pass pwd secret token cred auth key bearer password=hunter2",
+            "pass pwd secret token cred auth key bearer password=[redacted:assignment]",
+        ),
+        ("COOKIE: a=b; c", "COOKIE: [redacted:cookie]"),
+        ("Cookie: a=b; c", "Cookie: [redacted:cookie]"),
+        ('api_key="   "', 'api_key="   "'),
+        ('api_key="two words"', 'api_key="two words"'),
+        ('password="two words"', 'password="[redacted:assignment]"'),
+        ("api_key: get_key1", "api_key: get_key1"),
+        ("api_key: plain-word", "api_key: plain-word"),
+        ("api_key: w-1", "api_key: [redacted:assignment]"),
+        ("say\n" + "abcd" * 4 + "\n-----END PRIV" + "ATE KEY-----", "say\n[redacted:private-key]"),
+        ("say it now\n-----END PRIV" + "ATE KEY-----", "say it now\n[redacted:private-key]"),
         ("a\x00b\x07c\td\r\n", "a\\x00b\\x07c\td\\x0d\n"),
     ],
 )
@@ -128,6 +144,26 @@ def test_values_of_the_environment_with_secret_names_are_found_anywhere() -> Non
     assert redact("xx plain little horse yy") == "xx [redacted:environment] yy"
     assert redact("/home/somebody /tmp/sock-file short") == "/home/somebody /tmp/sock-file short"
     assert suspicious("plain little horse"), "a cheap look must not miss what stands in the environment"
+
+
+def test_words_that_anybody_has_are_no_secret_of_the_environment() -> None:
+    configure(
+        environ={"A_PASSWORD": "changeme", "B_PASSWORD": "postgres", "PWD": "/somewhere/else", "C_TOKEN": "penguins"}
+    )
+    assert redact("changeme postgres /somewhere/else") == "changeme postgres /somewhere/else"
+    assert redact("penguins") == "[redacted:environment]"
+
+
+def test_a_cheap_look_is_cheap_for_harmless_ids_and_misses_no_token() -> None:
+    assert not suspicious("tests/a/test_b.py::test_c[1]")
+    assert all(suspicious(f"test_{one}abc") for one in ("glpat-", "hf_", "sk-"))
+
+
+def test_what_is_redacted_already_stays() -> None:
+    assert redact_value({"password": "[redacted:key]", "token": "***"}) == {
+        "password": "[redacted:key]",
+        "token": "***",
+    }
 
 
 def test_plugins_are_applied_after_ours() -> None:
