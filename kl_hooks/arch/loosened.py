@@ -1,7 +1,8 @@
 """What commits allow that the rules before them did not: changes of the manifest and the baseline they are judged by.
 
 Rules are compared by what they do to the files there are now, so that a renamed layer or a moved folder is no finding:
-an import is loosened if the old rules forbid it and the new ones do not.
+an import is loosened if the old rules forbid it and the new ones do not. Namespaces, which may have no files, are
+compared by name.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kl_hooks.arch.baseline.file import Accepted
 from kl_hooks.arch.baseline.read import BaselineProblems, read_baseline
 from kl_hooks.arch.kept import load_manifest
 from kl_hooks.arch.mistakes import ManifestProblems
-from kl_hooks.arch.paths import owner
+from kl_hooks.arch.paths import owner, owner_by_name
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest, Violation
@@ -64,7 +65,7 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
     before, after = owner(old.layers), owner(new.layers)
     sorts = sorted({(_name(before(path)), _name(after(path))) for path in modules})
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
-    said = set()
+    said = set[tuple[str, str]]()
     for was, now in sorts:
         for other, current in sorts:
             if not _forbids(olds, was, other) or _forbids(news, now, current) or (was, other) in said:
@@ -76,9 +77,40 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
     for name in olds.keys() & news.keys():
         known = (olds.keys() & set(news[name].may_depend_on)) - set(olds[name].may_depend_on) - {name}
         for other in sorted(known - {other for was, other in said if was == name}):
+            said.add((name, other))
             yield news[name].line, f"{name} may now import {other}"
+    without_files = (olds.keys() & news.keys()) - {was for was, _ in sorts}
+    yield from _namespaces(old, new, {*sorts, *((name, name) for name in without_files)}, said)
     for name in sorted({was for was, now in sorts if was and not now}):
         yield 0, f"files of {name} are now in no layer"
+
+
+def _namespaces(
+    old: Manifest, new: Manifest, sorts: Iterable[tuple[str, str]], said: set[tuple[str, str]]
+) -> Iterator[tuple[int, str]]:
+    """The namespaces that some layer was forbidden to import and is not any more.
+
+    No file stands for a package from outside, so these are compared by name. `sorts`: old and new layer of the files;
+    `said`: pairs of old layers that are reported already.
+    """
+    olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
+    before, after = owner_by_name(old.layers), owner_by_name(new.layers)
+    for namespace in sorted({name for layer in (*old.layers, *new.layers) for name in layer.namespaces}):
+        was, now = before(namespace), after(namespace)
+        sources = sorted(
+            {
+                (source, current)
+                for source, current in sorts
+                if was and (source, was.name) not in said and _forbids(olds, source, was.name)
+                if current and not _forbids(news, current, _name(now))
+            }
+        )
+        if sources:
+            names = ", ".join(
+                dict.fromkeys(name if name == current else f"files of {name}" for name, current in sources)
+            )
+            where = f"the namespace is now in {now.name}" if now else "the namespace is now in no layer"
+            yield now.line if now else 0, f"{names} may now import {namespace}: {where}"
 
 
 def _name(layer: Layer | None) -> str:

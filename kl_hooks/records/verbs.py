@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import REJECTED, SUPERSEDED
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
 from kl_hooks.records.ask import Wanted, by_ids, every, find
 from kl_hooks.records.events import Event, note
 from kl_hooks.records.guard import agent_of
@@ -18,6 +19,9 @@ from kl_hooks.records.write import change, propose_change
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.workspace.open import Workspace
+
+_LONGEST: Final = 200
+"""Characters of the reason why a proposed change can't be made."""
 
 
 def apply(ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | None = None, *, by: str = "") -> Record:
@@ -137,10 +141,23 @@ def _successors(ws: Workspace, first: Record, second: Record) -> set[str]:
 
 
 def accept_proposals(ws: Workspace, record: Record) -> Record:
-    """Make every change that is proposed for a record, oldest first, as a person's. UsageProblem where none waits."""
-    for one in _waiting(ws, record):
-        record = _made(ws, record, one)
+    """Make every change that is proposed for a record, oldest first, as a person's. UsageProblem where none waits.
+
+    A change that can't be made keeps waiting and holds up no other: UsageProblem names it after the others are made.
+    """
+    waiting, failed = _waiting(ws, record), list[str]()
+    for one in waiting:
+        try:
+            record = _made(ws, record, one)
+        except UsageProblem as problem:
+            failed.append(f"{one.line()}: {one_line(str(problem), _LONGEST)}")
+            continue
         note(ws, [Event(SETTLED[0], record.id, "", {"proposal": one.number})])
+    if failed:
+        reason = (
+            f"accepted {len(waiting) - len(failed)} of {len(waiting)} proposed changes; can't apply {'; '.join(failed)}"
+        )
+        raise UsageProblem(reason, place=record.id, hint=f"Reject what is left: kl knowledge reject {record.id}")
     return record
 
 

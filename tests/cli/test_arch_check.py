@@ -339,6 +339,49 @@ def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: 
     assert (value["clean"], value["trusted"], value["loosened"][0]["path"]) == (False, "base", MANIFEST)
 
 
+HTTP = "  - name: http\n    namespaces: [requests, httpx]\n"
+REQUESTS_FREE = "loosened since base: core, web may now import requests: the namespace is now in no layer."
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ("", [REQUESTS_FREE, REQUESTS_FREE.replace("requests", "httpx")]),
+        (HTTP.replace("requests, ", ""), [REQUESTS_FREE]),
+        (
+            HTTP.replace("requests, ", "")
+            + "  - name: old\n    paths: [src/old/]\n    namespaces: [requests.compat]\n",
+            [REQUESTS_FREE],
+        ),
+        (HTTP.replace("http\n", "client\n"), []),
+        (HTTP.replace("requests", "requests.compat, requests"), []),
+    ],
+    ids=("layer removed", "namespace dropped", "part kept", "layer renamed", "namespace added"),
+)
+def test_a_namespace_that_no_layer_owns_any_more_is_named(in_shop: Call, new: str, said: list[str]) -> None:
+    top, text = Path.cwd(), Path(MANIFEST).read_text()
+    write(top, {MANIFEST: text + HTTP})
+    commit(top, "base")
+    sh(top, "branch", "base")
+    write(top, {MANIFEST: text + new})
+    commit(top, "changed")
+    code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json")
+    found = [one["message"] for one in json.loads(out)["loosened"]]
+    assert (code, sorted(found)) == (1 if said else 0, sorted(said))
+
+
+def test_a_namespace_that_moves_to_an_allowed_layer_is_named(in_shop: Call) -> None:
+    top, text = Path.cwd(), Path(MANIFEST).read_text()
+    write(top, {MANIFEST: text + HTTP})
+    commit(top, "base")
+    sh(top, "branch", "base")
+    write(top, {MANIFEST: (text + HTTP).replace("name: core\n", "name: core\n    namespaces: [requests]\n")
+                .replace("[requests, httpx]", "[httpx]")})  # fmt: skip
+    commit(top, "moved")
+    code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base")
+    assert code == 1 and "may now import requests: the namespace is now in core." in out
+
+
 def test_a_baseline_that_grows_in_the_commits_it_judges_is_named(in_shop: Call) -> None:
     top = Path.cwd()
     write(top, {ORDER: TWICE})

@@ -92,6 +92,24 @@ def test_an_accepted_change_is_made_as_a_person_s(repo: Checkout) -> None:
     assert repo.kl("knowledge", "accept", "OBJ-0001").returncode == 2, "nothing waits any more"
 
 
+def test_a_proposal_that_no_longer_applies_holds_up_no_other(repo: Checkout) -> None:
+    repo.kl("objective", "new", "A parser")
+    for args in (("abandon", "OBJ-0001"), ("edit", "OBJ-0001", "--title", "A good parser")):
+        assert repo.kl("objective", *args, env=BOT).returncode == 0
+    assert repo.kl("objective", "complete", "OBJ-0001").returncode == 0
+    done = repo.kl("knowledge", "accept", "OBJ-0001")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    for words in ("accepted 1 of 2 proposed changes", "abandon", "agent:bot", "kl knowledge reject OBJ-0001"):
+        assert words in done.stderr, words
+    seen = record(repo, "OBJ-0001")
+    assert (seen["title"], seen["status"]) == ("A good parser", "completed")
+    (left,) = json.loads(repo.kl("knowledge", "proposals", "--format", "json").stdout)["changes"]
+    assert left["how"] == "abandon"
+    assert repo.kl("knowledge", "reject", "OBJ-0001").returncode == 0
+    assert "nothing waits" in repo.kl("knowledge", "proposals").stdout
+    assert record(repo, "OBJ-0001")["title"] == "A good parser", "only what was left is rejected"
+
+
 def test_prevention_and_severity_of_a_failure_wait_and_its_occurrence_does_not(repo: Checkout) -> None:
     said = ("failure", "record", "Mock zebra clocks", "--prevention", "Curl it.", "--severity", "critical")
     identifier = made(repo.kl(*said, env=BOT))
