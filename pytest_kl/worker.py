@@ -4,6 +4,7 @@ controller.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -16,6 +17,10 @@ CONTENT, IMPORTED = "kl_content", "kl_imported"
 """Where the controller puts the paths of the content tree for a worker, and the worker what it imported."""
 
 
+def _digest(text: str, sha256: Any = hashlib.sha256) -> str:
+    return str(sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+
+
 class Tally:
     """Counts what a collection found, what was deselected, and what disappeared without being called deselected."""
 
@@ -23,12 +28,14 @@ class Tally:
         self.collected: int | None = None
         self.deselected = 0
         self.dropped = 0
+        self._names = ""
         self._interference = Interference()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Counts before anybody else has seen the items, and again after."""
         self.collected = len(items)
+        self._names = _digest("\n".join(sorted(item.nodeid for item in items)))
         try:
             return (yield)
         finally:
@@ -44,6 +51,8 @@ class Tally:
         if self.collected is None:
             return {}
         found = {"collected": self.collected, "deselected": self.deselected, **self._interference.plain()}
+        if self.deselected:
+            found["collected_names"] = self._names
         return {**found, "dropped": self.dropped} if self.dropped else found
 
 

@@ -94,7 +94,8 @@ class Reported:
     everything: bool = False
     """True where one run was limited by nothing, or the runs together make up for what each left out."""
     _ids: set[str] = field(default_factory=set)
-    _collected: list[int] = field(default_factory=list)
+    _collected: list[tuple[int, str]] = field(default_factory=list)
+    """Of each limited run: how many tests it collected, and the digest of their names (empty: an older kl's)."""
 
     def add(self, receipt: Receipt, limits: Mapping[str, Any]) -> None:
         """Adds a good run. `limits`: the selection options that left tests out of it; empty for none."""
@@ -116,11 +117,13 @@ class Reported:
         elif limits.keys() <= {"left_out"} and "::" not in str(receipt.selection.get("args")):
             self.whole |= seen
         elif limits.keys() <= _COUNTED and not part and isinstance(receipt.selection.get("collected"), int):
-            self._collected.append(receipt.selection["collected"])
+            digest = str(receipt.selection.get("collected_names") or "")
+            self._collected.append((receipt.selection["collected"], digest))
 
     def close(self) -> Reported:
         """Call it when all runs are in: what one left out may have been reported by the others, test by test."""
-        if self._collected and len(self._ids) >= max(self._collected):
+        # runs that collected other names can't be added up: a parameter may hold a clock
+        if len(set(self._collected)) == 1 and len(self._ids) >= self._collected[0][0]:
             self.everything = True
         return self
 

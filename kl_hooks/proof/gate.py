@@ -23,6 +23,7 @@ from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.proof.expected_tests import SETTINGS, Expected, Missing, Reported, expected_tests, source_of
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.snapshot import Snapshot
+from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
 
 
@@ -77,12 +78,11 @@ def judge(
             ws, repo, trees[0] if committed else "", trust_ref or base or _parent(repo, rev, trees), trust_ref
         )
 
-    def last_run(entry: Entry) -> Entry | None:
-        complete = partial(_is_complete, like=entry.receipt)
-        return newest_before(db, entry.seq, complete) if db else None
+    def earlier_runs(entry: Entry) -> list[Entry]:
+        return _earlier_runs(db, entry) if db else []
 
     there = _there(repo, trees[0] if committed else "")
-    return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, last_run)
+    return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, earlier_runs)
 
 
 def _parent(repo: Repository, rev: str, trees: Sequence[str]) -> str:
@@ -134,6 +134,15 @@ def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
     return same and not limits(header["selection"]) and not environment.get("rootdir")
 
 
+def _earlier_runs(db: Database, entry: Entry) -> list[Entry]:
+    """The newest complete runs of other contents before this one, in its environment."""
+    found: list[Entry] = []
+    complete = partial(_is_complete, like=entry.receipt)
+    while len(found) < _EARLIER and (one := newest_before(db, found[-1].seq if found else entry.seq, complete)):
+        found.append(one)
+    return found
+
+
 def _there(repo: Repository, tree: str) -> Callable[[str], bool]:
     """Whether a path is in this tree; without one: whether it is on disk."""
 
@@ -156,6 +165,8 @@ _LIMITS: Final = {
 _NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
 _SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
 _LONG_ID: Final = 40
+_EARLIER: Final = 5
+"""How many earlier complete runs are looked at for what they reported."""
 _NAMED: Final = 3
 """How many tests or files a reason names."""
 
@@ -197,14 +208,14 @@ def proof(
     trees: Sequence[str] = (),
     holds: Callable[[str], bool] = lambda path: True,
     expected: Callable[[], Expected] | None = None,
-    last_run: Callable[[Entry], Entry | None] = lambda entry: None,
+    earlier_runs: Callable[[Entry], Sequence[Entry]] = lambda entry: (),
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files beside it must not count for it alone.
     `holds`: whether a path from the repository's root is in this content; where it can't be told, it is.
-    `expected`: the tests that the content has; without it a run counts for what it says itself. `last_run`: the
-    complete run of another content before one, in the same environment.
+    `expected`: the tests that the content has; without it a run counts for what it says itself. `earlier_runs`:
+    the complete runs of other contents before one, in the same environment, newest first.
     """
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     problems = [_problem(entry, parents) or _more_than(entry.receipt, trees) for entry in runs]
@@ -213,23 +224,25 @@ def proof(
     limited = {entry.id: f"only a selection ran ({words})" for entry in able if (words := selected(entry.receipt))}
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
     failing, beside = _failing(runs, good), _without(runs, good, trees)
+    followed = _followed(runs, good)
     past = [(test, run) for test, run in failing if run in beside and not holds(test.partition("::")[0])]
-    left = set(past)
-    failing = [one for one in failing if one not in left]
+    failing = [one for one in failing if one not in set(past)]
+    others = _no_tests([one for one in failing if one[1] in followed], expected)
+    failing = [one for one in failing if one not in set(others)]
     reasons = _reasons(runs, problems, failing, past)
     newest = bool(runs) and problems[0].startswith("tests failed")
     if failing or newest:
         more = not newest or _more_than(runs[0].receipt, trees)
         return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
     notes = [note for entry in able for note in _notes(entry, parents)]
-    covered = _covered(able, good, expected, last_run) if able and expected else _Covered(good)
+    covered = _covered(able, good, expected, earlier_runs) if able and expected else _Covered(good)
     found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
     parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
     names = tuple(entry.receipt.run for entry in found)
     return Proof(
         tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
-        covered.not_assessed, (*_gone(past), *covered.notes, *dict.fromkeys(notes)), names,
+        covered.not_assessed, (*_gone(past), *_beyond(others), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone,
     )  # fmt: skip
 
@@ -248,6 +261,29 @@ def _reasons(
 def _gone(past: Sequence[tuple[str, str]]) -> list[str]:
     """Tests that failed, and whose file is not in this content: worth knowing where it is proven too."""
     return [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
+
+
+def _beyond(others: Sequence[tuple[str, str]]) -> list[str]:
+    """Failures of what only an option made a test: worth knowing, and nothing that plain pytest can settle."""
+    return [f"{test} failed in run {run[:8]}; no configuration makes it a test" for test, run in others[:_NAMED]]
+
+
+def _followed(runs: Sequence[Entry], good: Sequence[Entry]) -> set[str]:
+    """The runs that a complete, good run came after."""
+    first = next((at for at, one in enumerate(runs) if one in good), len(runs))
+    return {one.receipt.run for one in runs[first + 1 :]}
+
+
+def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expected] | None) -> list[tuple[str, str]]:
+    """Failures in files that no configuration collects: a script named on the command line, a doctest asked for once.
+
+    A file that pytest's own defaults take for tests is never one, whatever the configuration says today.
+    """
+    found = [one for one in failing if not PytestConfig().collects(one[0].partition("::")[0])]
+    if not found or expected is None:
+        return []
+    wanted = expected().files
+    return [one for one in found if one[0].partition("::")[0] not in wanted]
 
 
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
@@ -295,7 +331,7 @@ class _Covered:
 
 def _covered(
     able: Sequence[Entry], good: Sequence[Entry], expected: Callable[[], Expected],
-    last_run: Callable[[Entry], Entry | None],
+    earlier_runs: Callable[[Entry], Sequence[Entry]],
 ) -> _Covered:  # fmt: skip
     """Judges the union of the runs of each environment; where none is complete, the one that misses least is named."""
     wanted = expected()
@@ -311,7 +347,7 @@ def _covered(
     open_: tuple[str, ...] = ()
     nearest: tuple[Missing, ...] | None = None
     for some in groups.values():
-        before = last_run(some[-1])
+        before = earlier_runs(some[-1])
         missing, unsure = _missing(wanted, some, before)
         if missing:
             nearest = missing if nearest is None or len(missing) < len(nearest) else nearest
@@ -330,21 +366,26 @@ def _covered(
 
 
 def _missing(
-    wanted: Expected, runs: Sequence[Entry], before: Entry | None
+    wanted: Expected, runs: Sequence[Entry], before: Sequence[Entry]
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
     reported = Reported(wanted.root)
     for entry in runs:
         reported.add(entry.receipt, limits(entry.receipt.selection))
     missing, unsure = wanted.assess(reported.close())
-    if before is not None:
-        missing += tuple(_since(wanted, reported, runs, before))
+    for at, one in enumerate(before):
+        missing += tuple(_since(wanted, reported, runs, one, newest=not at))
     if not missing and not reported.everything and not wanted.files.keys() & reported.tests.keys():
         missing = (Missing(runs[0].receipt.run[:8], "only a selection ran, of tests that no configuration names"),)
     return missing, unsure
 
 
-def _since(wanted: Expected, reported: Reported, runs: Sequence[Entry], before: Entry) -> Iterator[Missing]:
-    """What the last complete run of another content reported, and these runs left out or newly switched off."""
+def _since(
+    wanted: Expected, reported: Reported, runs: Sequence[Entry], before: Entry, newest: bool
+) -> Iterator[Missing]:
+    """What a complete run of another content reported, and these runs left out or (the newest) newly switched off.
+
+    More than one is looked at, because the run before may itself be one that left tests out and proved nothing.
+    """
     name = f"run {before.receipt.run[:8]}"
     earlier = Reported(wanted.root)
     earlier.add(before.receipt, {})
@@ -352,7 +393,9 @@ def _since(wanted: Expected, reported: Reported, runs: Sequence[Entry], before: 
         if path not in reported.tests and PytestConfig().collects(path):
             yield Missing(path, f"{name} reported it, and no configuration names it any more")
     mine = [entry.receipt for entry in runs]
-    if all(one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins") for one in mine):
+    if not newest or all(
+        one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins") for one in mine
+    ):
         return
     passed = {one.subject for one in before.receipt.evidence if one.outcome == "passed"}
     ran = {one.subject for receipt in mine for one in receipt.evidence if one.outcome == "passed"}
@@ -389,7 +432,9 @@ def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, st
     last: dict[str, tuple[str, str]] = {}
     whole = {entry.id for entry in good}
     for entry in runs:
-        weak = entry.origin.startswith("imported") or entry.receipt.moved
+        weak = (
+            entry.origin.startswith("imported") or entry.receipt.moved or bool(entry.receipt.selection.get("weakened"))
+        )
         words: dict[str, tuple[str, str]] = {}
         for one in entry.receipt.evidence:
             bad = one.outcome in REFUTES
@@ -428,6 +473,8 @@ def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
     parent = parents.get(receipt.parent or "")
     if parent and (against := contradiction(parent.receipt, receipt)):
         return against
+    if weakened := receipt.selection.get("weakened"):
+        return f"weaker than configured: {', '.join(map(str, weakened))}"
     if not_called := receipt.selection.get("not_called"):
         return _not_called(not_called)
     listed = [_LIMITS[key] for key in _NOTHING_RUN if receipt.selection.get(key)]

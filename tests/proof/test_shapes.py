@@ -202,3 +202,74 @@ def test_a_file_for_another_python_is_not_assessed_unless_that_is_new(repo: Chec
     assert repo.pytest("-q").returncode == 0
     assert verdict(repo)["not_assessed"] == ["tests/test_a.py (a conftest.py ignores it under a condition)"]
     assert missing(repo, "--trust-ref", "HEAD~2").keys() == {"tests/test_a.py"}
+
+
+WEAKER: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
+    "asserts are not run": (
+        {"tests/test_a.py": "def test_one():\n    assert False\n"}, ("--assert=plain",), {"PYTHONOPTIMIZE": "1"},
+    ),
+    "no conftest": (
+        {"conftest.py": "import pytest\n\n@pytest.fixture(autouse=True)\ndef check():\n    assert False\n"},
+        ("--noconftest",), {},
+    ),
+    "conftest above is cut off": (
+        {"conftest.py": "import pytest\n\n@pytest.fixture(autouse=True)\ndef check():\n    assert False\n"},
+        ("--confcutdir=tests",), {},
+    ),
+    "warnings are no errors": (
+        {"pytest.ini": "[pytest]\nfilterwarnings = error\n",
+         "tests/test_a.py": "import warnings\n\ndef test_one():\n    warnings.warn('old')\n"}, ("-W", "ignore"), {},
+    ),
+    "no warnings plugin": (
+        {"pytest.ini": "[pytest]\nfilterwarnings = error\n",
+         "tests/test_a.py": "import warnings\n\ndef test_one():\n    warnings.warn('old')\n"},
+        ("-p", "no:warnings"), {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WEAKER)
+def test_checks_that_were_switched_off_by_an_option_prove_nothing(repo: Checkout, name: str) -> None:
+    written, args, environ = WEAKER[name]
+    files(repo, {**FILES, **written})
+    assert repo.pytest("-q").returncode == 1
+    assert repo.pytest("-q", *args, env=environ).returncode == 0, "pytest itself is content"
+    assert not verdict(repo)["proven"], "it proves nothing, and takes no failure back"
+    assert "weaker than configured" in repo.kl("verify").stdout
+
+
+def test_parts_whose_tests_change_their_names_are_not_the_whole(repo: Checkout) -> None:
+    text = "import time, pytest\n\n@pytest.mark.parametrize('x', [str(time.time_ns()), 'bad'])\n"
+    files(repo, {"tests/test_a.py": text + "def test_one(x):\n    assert x != 'bad'\n"})
+    for _ in range(2):
+        assert repo.pytest("-q", "-k", "not bad").returncode == 0
+    assert not verdict(repo)["proven"]
+
+
+def test_a_run_that_was_refused_is_no_baseline(repo: Checkout) -> None:
+    files(repo, FILES)
+    assert repo.pytest("-q").returncode == 0
+    files(repo, {"pytest.ini": "[pytest]\npython_files = *_b.py\n"})
+    assert repo.pytest("-q").returncode == 0
+    assert "tests/test_a.py" in missing(repo)
+    files(repo, {"notes.txt": "one more commit\n"})
+    assert repo.pytest("-q").returncode == 0
+    assert "tests/test_a.py" in missing(repo)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "args"),
+    [
+        ("scripts/tool.py", "raise ImportError('no such thing')\n", ("scripts/tool.py",)),
+        ("src/shop.py", '"""\n>>> 1 + 1\n3\n"""\n', ("--doctest-modules", "src")),
+    ],
+)
+def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_complete_run(
+    repo: Checkout, name: str, text: str, args: tuple[str, ...]
+) -> None:
+    files(repo, {**FILES, name: text})
+    assert repo.pytest("-q", *args).returncode in (1, 2)
+    assert not verdict(repo)["proven"]
+    assert repo.pytest("-q").returncode == 0
+    told = verdict(repo)
+    assert told["proven"] and any(name in note for note in told["notes"])

@@ -169,9 +169,26 @@ def _parent(repo: Checkout) -> None:
 
 
 NAMED = "what was expected and not reported is named"
+INSIDE = "A run elsewhere that fails contradicts it."
 SKIPS = "a `conftest.py` adds skip markers"
 """Played by `test_shapes.py` too."""
 PLAYED_ELSEWHERE = (
+    (
+        "`python -O`, or typed `--noconftest`, `--confcutdir`, `-W ignore` over `filterwarnings = error`",
+        True,
+        "weaker than configured: what was switched off is named",
+    ),
+    ("parts of a run whose parametrized tests change their names", True, "only a part of it ran"),
+    (
+        "a fixture or a hook adds skip or xfail marks while the tests run; a wrapper swallows what a test raises",
+        False,
+        f"can't be detected. {INSIDE}",
+    ),
+    (
+        "a plugin or `conftest.py` from outside the content",
+        False,
+        "can't be detected: only what is below the root is listed in the receipt",
+    ),
     (
         "tests import an installed copy, or another checkout, that differs from this one",
         True,
@@ -193,7 +210,7 @@ PLAYED_ELSEWHERE = (
         "can't be detected: such a run is closed with its session",
     ),
 )
-"""Played by `test_imported.py` and `test_exit_status.py` of `tests/pytest_kl`."""
+"""Played by `test_shapes.py`, and by `test_imported.py` and `test_exit_status.py` of `tests/pytest_kl`."""
 NOT_CALLED = "`pytest_pyfunc_call` calls nothing"
 """Played by `test_shapes.py` too."""
 DROPPED = {
@@ -209,7 +226,6 @@ DROPPED = {
     "another folder": "pytest is run in a folder with a configuration of its own",
 }
 """Ways to drop tests without a failure, each played by `test_shapes.py` → how the table names it."""
-INSIDE = "A run elsewhere that fails contradicts it."
 TRICKS = (
     Trick(
         "a `conftest.py` rewrites `report.outcome`",
