@@ -22,7 +22,7 @@ from kl_hooks.model.ids import RECORD_ID, is_hex, split
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import one_line
 from kl_hooks.model.tier import Observation
-from kl_hooks.records.ask import by_ids, find
+from kl_hooks.records.ask import EVERYTHING, by_ids, find
 from kl_hooks.records.catch_up import catch_up as catch_up_records
 from kl_hooks.records.liveness import not_live_because
 
@@ -58,27 +58,31 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     return _supported(ws, book.all_claims(ws, warn, about))
 
 
-def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> list[Claim]:
-    """Return the asserted claims that match any of the words and have not expired, best first."""
+def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
+    """Return the asserted claims that match any of the words and have not expired, best first, and how many match.
+
+    At most `limit` of them; the number is of all.
+    """
     catch_up(ws)
     with ws.store.reading() as db:
         if db is None:
-            return []
+            return [], 0
         catch_up_index(ws, db)
     with ws.store.reading("graph") as index:
-        hits = search_index(index, list(words), limit * 2, (CLAIM,)) if index is not None and words else []
+        hits = search_index(index, list(words), EVERYTHING, (CLAIM,)) if index is not None and words else []
     if not hits:
-        return []
+        return [], 0
     known = {one.id: one for one in all_claims(ws, lambda _: None)}
     found = [known[hit.id.removeprefix("claim:")] for hit in hits if hit.id.removeprefix("claim:") in known]
-    return [one for one in found if one.freshness != "expired"][:limit]
+    live = [one for one in found if one.freshness != "expired"]
+    return live[:limit], len(live)
 
 
 def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return the claims that match a task; only asserted ones, since tests have a retriever of their own."""
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    return [_candidate(one) for one in search_claims(ws, words, limit)]
+    return [_candidate(one) for one in search_claims(ws, words, limit)[0]]
 
 
 def moment(text: str, now: int) -> int:
