@@ -105,8 +105,8 @@ def show(id: str, shape: str) -> None:
 
 
 def reasons_of(claim: Claim) -> list[str]:
-    """The claim and why it stands where it stands, one line each."""
-    lines = [f"claim      {claim.id}", f"says       {claim.text}", f"about      {claim.about}"]
+    """The claim and the reasons for its tier, one line each."""
+    lines = [f"claim      {claim.id}", f"text       {claim.text}", f"about      {claim.about}"]
     lines += [f"made by    {claim.author} on {claim.made_at}"]
     stale = claim.freshness == OLDER_TREE
     lines += (

@@ -46,7 +46,7 @@ def record_claim(
     """
     refs = tuple(dict.fromkeys(_resolved(ws, one) for one in cited))
     if len(refs) > MOST_CITED:
-        raise UsageProblem(f"{len(refs)} things are cited; at most {MOST_CITED} are stored.", place="--support")
+        raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = moment(expires, ws.clock.now()) if expires is not None else None
     made = book.add_claim(ws, text, subject, until, refs, author)
@@ -140,7 +140,7 @@ def _observed(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Recor
         why = "" if _commit(ws, ref) else "not in this repository"
         seen = Observation("GitHistory", "git", "git", ref, not why, why)
     else:
-        why = "not there any more"
+        why = "removed"
         seen = Observation("AgentAssertion", claim.author, claim.author, ref, False, why)
     reason = f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}" if why else ""
     return Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"), reason
@@ -157,7 +157,7 @@ def _resolved(ws: Workspace, given: str) -> str:
     if (sha := _commit(ws, bare)) and bare:
         return sha
     hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b) or a commit."
-    raise UsageProblem("is no record and no commit of this repository.", place=f"--support {name}", hint=hint)
+    raise UsageProblem("no such record or commit.", place=f"--support {name}", hint=hint)
 
 
 def _commit(ws: Workspace, name: str) -> str:

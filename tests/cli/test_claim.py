@@ -40,7 +40,7 @@ def test_an_assertion_alone_is_assumed_whoever_makes_it(repo: Checkout) -> None:
     assert {c["author"].partition(":")[0] for c in found} == {"local", "agent"}
     shown = repo.kl("claim", "show", found[0]["id"]).stdout
     for words in (
-        "says       is quick",
+        "text       is quick",
         "tier       assumed",
         "nobody has observed it",
         "an assertion is not an observation",
