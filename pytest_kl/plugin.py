@@ -1,4 +1,4 @@
-"""The door: options, and one object registered where a run is recorded. Imports pytest alone until then."""
+"""Entry point: options, and one object registered where a run is recorded. Imports pytest alone until then."""
 
 from __future__ import annotations
 

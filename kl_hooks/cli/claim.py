@@ -74,12 +74,14 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
 @format_option()
 def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     """Find asserted claims that match any of the WORDS and have not expired, best first."""
-    found = search_claims(workspace(), list(words), limit)
+    found, total = search_claims(workspace(), list(words), limit)
     if shape == "json":
-        say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found], "total": len(found)})
+        say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found], "total": total})
         return
     for one in found:
         say(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
+    if total > len(found):
+        say(f"… and {total - len(found)} more: --limit {total}")
     if not found:
         say(f"no matches for: {one_line(' '.join(words))}")
 
@@ -103,8 +105,8 @@ def show(id: str, shape: str) -> None:
 
 
 def reasons_of(claim: Claim) -> list[str]:
-    """The claim and why it stands where it stands, one line each."""
-    lines = [f"claim      {claim.id}", f"says       {claim.text}", f"about      {claim.about}"]
+    """The claim and the reasons for its tier, one line each."""
+    lines = [f"claim      {claim.id}", f"text       {claim.text}", f"about      {claim.about}"]
     lines += [f"made by    {claim.author} on {claim.made_at}"]
     stale = claim.freshness == OLDER_TREE
     lines += (

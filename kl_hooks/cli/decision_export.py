@@ -34,7 +34,7 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
     found = [find(ws, one, "decision") for one in ids] or known
     broken = next((one for one in found if one.broken), None)
     if broken:
-        raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Mend it first.")
+        raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first.")
     if output is None:
         click.echo(printed(found, form, known), nl=False)
         return

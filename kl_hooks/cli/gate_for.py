@@ -72,7 +72,7 @@ def gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: 
             raise UsageProblem("has no type of work, so no gate fits it.", place=record.id, hint=hint)
     if not task_type:
         if complexity:
-            raise UsageProblem("a complexity alone says no gate.", place="--complexity", hint="Add --type feature")
+            raise UsageProblem("--complexity needs --type or --task.", place="--complexity", hint="Add --type feature")
         return None
     found = fitting(ws, task_type, complexity or 5)
     if not found:

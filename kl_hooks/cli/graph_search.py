@@ -29,7 +29,7 @@ KINDS = (
 @click.argument("words", nargs=-1, required=True, metavar="NAME...")
 @click.option(
     "--kind", "kinds", multiple=True, metavar="KIND",
-    help=f"Only such things: {', '.join(KINDS)}, or a kind of records (decision, memory …); may be repeated.",
+    help=f"Only these kinds: {', '.join(KINDS)}, or a kind of records (decision, memory …); may be repeated.",
 )  # fmt: skip
 @click.option("--file", default="", metavar="PATH", help="Only in this file, folder, or pattern (src/*.py).")
 @limit_option(20)

@@ -84,7 +84,7 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
     if not changes:
         if name:
             hint = f"Give fields: see kl {kind.name} edit --help"
-            raise UsageProblem(f"an editor is for people, and this is {name}.", place=record.id, hint=hint)
+            raise UsageProblem(f"an agent ({name}) can't open an editor.", place=record.id, hint=hint)
         _open(ws, record)
         return
     record = change(ws, record, changes)

@@ -20,7 +20,7 @@ VERBS = {
     "proposals": "List what agents proposed and nobody has decided about.",
     "accept": "Accept what an agent proposed.",
     "reject": "Reject what an agent proposed.",
-    "add": "Take in what a document says: a decision, a feature's specification, an overview.",
+    "add": "Import a document: a feature's specification, an overview.",
     "import": "Take in records of any kind from JSON or YAML.",
     "export": "Write records of any kind as JSON or YAML.",
     "clear": "Take away what seeding made.",

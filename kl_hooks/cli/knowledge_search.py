@@ -46,7 +46,7 @@ def search(
         found, total = list(some[:limit]), len(some)
     records = shown(ws, [one for one in found if isinstance(one, Record)])
     pages = [one for one in found if not isinstance(one, Record)]
-    claims = [] if kinds or meant else search_claims(ws, list(words), limit)
+    claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
     told()
     note_omitted(omitted)
     say_left_out(ws)
@@ -57,7 +57,7 @@ def search(
         say_json(
             {
                 "schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total,
-                "not_in_force": omitted, "claims": [plain_claim(one) for one in claims],
+                "not_in_force": omitted, "claims": [plain_claim(one) for one in claims], "claims_total": matching,
             }
         )  # fmt: skip
         return
@@ -69,7 +69,8 @@ def search(
         say(lines[identifier])
     for claim in claims:
         say(f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}")
-    if total > len(found):
-        note(f"these are the first {len(found)} of {total} matches; more with --limit.")
+    given, matching = len(found) + len(claims), total + matching
+    if matching > given:
+        note(f"these are the first {given} of {matching} matches; more with --limit.")
     if not found and not claims:
         say(f"no matches for: {one_line(' '.join(words))}")

@@ -67,7 +67,7 @@ def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -
     done = sow(ws, seeds, scope, force=force, paths=paths)
     fresh = [step.record for step in done if step.record and step.what in ("created", "updated")]
     for record in late_effects(ws, fresh):
-        remarks.append(f"{record.id} ({record.title}) follows what the interview was told.")
+        remarks.append(f"{record.id} ({record.title}) updated from interview answers.")
     return done, remarks
 
 

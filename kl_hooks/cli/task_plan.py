@@ -1,4 +1,4 @@
-"""`kl task plan`: waves, what is missing, and circles as errors."""
+"""`kl task plan`: waves, what is missing, and cycles as errors."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
     doc = next((row[0] for row in db.rows("SELECT doc FROM symbols WHERE id = ? AND path = ?", (hit.id, hit.path))), "")
     place = f"{hit.path}:{hit.line}"
     siblings = _siblings(db, hit)
-    lines = [f"{place} {hit.title}", doc, f"beside it: {', '.join(siblings)}" if siblings else ""]
+    lines = [f"{place} {hit.title}", doc, f"siblings: {', '.join(siblings)}" if siblings else ""]
     seen = set(map(stem, split_all(f"{split(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
     fitting = [word for word in query_words(words) if stem(word) in seen]
     return Candidate(

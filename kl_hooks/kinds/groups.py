@@ -41,7 +41,7 @@ class Selection:
         if not self._words:
             known = sorted({*KINDS, *(one for kind in kinds.values() for one in words(kind))})
             hint = nearest(word, known) or f"There are: {', '.join(known)}."
-            raise UsageProblem("is no topic and no group.", place=name, hint=hint)
+            raise UsageProblem("unknown topic or group.", place=name, hint=hint)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from kl_hooks.model.ids import RECORD_ID, is_hex, split
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import one_line
 from kl_hooks.model.tier import Observation
-from kl_hooks.records.ask import by_ids, find
+from kl_hooks.records.ask import EVERYTHING, by_ids, find
 from kl_hooks.records.catch_up import catch_up as catch_up_records
 from kl_hooks.records.liveness import not_live_because
 
@@ -46,7 +46,7 @@ def record_claim(
     """
     refs = tuple(dict.fromkeys(_resolved(ws, one) for one in cited))
     if len(refs) > MOST_CITED:
-        raise UsageProblem(f"{len(refs)} things are cited; at most {MOST_CITED} are stored.", place="--support")
+        raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = moment(expires, ws.clock.now()) if expires is not None else None
     made = book.add_claim(ws, text, subject, until, refs, author)
@@ -58,27 +58,31 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     return _supported(ws, book.all_claims(ws, warn, about))
 
 
-def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> list[Claim]:
-    """Return the asserted claims that match any of the words and have not expired, best first."""
+def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
+    """Return the asserted claims that match any of the words and have not expired, best first, and how many match.
+
+    At most `limit` of them; the number is of all.
+    """
     catch_up(ws)
     with ws.store.reading() as db:
         if db is None:
-            return []
+            return [], 0
         catch_up_index(ws, db)
     with ws.store.reading("graph") as index:
-        hits = search_index(index, list(words), limit * 2, (CLAIM,)) if index is not None and words else []
+        hits = search_index(index, list(words), EVERYTHING, (CLAIM,)) if index is not None and words else []
     if not hits:
-        return []
+        return [], 0
     known = {one.id: one for one in all_claims(ws, lambda _: None)}
     found = [known[hit.id.removeprefix("claim:")] for hit in hits if hit.id.removeprefix("claim:") in known]
-    return [one for one in found if one.freshness != "expired"][:limit]
+    live = [one for one in found if one.freshness != "expired"]
+    return live[:limit], len(live)
 
 
 def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return the claims that match a task; only asserted ones, since tests have a retriever of their own."""
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    return [_candidate(one) for one in search_claims(ws, words, limit)]
+    return [_candidate(one) for one in search_claims(ws, words, limit)[0]]
 
 
 def moment(text: str, now: int) -> int:
@@ -136,7 +140,7 @@ def _observed(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Recor
         why = "" if _commit(ws, ref) else "not in this repository"
         seen = Observation("GitHistory", "git", "git", ref, not why, why)
     else:
-        why = "not there any more"
+        why = "removed"
         seen = Observation("AgentAssertion", claim.author, claim.author, ref, False, why)
     reason = f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}" if why else ""
     return Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"), reason
@@ -153,7 +157,7 @@ def _resolved(ws: Workspace, given: str) -> str:
     if (sha := _commit(ws, bare)) and bare:
         return sha
     hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b) or a commit."
-    raise UsageProblem("is no record and no commit of this repository.", place=f"--support {name}", hint=hint)
+    raise UsageProblem("no such record or commit.", place=f"--support {name}", hint=hint)
 
 
 def _commit(ws: Workspace, name: str) -> str:

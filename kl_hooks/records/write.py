@@ -106,7 +106,7 @@ def change(
     """
     kind = ws.kinds[record.kind]
     if record.broken:
-        raise UsageProblem(f"can't be read today: {record.broken}", place=record.path, hint="Mend it first.")
+        raise UsageProblem(f"can't be read today: {record.broken}", place=record.path, hint="Fix the file first.")
     who = agent_of(ws, by)
     by = by or who
     ruling = admit(kind, raw, who) if how == REVIVE else rule(ws, kind, record, raw, how, who)

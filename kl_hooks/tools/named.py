@@ -222,8 +222,8 @@ def _find_claims(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.evidence.book import plain_claim
     from kl_hooks.proof.claims import search_claims
 
-    found = search_claims(ws, given["query"].split(), given["limit"])
-    return {"claims": [plain_claim(one) for one in found], "total": len(found)}
+    found, total = search_claims(ws, given["query"].split(), given["limit"])
+    return {"claims": [plain_claim(one) for one in found], "total": total}
 
 
 def _read_claim(ws: Workspace, given: Arguments) -> Any:

@@ -40,7 +40,7 @@ def test_an_assertion_alone_is_assumed_whoever_makes_it(repo: Checkout) -> None:
     assert {c["author"].partition(":")[0] for c in found} == {"local", "agent"}
     shown = repo.kl("claim", "show", found[0]["id"]).stdout
     for words in (
-        "says       is quick",
+        "text       is quick",
         "tier       assumed",
         "nobody has observed it",
         "an assertion is not an observation",
@@ -255,5 +255,21 @@ def test_claims_are_found_by_search_context_and_tools(repo: Checkout) -> None:
     assert "[assumed · not assessed · agent] claim:" in package
     found = json.loads(repo.kl("tool", "claim_search", '{"query": "zebras"}').stdout)["result"]["claims"]
     assert {one["text"] for one in found} >= {"zebras are stable", "zebras agree"}
+    assert json.loads(repo.kl("tool", "claim_search", '{"query": "zebras", "limit": 1}').stdout)["result"]["total"] == 3
     one = json.loads(repo.kl("tool", "claim_read", json.dumps({"id": found[0]["id"]})).stdout)["result"]
     assert one["text"] == found[0]["text"]
+
+
+def test_expired_claims_take_no_place_in_a_search_and_the_total_is_of_all_matches(repo: Checkout) -> None:
+    for number in range(5):
+        add_claim(repo.workspace(NOW - 999 * DAY), "zebra", f"file:old{number}.py", NOW - 998 * DAY)
+    for number in range(3):
+        repo.kl("claim", "add", f"a zebra was seen near the river {number}", "--about", "file:a.py")
+    done = repo.kl("claim", "search", "zebra", "--limit", "2")
+    assert done.stdout.count("seen near the river") == 2 and "… and 1 more: --limit 3" in done.stdout
+    found = json.loads(repo.kl("claim", "search", "zebra", "--limit", "2", "--format", "json").stdout)
+    assert (len(found["claims"]), found["total"]) == (2, 3)
+    done = repo.kl("knowledge", "search", "zebra", "--limit", "2")
+    assert "these are the first 2 of 3 matches" in done.stderr
+    found = json.loads(repo.kl("knowledge", "search", "zebra", "--limit", "2", "--format", "json").stdout)
+    assert (len(found["claims"]), found["total"], found["claims_total"]) == (2, 0, 3)

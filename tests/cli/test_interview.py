@@ -90,7 +90,7 @@ def test_answers_change_gates_modes_and_roles_whenever_they_were_given(repo: Che
     else:
         answer(repo, ANSWERS)
         done = repo.kl("seed", "--system")
-        assert "follows what the interview was told" in done.stderr
+        assert "updated from interview answers" in done.stderr
     gates, modes, roles = shown(repo, "gate"), shown(repo, "mode"), shown(repo, "role")
     features = {one["complexity_from"]: one for one in gates.values() if one["task_type"] == "feature"}
     assert [features[n]["coverage_threshold"] for n in (1, 4, 7)] == [85, 85, 85]

@@ -79,7 +79,7 @@ def test_what_a_person_accepted_is_not_an_agent_s_to_change_or_delete(repo: Chec
     repo.kl("memory", "add", "Names with umlauts need UTF-8.")
     memory = next((repo.root / ".kl/knowledge/memories").glob("MEM-*.md"))
     files = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge").rglob("*-*.md")}
-    for args, why in ((("decision", "edit", "ADR-0001"), "an editor is for people"),
+    for args, why in ((("decision", "edit", "ADR-0001"), "can't open an editor"),
                       (("decision", "delete", "ADR-0001", "--yes"), "a person decided"),
                       (("memory", "delete", memory.name[:12], "--yes"), "a person decided")):  # fmt: skip
         done = repo.kl(*args, env={"KL_AGENT": "bot"})

@@ -29,7 +29,7 @@ def test_a_symbol_stands_with_its_place_signature_docstring_and_neighbours(tmp_p
     assert (first.id, first.kind, first.title) == (
         "method:shop.core.Basket.add_line", "symbol", "def add_line(self, item: str) -> None",
     )  # fmt: skip
-    assert first.text == "src/shop/core.py:8 def add_line(self, item: str) -> None\nbeside it: total"
+    assert first.text == "src/shop/core.py:8 def add_line(self, item: str) -> None\nsiblings: total"
     assert first.summary == "src/shop/core.py:8 def add_line(self, item: str) -> None"
     assert (first.path, first.line, first.tier) == ("src/shop/core.py", 8, Tier.GUESSED)
     assert first.reasons == ("it bears: add_line, line, add",)
@@ -41,7 +41,7 @@ def test_a_class_shows_its_methods(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo")
     found = {candidate.id: candidate for candidate in retriever(ws).find(ws, task(symbols=("Basket",)), 9)}
     assert found["type:shop.core.Basket"].text == (
-        "src/shop/core.py:5 class Basket\nHolds lines.\nbeside it: add_line, total"
+        "src/shop/core.py:5 class Basket\nHolds lines.\nsiblings: add_line, total"
     )
 
 
