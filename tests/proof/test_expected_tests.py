@@ -253,8 +253,8 @@ def test_the_order_of_runs_makes_no_difference(runs: list[Any]) -> None:
 
 
 def test_paths_are_those_of_the_repository() -> None:
-    reported = Reported("/work/repo")
-    reported.add(run(environment={"rootdir": "/work"}, evidence=receipt(["repo/t/a.py::test_x"]).evidence).receipt, {})
+    reported = Reported("/srv/repo")
+    reported.add(run(environment={"rootdir": "/srv"}, evidence=receipt(["repo/t/a.py::test_x"]).evidence).receipt, {})
     reported.add(run(environment={"rootdir": "sub"}, evidence=receipt(["sub/../t/b.py::test_x"]).evidence).receipt, {})
     assert reported.tests == {"t/a.py": {"test_x"}, "t/b.py": {"test_x"}}
     assert not reported.everything, "it started from another folder"
