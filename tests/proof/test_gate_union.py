@@ -87,6 +87,11 @@ def test_runs_of_parts_prove_together_what_none_proves_alone() -> None:
     )
 
 
+def test_a_limited_run_that_left_out_nothing_that_is_expected_proves_it() -> None:
+    found = prove(made("a1", *A, *B, selection=PART))
+    assert (found.tier.word, names(found), found.together, found.reasons) == ("inferred", ["a1"], True, ())
+
+
 def test_a_part_beside_a_run_of_everything_is_no_part_of_the_proof() -> None:
     found = prove(made("a2", *B, selection=PART), made("a1", *A, *B))
     assert (found.tier.word, names(found), found.together) == ("inferred", ["a1"], False)
@@ -115,6 +120,8 @@ def test_another_environment_makes_it_verified_by_parts_too() -> None:
     ways = {**LINUX, "way": {"distributed": 2}}
     assert prove(made("a2", *B, selection=PART, environment=ways), parts[1]).tier.word == "inferred", "no second look"
     assert prove(made("a2", *A, *B, environment=ways), made("a1", *A, *B)).tier.word == "verified"
+    unknown = [replace(one, receipt=replace(one.receipt, environment={})) for one in parts]
+    assert prove(made("a3", *A, *B), *unknown).tier.word == "inferred", "what is unknown differs from nothing"
     unfinished = prove(made("a4", *A, selection=PART, environment=OLDER), made("a1", *A, *B))
     assert (unfinished.tier.word, unfinished.missing) == ("inferred", ()), "the other environment proves it"
 
@@ -148,6 +155,8 @@ def test_a_report_file_counts_as_it_says_and_only_whole() -> None:
     assert (found.tier.word, names(found), found.together) == ("inferred", ["a2"], False)
     found = prove(made("a2", "a.b::c", source="junit", selection=PART), made("a1", *A))
     assert (found.tier.word, found.run) == ("guessed", None)
+    assert names(prove(made("a1", *A, *B, source="junit"))) == ["a1"]
+    assert prove(made("a2", *B, source="junit", selection=PART), made("a1", *A, selection=PART)).run is None
     assert prove(made("a1", *A, *B, source="command")).reasons == (), "a command is no run of tests"
 
 
@@ -219,6 +228,8 @@ def test_a_test_that_passed_and_is_switched_off_by_a_changed_plugin_is_missing(o
     same = made("b2", *A, tree=THERE, environment=CHANGED)
     for earlier in ([same], [same, before], [made("b2", A[0], f"{A[1]}={outcome}", tree=THERE, environment=WAS)]):
         assert prove(off, content=OTHERS, earlier=earlier).tier.word == "inferred"
+    mixed = prove(off, made("a2", A[0], environment=WAS), content=OTHERS, earlier=[before])
+    assert mixed.missing == found.missing, "one run with the plugins of before is not all of them"
     by_itself = made("a3", A[0], f"{A[1]}={outcome}", environment=CHANGED)
     assert prove(by_itself, content=OTHERS, earlier=[before]).tier.word == "inferred"
     passed = made("a4", A[1], environment=CHANGED, selection=PART)
@@ -373,6 +384,7 @@ def test_a_selection_in_words() -> None:
     assert selected(made("a1", selection={"setup_only": True, "overridden": ["a=b", "c=d"]}).receipt) == (
         "--setup-only True, -o 'a=b', 'c=d'"
     )
+    assert selected(made("a1", selection={"config_file": "x.ini"}).receipt) == "-c 'x.ini'"
     assert selected(made("a1", selection={"left_out": {"files": 2}}).receipt) == "2 test files left out:  and 2 more"
     assert selected(made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt).endswith(": a")
     assert selected(made("a1", selection={"left_out": {"files": "?", "first": ["a"]}}).receipt).endswith(": a")
@@ -431,6 +443,9 @@ def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
         "inferred", ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is gone",),
     )  # fmt: skip
     ws = repo.workspace()
+    held = replace(bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree)
+    runs = Snapshot(None, Taken(), (replace(good, seq=2), replace(bad, receipt=held)))
+    assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", "its file is in the commit"
     with ws.store.reading() as db:
         assert judge(ws, Snapshot(db, Taken()), (tree,))[1].failed == "earlier", "it is still on disk"
         (repo.root / "test_x.py").unlink()
