@@ -22,15 +22,15 @@ def discover(write: bool, threshold: int, shape: str) -> None:
 
     What was proposed before is not proposed again, accepted or not. Nothing is written without --write.
     """
-    from kl_hooks.kinds.decision.discover.run import discover as run
-    from kl_hooks.kinds.decision.discover.run import propose
+    from kl_hooks.kinds.decision.discovery import discover_decisions as run
+    from kl_hooks.kinds.decision.discovery import record_proposals
     from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
     if write:
         refuse_unset(ws)
     found, known = run(ws, threshold)
-    made = propose(ws, found) if write else []
+    made = record_proposals(ws, found) if write else []
     if shape == "json":
         ids = [one.id for one in made] or [""] * len(found)
         rows = [{**asdict(one), "id": i} for one, i in zip(found, ids, strict=True)]

@@ -25,8 +25,7 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
 
     Nothing is lost on the way: what a form has no words for is written beside it, and `import` reads it back.
     """
-    from kl_hooks.kinds.decision.interchange.give_out import give_out, texts
-    from kl_hooks.kinds.decision.interchange.printed import printed
+    from kl_hooks.kinds.decision.exporter import export_text, export_texts, write_files
     from kl_hooks.records.ask import Wanted, every, find
 
     ws = workspace()
@@ -36,8 +35,8 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
     if broken:
         raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first.")
     if output is None:
-        click.echo(printed(found, form, known), nl=False)
+        click.echo(export_text(found, form, known), nl=False)
         return
-    files = texts(found, form, known)
-    give_out(output, files, force)
+    files = export_texts(found, form, known)
+    write_files(output, files, force)
     say(f"wrote {counted(len(files), 'file')} into {output}.")

@@ -27,12 +27,12 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     text. All of them are taken in, or none. A file that was taken in before is left alone.
     """
     from kl_hooks.evidence.who import agent
-    from kl_hooks.kinds.decision.interchange.take_in import take_in
+    from kl_hooks.kinds.decision.importer import import_decisions
     from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
-    done = take_in(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
+    done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         note(remark)
     for path in done.left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.common import format_option, say, say_json, workspace
-from kl_hooks.kinds.decision.kind import TRIGGERS
+from kl_hooks.kinds.catalog import TRIGGERS
 
 SCHEMA = "kl.decision.judged/1"
 TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
@@ -29,19 +29,19 @@ def record(
     Exit 0 either way: an answer that decides little is nothing wrong.
     """
     from kl_hooks.evidence.who import agent
-    from kl_hooks.kinds.decision.asked.record import record_decision
-    from kl_hooks.kinds.decision.kind import KIND
+    from kl_hooks.kinds.catalog import DECISION
+    from kl_hooks.kinds.decision.significance import assess_answer
     from kl_hooks.records.write import create, refuse_unset
 
     ws = workspace()
     least = ws.settings.significance if threshold is None else threshold
-    judged = record_decision(question, answer, trigger.lower(), threshold=least, **ids)
+    judged = assess_answer(question, answer, trigger.lower(), threshold=least, **ids)
     made = None
     if judged.worth and not dry_run:
         refuse_unset(ws)
         name = agent(ws.environ)
         values = {**judged.values, "authority": "agent" if name else "human"}
-        made = create(ws, KIND, values, by=f"agent:{name}" if name else "")
+        made = create(ws, DECISION, values, by=f"agent:{name}" if name else "")
     percent = judged.significance.percent
     if shape == "json":
         reasons = [{"points": points, "for": why} for points, why in judged.significance.reasons]

@@ -36,7 +36,7 @@ def record(approach: str, shape: str, **said: Any) -> None:
     """
     from kl_hooks.cli.kind_new import note_proposal, signed
     from kl_hooks.cli.record_text import plain_record
-    from kl_hooks.kinds.failure.recording import record_failure, times
+    from kl_hooks.kinds.failure import record_failure, times_phrase
     from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
@@ -53,7 +53,7 @@ def record(approach: str, shape: str, **said: Any) -> None:
         }
         say_json(plain_record(ws, made) | plain)
         return
-    say(f"{made.id}  {made.status}  {made.title}   (happened {times(how_often.total)})\n    {made.path}")
+    say(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
     note_proposal(made)
     if not made.text("prevention") and not made.proposal:
         say(f'    say what prevents it: kl failure edit {made.id} --prevention "…"')

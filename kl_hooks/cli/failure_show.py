@@ -14,12 +14,12 @@ def show(id: str, shape: str) -> None:
     """One failure, whole, with how often it happened here."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.record_text import lines_of, plain_record
-    from kl_hooks.kinds.failure.recording import occurred, times
+    from kl_hooks.kinds.failure import occurrences, times_phrase
     from kl_hooks.records.ask import chain, find
 
     ws = workspace()
     record = find(ws, id, "failure")
-    how_often = occurred(ws, record)
+    how_often = occurrences(ws, record)
     told()
     if shape == "json":
         plain = {
@@ -31,6 +31,6 @@ def show(id: str, shape: str) -> None:
         return
     head, *rest = lines_of(ws, record, chain(ws, record))
     say(head)
-    say(f"{'happened':<13} {times(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
+    say(f"{'happened':<13} {times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
     for line in rest:
         say(line)

@@ -12,19 +12,19 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 @format_option()
 def detect(text: tuple[str, ...], shape: str) -> None:
     """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
-    from kl_hooks.kinds.feature.detect import feature_ids, related, specs
+    from kl_hooks.kinds.feature import feature_ids, related_features, specification_files
     from kl_hooks.records.ask import Wanted, every
 
     ws = workspace()
     ids = feature_ids(" ".join(text))
-    files = specs(ws.root) if ids else {}
+    files = specification_files(ws.root) if ids else {}
     records = {one.id.upper(): one for one in every(ws, Wanted(("feature",)))} if ids else {}
     rows = []
     for one in ids:
         record = records.get(one)
         path = (record.text("spec") if record else "") or files.get(one, "")
         rows.append({"id": one, "title": record.title if record else "", "record": bool(record), "spec": path or None,
-                     "related": list(related(one, [*files, *records]))})  # fmt: skip
+                     "related": list(related_features(one, [*files, *records]))})  # fmt: skip
     if shape == "json":
         say_json({"schema": "kl.feature.detect/1", "features": rows})
         return

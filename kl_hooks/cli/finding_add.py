@@ -20,8 +20,8 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
     """
     from kl_hooks.errors import KlError
-    from kl_hooks.kinds.finding.call import LARGEST, from_hook, named
-    from kl_hooks.kinds.finding.keep import keep, plain
+    from kl_hooks.kinds.finding import findings_to_dict, record_findings
+    from kl_hooks.kinds.tool_calls import MAX_HOOK_BYTES, call_from_hook, with_agent_and_session
     from kl_hooks.records.write import refuse_unset
 
     if not from_agent:
@@ -31,13 +31,15 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     try:
         ws = workspace()
         refuse_unset(ws)
-        kept = keep(ws, [named(from_hook(sys.stdin.buffer.read(LARGEST + 1)), ws.environ)])
+        kept = record_findings(
+            ws, [with_agent_and_session(call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1)), ws.environ)]
+        )
     except (KlError, OSError) as problem:
         if strict:
             raise
         note(f"no finding kept: {problem}")
         return
     if shape == "json":
-        say_json(plain(kept))
+        say_json(findings_to_dict(kept))
     else:
         tell(kept, quiet=True)

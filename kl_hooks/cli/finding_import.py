@@ -11,7 +11,7 @@ from kl_hooks.cli.common import counted, format_option, note, say, say_json, wor
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
-    from kl_hooks.kinds.finding.keep import Kept
+    from kl_hooks.kinds.finding import RecordedFindings
 
 
 @click.command("import", epilog="Example: kl finding import ~/.claude/projects/shop/3f9a1c2b.jsonl")
@@ -24,23 +24,23 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
     Each is tied to the files as they are now, so import it while they are as the agent left them.
     """
     from kl_hooks.evidence.sources.transcript import read_transcript
-    from kl_hooks.kinds.finding.call import from_transcript, named
-    from kl_hooks.kinds.finding.keep import keep, plain
+    from kl_hooks.kinds.finding import findings_to_dict, record_findings
+    from kl_hooks.kinds.tool_calls import calls_in_transcript, with_agent_and_session
     from kl_hooks.records.write import refuse_unset
 
     ws = workspace()
     refuse_unset(ws)
     read = read_transcript(transcript)
-    kept = keep(ws, [named(call, ws.environ) for call in from_transcript(read, agent)])
+    kept = record_findings(ws, [with_agent_and_session(call, ws.environ) for call in calls_in_transcript(read, agent)])
     if read.bad:
         note(f"{counted(read.bad, 'line')} could not be read, and were left out.")
     if shape == "json":
-        say_json(plain(kept))
+        say_json(findings_to_dict(kept))
     else:
         tell(kept)
 
 
-def tell(kept: Kept, *, quiet: bool = False) -> None:
+def tell(kept: RecordedFindings, *, quiet: bool = False) -> None:
     """What was kept, a line each; with `quiet` nothing where that is nothing new."""
     for one in kept.new:
         say(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kl_hooks.evidence.ledger import Entry
-    from kl_hooks.kinds.gate.choose import Demand
+    from kl_hooks.kinds.gate import Demand
     from kl_hooks.model.record import Record
     from kl_hooks.workspace.open import Workspace
 
@@ -26,24 +26,32 @@ def for_(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.record_text import plain_record
-    from kl_hooks.kinds.gate.choose import FIRM, gate_line
+    from kl_hooks.kinds.gate import DO_NOT_ADJUST, gate_line
 
     ws = workspace()
     found = fitting(ws, task_type, complexity)
     told()
     if shape == "json":
         rows = [plain_record(ws, one) for one in found]
-        say_json({"schema": "kl.gate.for/1", "type": task_type, "complexity": complexity, "gates": rows, "note": FIRM})
+        say_json(
+            {
+                "schema": "kl.gate.for/1",
+                "type": task_type,
+                "complexity": complexity,
+                "gates": rows,
+                "note": DO_NOT_ADJUST,
+            }
+        )
         return
     for one in found:
         say(gate_line(one))
-    say(f"Gates hold for the whole session: {FIRM}." if found else f"no gate covers complexity {complexity}.")
+    say(f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found else f"no gate covers complexity {complexity}.")
 
 
 def fitting(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
     """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
     from kl_hooks.config.typed import nearest
-    from kl_hooks.kinds.gate.choose import gates_for, task_types
+    from kl_hooks.kinds.gate import gates_for, task_types
     from kl_hooks.records.ask import Wanted, every
 
     gates = every(ws, Wanted(("gate",)))
@@ -82,7 +90,7 @@ def gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: 
 
 def checked(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[Demand]:
     """What the gate asks for, checked against the receipts of a content (newest first)."""
-    from kl_hooks.kinds.gate.choose import demands
+    from kl_hooks.kinds.gate import check_demands
 
     commands: dict[str, bool] = {}
     for entry in entries:
@@ -91,7 +99,7 @@ def checked(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[De
         for one in entry.receipt.evidence:
             if one.kind == "ExitCode":
                 commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
-    return demands(gate, tests_pass, commands)
+    return check_demands(gate, tests_pass, commands)
 
 
 def plain_gate(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def plain_gate(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
 
 def say_gate(gate: Record, found: Sequence[Demand]) -> None:
     """The gate, and what became of each of its demands."""
-    from kl_hooks.kinds.gate.choose import gate_line
+    from kl_hooks.kinds.gate import gate_line
 
     say(gate_line(gate))
     for one in found:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def how_many(ws: Workspace) -> int:
     """Records that the documents at hand would give and that are not there yet; only small files are read for it."""
-    from kl_hooks.kinds.seeds.gather import project_seeds
+    from kl_hooks.kinds.seeds import project_seeds
 
     seeds = project_seeds(ws.root)[0]
     if not ws.initialised or not seeds:
@@ -34,14 +34,14 @@ def sow_here(ws: Workspace) -> list[str]:
 
     What goes wrong is said; the set-up itself stands.
     """
-    from kl_hooks.kinds.seeds.gather import project_paths, project_seeds
+    from kl_hooks.kinds.seeds import document_paths, project_seeds
     from kl_hooks.records.seed.sow import sow
 
     seeds, remarks = project_seeds(ws.root)
     for remark in remarks:
         note(remark)
     try:
-        done = sow(ws, seeds, "project", paths=project_paths())
+        done = sow(ws, seeds, "project", paths=document_paths())
     except KlError as problem:
         note(f"nothing was seeded: {problem} Try again with: kl seed")
         return []

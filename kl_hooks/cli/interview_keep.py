@@ -30,17 +30,16 @@ class Keeper:
 
     def all(self) -> tuple[Question, ...]:
         """Every question of this form."""
-        from kl_hooks.kinds.fact.questions import QUESTIONS
-        from kl_hooks.kinds.fact.review_questions import review_questions
+        from kl_hooks.kinds.interview import QUESTIONS, review_questions
 
         return review_questions(self.mode) if self.mode else QUESTIONS
 
     def questions(self, focus: str, most: int) -> list[Question]:
         """The gaps, the most important first."""
-        from kl_hooks.kinds.fact.answering import answered_here
+        from kl_hooks.kinds.interview import answered_questions
         from kl_hooks.records.interview.question import gaps
 
-        done = set() if self.mode else answered_here(self.ws, self.all())
+        done = set() if self.mode else answered_questions(self.ws, self.all())
         self.open = len(gaps(self.all(), done, focus, 1_000))
         found = gaps(self.all(), done, focus, most)
         self.asked = len(found)
@@ -49,13 +48,12 @@ class Keeper:
     def keep(self, question: Question, answer: str) -> None:
         """Writes one answer, now."""
         from kl_hooks.cli.kind_new import note_proposal, signed
-        from kl_hooks.kinds.fact.answering import HURRIED, SURE, keep
-        from kl_hooks.kinds.fact.effects import is_understood
+        from kl_hooks.kinds.interview import FULL_CONFIDENCE, SHORT_CONFIDENCE, is_applicable, record_answer
 
         raw: dict[str, Any] = {}
         by = signed(self.ws, raw)
-        sure = HURRIED if self.mode else SURE
-        made, others = keep(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
+        sure = SHORT_CONFIDENCE if self.mode else FULL_CONFIDENCE
+        made, others = record_answer(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
         self.kept = [pair for pair in self.kept if pair[0] != question.key] + [(question.key, made)]
         note_proposal(made)
         for other in others:
@@ -63,17 +61,17 @@ class Keeper:
                 note_proposal(other)
                 continue
             note(f"{other.id} ({other.title}) says so from now on.")
-        if not others and not is_understood(self.ws, question.key, answer):
+        if not others and not is_applicable(self.ws, question.key, answer):
             note(f"{question.key}: the answer names no number or mode, so gates and modes stay as they are.")
         if question.category == "decisions":
             self._propose(question, answer, raw, by)
 
     def _propose(self, question: Question, answer: str, raw: dict[str, Any], by: str) -> None:
         """An answer that is weighty enough is proposed as a decision; a person accepts it, or not."""
-        from kl_hooks.kinds.decision.asked.record import record_decision
+        from kl_hooks.kinds.decision.significance import assess_answer
         from kl_hooks.records.write import create
 
-        judged = record_decision(question.asks, answer, "clarifying_question", source_command="kl interview")
+        judged = assess_answer(question.asks, answer, "clarifying_question", source_command="kl interview")
         if judged.worth and not self._decided(answer):
             made = create(self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by)
             note(f"{made.id} proposes it as a decision: {made.title}")

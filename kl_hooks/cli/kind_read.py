@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def topic_of(kind: Kind) -> Callable[[F], F]:
     """The option `--topic`, where records of this kind have a topic or a category."""
-    from kl_hooks.kinds.groups import topic_field
+    from kl_hooks.kinds.topics import topic_field
 
     field = topic_field(kind)
     if field is None:
@@ -33,7 +33,7 @@ def topic_of(kind: Kind) -> Callable[[F], F]:
 
 def of_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
     """Those of this topic. UsageProblem for a word that is none of the kind's."""
-    from kl_hooks.kinds.groups import Selection
+    from kl_hooks.kinds.topics import Selection
 
     meant = Selection({kind.name: kind}, topic)
     return [one for one in records if meant.holds(one)]

@@ -54,14 +54,14 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
 def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
     """What is done with the decisions in these files, as steps."""
     from kl_hooks.evidence.who import agent
-    from kl_hooks.kinds.decision.interchange.take_in import take_in
+    from kl_hooks.kinds.decision.importer import import_decisions
     from kl_hooks.records.ask import by_ids
     from kl_hooks.records.catch_up import catch_up
     from kl_hooks.records.seed.seed import Seed, Step
 
     if not files:
         return []
-    done = take_in(ws, files, dry_run=dry_run, agent=agent(ws.environ) or "")
+    done = import_decisions(ws, files, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         note(remark)
     catch_up(ws)
@@ -78,11 +78,10 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
 def _sort_of(ws: Workspace, file: Path) -> str:
     """What a document is, by its name and what it says; empty where neither tells."""
     from kl_hooks.config.files import read_small
-    from kl_hooks.kinds.seeds.added import type_of
-    from kl_hooks.kinds.seeds.gather import MOST_BYTES
+    from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, document_type
 
-    data = read_small(file, most=MOST_BYTES) or b""
-    return type_of(_named(ws, file), data.decode("utf-8-sig", "replace"))
+    data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
+    return document_type(_named(ws, file), data.decode("utf-8-sig", "replace"))
 
 
 def _files(path: Path, pattern: str) -> Iterator[Path]:
@@ -107,21 +106,20 @@ def _named(ws: Workspace, file: Path) -> str:
 
 def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
     from kl_hooks.config.files import read_small
-    from kl_hooks.kinds.seeds.added import seeds_in
-    from kl_hooks.kinds.seeds.gather import MOST_BYTES, project_of
+    from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, project_id_of, seeds_of_document
 
-    data = read_small(file, most=MOST_BYTES)
+    data = read_small(file, most=MAX_DOCUMENT_BYTES)
     if data is None:
         raise UsageProblem("there is no such file.", place=str(file))
     name = _named(ws, file)
     kind = sort
-    if len(data) > MOST_BYTES:
-        note(f"{name}: longer than {MOST_BYTES} bytes; left out.")
+    if len(data) > MAX_DOCUMENT_BYTES:
+        note(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; left out.")
         return []
     if not kind:
         note(f"{name}: nothing in it says what it is; left out. Give --type, or link to it from a record.")
         return []
-    found = seeds_in(project_of(ws.root), name, data.decode("utf-8-sig", "replace"), kind)
+    found = seeds_of_document(project_id_of(ws.root), name, data.decode("utf-8-sig", "replace"), kind)
     if not found:
         note(
             f"{name}: holds nothing of a {kind}" + (": no id such as FEAT-AUTH-12." if kind == "feature-spec" else ".")

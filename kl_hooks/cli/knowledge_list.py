@@ -31,7 +31,7 @@ def list_(
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
-    from kl_hooks.kinds.groups import Selection
+    from kl_hooks.kinds.topics import Selection
     from kl_hooks.records.ask import Wanted, every, listing
     from kl_hooks.records.fresh import shown
 

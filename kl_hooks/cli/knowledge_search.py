@@ -28,7 +28,7 @@ def search(
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.cli.record_text import plain_record, rows
     from kl_hooks.evidence.book import plain_claim
-    from kl_hooks.kinds.groups import Selection
+    from kl_hooks.kinds.topics import Selection
     from kl_hooks.model.record import Record
     from kl_hooks.proof.claims import search_claims
     from kl_hooks.records.ask import EVERYTHING, Wanted

@@ -22,7 +22,7 @@ def stats(shape: str) -> None:
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.evidence.home import require_home
-    from kl_hooks.kinds.groups import topic_field
+    from kl_hooks.kinds.topics import topic_field
     from kl_hooks.records.ask import Wanted, every
     from kl_hooks.records.events import events
     from kl_hooks.records.rows import ended

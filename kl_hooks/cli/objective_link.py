@@ -19,13 +19,12 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
     """
     from kl_hooks.cli.record_text import plain_record
     from kl_hooks.evidence.who import session
-    from kl_hooks.kinds.objective.linking import link_task, reported
-    from kl_hooks.kinds.objective.progress import summary
+    from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
 
     ws = workspace()
     record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
-    seen = reported(ws, [record])[record.id]
+    seen = reported_progress(ws, [record])[record.id]
     if shape == "json":
         say_json(plain_record(ws, record) | {"percent": seen.progress.percent})
         return
-    say("\n".join(summary(record, seen.progress, seen.agents)))
+    say("\n".join(progress_summary(record, seen.progress, seen.agents)))

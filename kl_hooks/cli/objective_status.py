@@ -13,14 +13,13 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 def status(id: str | None, shape: str) -> None:
     """How far an objective is; without an ID all that are active. At most five remaining tasks are shown."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.kinds.objective.linking import reported
-    from kl_hooks.kinds.objective.progress import summary
+    from kl_hooks.kinds.objective import progress_summary, reported_progress
     from kl_hooks.records.ask import Wanted, every, find
 
     ws = workspace()
     found = [find(ws, id, "objective")] if id else every(ws, Wanted(("objective",), ("active",)))
     told()
-    seen = reported(ws, found)
+    seen = reported_progress(ws, found)
     if shape == "json":
         rows = []
         for record in found:
@@ -31,7 +30,10 @@ def status(id: str | None, shape: str) -> None:
         say_json({"schema": "kl.objective.status/1", "objectives": rows})
         return
     for number, record in enumerate(found):
-        say(("\n" if number else "") + "\n".join(summary(record, seen[record.id].progress, seen[record.id].agents)))
+        say(
+            ("\n" if number else "")
+            + "\n".join(progress_summary(record, seen[record.id].progress, seen[record.id].agents))
+        )
         if record.status != "active":
             say(f"({record.status})")
     if not found:

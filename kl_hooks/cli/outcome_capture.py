@@ -71,13 +71,13 @@ def capture(
 def _capture(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
     """Records it, and what was put aside before; where that can't be done now it is put aside, id and all."""
     from kl_hooks.cli.kind_new import show_made
-    from kl_hooks.kinds.outcome.capturing import capture as record
-    from kl_hooks.kinds.outcome.capturing import take_in
+    from kl_hooks.kinds.outcome import record_outcome as record
+    from kl_hooks.kinds.outcome import record_queued
     from kl_hooks.records.ask import find
 
     identifier, aside = record(ws, raw, by)
     if not aside:
-        take_in(ws)
+        record_queued(ws)
         show_made(ws, find(ws, identifier, "outcome"), shape)
         return
     note(f"{aside} It is put aside, and recorded with the next outcome.")
@@ -89,7 +89,7 @@ def _capture(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
 
 def _file(path: str) -> dict[str, Any]:
     from kl_hooks.config.files import read_small
-    from kl_hooks.kinds.outcome.task_file import read_task_file
+    from kl_hooks.kinds.outcome import read_task_file
 
     data = read_small(Path(path))
     if data is None:

@@ -15,11 +15,11 @@ from kl_hooks.model.text import one_line
 def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
     from kl_hooks.cli.record_text import plain_record
-    from kl_hooks.kinds.outcome.capturing import take_in
+    from kl_hooks.kinds.outcome import record_queued
     from kl_hooks.records.ask import EVERYTHING, Wanted, search
 
     ws = workspace()
-    take_in(ws)
+    record_queued(ws)
     all_ = search(ws, list(requirements), Wanted(("outcome",)), EVERYTHING)
     found = all_[:limit]
     if shape == "json":

@@ -17,13 +17,13 @@ def show(name: str, context: str, shape: str) -> None:
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.record_text import plain_record
     from kl_hooks.config.typed import nearest
-    from kl_hooks.kinds.role.page import named, page
+    from kl_hooks.kinds.role import find_role, render_role
     from kl_hooks.records.ask import Wanted, every, find
 
     ws = workspace()
     roles = every(ws, Wanted(("role",)))
     told()
-    record = named(roles, name, context)
+    record = find_role(roles, name, context)
     if record is None and name.upper().startswith("ROLE-"):
         record = find(ws, name, "role")
     if record is None:
@@ -35,4 +35,4 @@ def show(name: str, context: str, shape: str) -> None:
     if shape == "json":
         say_json(plain_record(ws, record))
         return
-    say(page(record).rstrip("\n"))
+    say(render_role(record).rstrip("\n"))

@@ -56,17 +56,17 @@ def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> N
 
 def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
     """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
-    from kl_hooks.kinds.fact.effects import late_effects
-    from kl_hooks.kinds.seeds.gather import project_paths, project_seeds, system_seeds
+    from kl_hooks.kinds.interview import apply_answers_to
+    from kl_hooks.kinds.seeds import document_paths, project_seeds, system_seeds
     from kl_hooks.records.seed.sow import planned, sow
 
     seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
-    paths = None if scope == "system" else project_paths()
+    paths = None if scope == "system" else document_paths()
     if dry:
         return planned(ws, seeds, force=force, paths=paths), remarks
     done = sow(ws, seeds, scope, force=force, paths=paths)
     fresh = [step.record for step in done if step.record and step.what in ("created", "updated")]
-    for record in late_effects(ws, fresh):
+    for record in apply_answers_to(ws, fresh):
         remarks.append(f"{record.id} ({record.title}) updated from interview answers.")
     return done, remarks
 

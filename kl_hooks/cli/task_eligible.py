@@ -15,9 +15,8 @@ from kl_hooks.cli.task_works import there_of, works_of
 @format_option()
 def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str) -> None:
     """The tasks whose requirements are all there, and what the others still wait for."""
-    from kl_hooks.kinds.task.plan import eligible as ready_of
-    from kl_hooks.kinds.task.plan import unmet_requirements
-    from kl_hooks.kinds.task.tokens import token
+    from kl_hooks.kinds.task import eligible_names as ready_of
+    from kl_hooks.kinds.task import normalized_token, unmet_requirements
 
     ws = workspace()
     works, titles, done = works_of(ws, path)
@@ -25,7 +24,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
     if unknown:
         raise click.UsageError(f"--done {unknown[0]}: nothing is called so.")
     try:
-        more = {token(one) for one in given}
+        more = {normalized_token(one) for one in given}
     except ValueError as error:
         raise click.UsageError(f"--with: {error}.") from None
     done |= set(finished)

@@ -16,7 +16,7 @@ from kl_hooks.errors import UsageProblem
 def fulfil(what: str, force: bool, shape: str) -> None:
     """Mark a task (TSK-0001) as done, and with it all it produces; or say that a token (artifact:design) is there."""
     from kl_hooks.evidence.who import session
-    from kl_hooks.kinds.task.there import say_fulfilled
+    from kl_hooks.kinds.task import record_fulfilled
 
     ws = workspace()
     by = session(ws.environ) or ""
@@ -25,7 +25,7 @@ def fulfil(what: str, force: bool, shape: str) -> None:
 
         refuse_unset(ws)
         try:
-            made = say_fulfilled(ws, what, by)
+            made = record_fulfilled(ws, what, by)
         except ValueError as error:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
         _say(shape, {"token": made}, f"{made} is there.")
@@ -34,8 +34,7 @@ def fulfil(what: str, force: bool, shape: str) -> None:
 
 
 def _done(identifier: str, force: bool, shape: str, by: str) -> None:
-    from kl_hooks.kinds.task.plan import unmet_requirements
-    from kl_hooks.kinds.task.there import work_of
+    from kl_hooks.kinds.task import unmet_requirements, work_of
     from kl_hooks.records.ask import find
     from kl_hooks.records.write import change
 

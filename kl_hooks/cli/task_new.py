@@ -29,11 +29,11 @@ def new(title: str | None, title_option: str | None, agent: bool, shape: str, **
     """Make a task. What tasks require and produce gives their order: kl task plan."""
     from kl_hooks.cli.kind_new import make
     from kl_hooks.config.problems import Problems
-    from kl_hooks.kinds.task.there import tokens
+    from kl_hooks.kinds.task import valid_tokens
     from kl_hooks.model.problem import Problem
 
     raw = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
-    wrong = tokens([*said["requires"], *said["produces"]])[1]
+    wrong = valid_tokens([*said["requires"], *said["produces"]])[1]
     if wrong:
         raise Problems([Problem("kl task new", 0, 0, f"{one}.") for one in wrong])
     make(workspace().kinds["task"], raw | {"title": title or title_option or ""}, {"agent": agent, "shape": shape})

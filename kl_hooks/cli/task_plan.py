@@ -17,7 +17,7 @@ def plan(path: str | None, shape: str) -> int:
     Exit 1 where tasks wait for each other in a circle; each circle is named whole. What nobody produces and is not
     there orders nothing and is listed.
     """
-    from kl_hooks.kinds.task.plan import plan as planned
+    from kl_hooks.kinds.task import plan_waves as planned
 
     ws = workspace()
     works, titles, done = works_of(ws, path)

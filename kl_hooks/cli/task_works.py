@@ -9,14 +9,13 @@ from kl_hooks.cli.common import note
 from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from kl_hooks.kinds.task.plan import Work
+    from kl_hooks.kinds.task import Work
     from kl_hooks.workspace.open import Workspace
 
 
 def works_of(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
     """(the works, name → title, names of those that are done): of a file, or of the tasks on record."""
-    from kl_hooks.kinds.task.agents_file import read_works
-    from kl_hooks.kinds.task.there import no_tokens, work_of
+    from kl_hooks.kinds.task import invalid_tokens, read_works, work_of
     from kl_hooks.records.ask import Wanted, every
 
     if path:
@@ -28,7 +27,7 @@ def works_of(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str
         return read_works(path, data), {}, set()
     records = every(ws, Wanted(("task",)))
     for record in records:
-        for wrong in no_tokens(record):
+        for wrong in invalid_tokens(record):
             note(f"{record.id}: {wrong}. It counts for nothing. See: kl task edit {record.id}")
     done = {record.id for record in records if record.status == "done"}
     return [work_of(record) for record in records], {record.id: record.title for record in records}, done
@@ -36,8 +35,7 @@ def works_of(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str
 
 def there_of(ws: Workspace, works: list[Work], done: set[str]) -> frozenset[str]:
     """The tokens that are there: on disk, in the code, said to be, or produced by what is done."""
-    from kl_hooks.kinds.task.plan import fulfilled
-    from kl_hooks.kinds.task.there import there
+    from kl_hooks.kinds.task import available_tokens, fulfilled_tokens
 
     wanted = list(dict.fromkeys(one for work in works for one in work.requires))
-    return fulfilled(works, done, there(ws, wanted))
+    return fulfilled_tokens(works, done, available_tokens(ws, wanted))

@@ -44,7 +44,7 @@ _NUMBER = click.IntRange(0, 1_000_000)
 def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **said: Any) -> None:
     """Record a turn. It gets the next number of its feature and task."""
     from kl_hooks.cli.kind_new import show_made, signed
-    from kl_hooks.kinds.turn.adding import add_turn
+    from kl_hooks.kinds.turn import add_turn
     from kl_hooks.records.write import refuse_unset
 
     ws = workspace()

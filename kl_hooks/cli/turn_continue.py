@@ -14,7 +14,7 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 def continue_(feature: str, task: str, shape: str) -> None:
     """The last five turns of a feature and task, the oldest first; what a rejected one asks for as MUST ADDRESS."""
     from kl_hooks.cli.record_text import plain_record
-    from kl_hooks.kinds.turn.continuing import continuation, is_rejected, last_turns, next_number
+    from kl_hooks.kinds.turn import continuation, is_rejected, last_turns, next_number
     from kl_hooks.records.ask import Wanted, every
 
     ws = workspace()

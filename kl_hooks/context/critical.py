@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.kinds.failure.recording import failure_candidate, occurred
-from kl_hooks.kinds.feature.detect import feature_ids
-from kl_hooks.kinds.gate.choose import FIRM, bounds, gate_line
-from kl_hooks.kinds.role.page import page as role_page
+from kl_hooks.kinds.failure import failure_candidate, occurrences
+from kl_hooks.kinds.feature import feature_ids
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, complexity_range, gate_line
+from kl_hooks.kinds.role import render_role as role_page
 from kl_hooks.model.package import Candidate
 from kl_hooks.records.ask import Wanted, every, search
 from kl_hooks.records.fresh import stale
@@ -54,7 +54,7 @@ class Section:
 SECTIONS: Final = (
     Section("architecture_decisions", "Architecture Decisions (MUST FOLLOW)", ("decision",)),
     Section("failure_patterns", "Known Failures (AVOID THESE)", ("failure",)),
-    Section("quality_gates", f"Quality Gates ({FIRM})", ("gate",)),
+    Section("quality_gates", f"Quality Gates ({DO_NOT_ADJUST})", ("gate",)),
     Section(
         "system_context", "System Context", ("guide", "fact"), topics=("product", "workflow", "stack", "structure")
     ),
@@ -140,7 +140,7 @@ def _records(ws: Workspace, section: Section, asked: Asked) -> Sequence[Record]:
     if kinds == ("failure",):
         return _failures(ws, found, ranks)
     if kinds == ("gate",):
-        return sorted(found, key=lambda one: (one.text("task_type").casefold(), bounds(one), one.id))
+        return sorted(found, key=lambda one: (one.text("task_type").casefold(), complexity_range(one), one.id))
     newest = sorted(found, key=lambda one: (one.text("decided_at") or one.text("date"), one.id), reverse=True)
     return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
 
@@ -150,7 +150,7 @@ def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) 
 
     What an agent reported is shown only where it fits the task.
     """
-    last = {one.id: micros(occurred(ws, one).last or one.text("date") or "1970-01-01") for one in found}
+    last = {one.id: micros(occurrences(ws, one).last or one.text("date") or "1970-01-01") for one in found}
     fitting = [one for one in found if one.authority == "human" or one.id in ranks]
 
     def order(one: Record) -> tuple[int, int, int, int, str]:
@@ -169,7 +169,7 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
         return replace(made, summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
     if record.kind == "gate":
         line = gate_line(record)
-        return replace(plain, text=f"{line}\n{FIRM}", summary=line)
+        return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
     if section.whole:
         text = role_page(record).strip() if record.kind == "role" else as_text(ws.kinds[record.kind], record)
         return replace(plain, text=text)
@@ -177,10 +177,10 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
 
 
 def _times(ws: Workspace, record: Record) -> str:
-    from kl_hooks.kinds.failure.recording import times
+    from kl_hooks.kinds.failure import times_phrase
 
-    how_often = occurred(ws, record)
-    return f"{times(how_often.total)}, last {how_often.last[:10]}"
+    how_often = occurrences(ws, record)
+    return f"{times_phrase(how_often.total)}, last {how_often.last[:10]}"
 
 
 def _on(record: Record, topics: Sequence[str]) -> bool:

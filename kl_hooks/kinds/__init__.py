@@ -1,4 +1,1 @@
-"""The catalogue: every kind of knowledge that kl brings, a file or a small folder each.
-
-Kinds do not know each other.
-"""
+"""Kinds of knowledge: their descriptions in `catalog`, and a module or a package for what each can do."""

@@ -1,50 +1,34 @@
-"""The door of `kinds`: the kinds that kl brings, in the order in which they are listed."""
+"""Hooks of the kinds that kl brings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kl_hooks.hookspecs import Retriever, Staleness, hookimpl
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
 
-MODULES: Final[tuple[str, ...]] = (
-    "decision.kind",
-    "memory.kind",
-    "objective.kind",
-    "task.kind",
-    "outcome.kind",
-    "failure.kind",
-    "feature.kind",
-    "role.kind",
-    "gate.kind",
-    "mode",
-    "turn.kind",
-    "fact.kind",
-    "guide",
-    "finding.kind",
-)
-"""Modules below `kl_hooks.kinds`, each with a `KIND`."""
-
 
 @hookimpl
 def kl_kinds() -> Sequence[Kind]:
-    return [import_module(f"kl_hooks.kinds.{name}").KIND for name in MODULES]
+    from kl_hooks.kinds.catalog import KINDS
+    from kl_hooks.kinds.memory.kind import KIND as MEMORY
+
+    first, *others = KINDS
+    return [first, MEMORY, *others]
 
 
 @hookimpl
 def kl_stale() -> Sequence[Staleness]:
-    from kl_hooks.kinds.finding.anchor import stale
+    from kl_hooks.kinds.finding import stale_findings
 
-    return [Staleness("finding", stale)]
+    return [Staleness("finding", stale_findings)]
 
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    from kl_hooks.kinds.anchors import find_anchored
-    from kl_hooks.kinds.standing import find_standing
+    from kl_hooks.kinds.retrievers import find_always_offered, find_anchored
 
-    return [Retriever("anchors", 200, find_anchored), Retriever("standing", 100, find_standing)]
+    return [Retriever("anchors", 200, find_anchored), Retriever("standing", 100, find_always_offered)]

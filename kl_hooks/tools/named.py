@@ -163,13 +163,13 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
 
 def _link_task(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.objective.linking import link_task, reported
+    from kl_hooks.kinds.objective import link_task, reported_progress
     from kl_hooks.records.write import refuse_unset
 
     refuse_unset(ws)
     session = (given.get("session") or "").strip()
     record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=by(ws))
-    seen = reported(ws, [record])[record.id].progress
+    seen = reported_progress(ws, [record])[record.id].progress
     lists = {"percent": seen.percent, "remaining": list(seen.remaining), "completed": list(seen.completed)}
     return whole(ws, record) | lists
 

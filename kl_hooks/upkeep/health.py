@@ -102,11 +102,11 @@ def _never_valid(ws: Workspace) -> Iterator[Against]:
 
 def _seeds(ws: Workspace) -> tuple[dict[str, str], list[str]]:
     """ID of a seeded record whose document says something else today → why; and why that could not be told."""
-    from kl_hooks.kinds.seeds.gather import project_paths, project_seeds
+    from kl_hooks.kinds.seeds import document_paths, project_seeds
     from kl_hooks.records.seed.sow import planned
 
     try:
-        done = planned(ws, project_seeds(ws.root)[0], paths=project_paths())
+        done = planned(ws, project_seeds(ws.root)[0], paths=document_paths())
     except (KlError, OSError) as problem:
         return {}, [f"stale (seeds): {problem}"]
     return {

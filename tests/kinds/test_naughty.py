@@ -8,11 +8,10 @@ import pytest
 
 from kl_hooks.config.problems import Problems
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.fact.answering import keep
-from kl_hooks.kinds.fact.questions import QUESTIONS
-from kl_hooks.kinds.failure.recording import record_failure
-from kl_hooks.kinds.objective.linking import link_task
-from kl_hooks.kinds.turn.adding import add_turn
+from kl_hooks.kinds.failure import record_failure
+from kl_hooks.kinds.interview import QUESTIONS, record_answer
+from kl_hooks.kinds.objective import link_task
+from kl_hooks.kinds.turn import add_turn
 from kl_hooks.records.ask import find
 from kl_hooks.records.write import cleaned, create
 from kl_hooks.workspace.open import Workspace
@@ -39,7 +38,7 @@ def kept(text: str) -> str:
 
 def test_answers(ws: Workspace) -> None:
     for text in TEXTS:
-        made, _ = keep(ws, QUESTIONS[0], text)
+        made, _ = record_answer(ws, QUESTIONS[0], text)
         assert find(ws, made.id).text("answer") == kept(text.strip()), repr(text)
     assert len(list((ws.root / ".kl/knowledge/facts").iterdir())) == 1
 

@@ -1,4 +1,7 @@
-"""What a project's own documents say: sections with a telling heading, the beginning, the stack; any text is read."""
+"""What a project's own documents say: sections with a telling heading, the beginning, the stack; any text is read.
+
+A feature's specification as a record: the id from its front matter, its name or its title.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.kinds.catalog import FEATURE
 from kl_hooks.kinds.plugin import kl_kinds
-from kl_hooks.kinds.seeds.documents import MOST_TEXT, document_seeds, topic_of
-from kl_hooks.kinds.seeds.gather import project_seeds, system_seeds
-from kl_hooks.kinds.seeds.pyproject import name_of, pyproject_seeds, read_pyproject
+from kl_hooks.kinds.seeds import (
+    MAX_SECTION_LENGTH,
+    document_seeds,
+    document_type,
+    feature_seed,
+    name_of,
+    project_seeds,
+    pyproject_seeds,
+    read_pyproject,
+    system_seeds,
+    topic_of,
+)
 from kl_hooks.records.check import checked
 
 KINDS = {kind.name: kind for kind in kl_kinds()}
@@ -68,7 +81,9 @@ def test_what_is_written_for_agents_is_taken_whole() -> None:
 def test_a_long_section_is_cut_between_paragraphs_and_says_so() -> None:
     text = "## Usage\n\n" + "\n\n".join(["word " * 40] * 40)
     (one,) = document_seeds("shop", "AGENTS.md", text)
-    assert len(one.values["text"]) <= MOST_TEXT + 50 and one.values["text"].endswith("(The rest stands in AGENTS.md.)")
+    assert len(one.values["text"]) <= MAX_SECTION_LENGTH + 50 and one.values["text"].endswith(
+        "(The rest stands in AGENTS.md.)"
+    )
 
 
 def test_a_heading_says_the_topic_by_whole_words() -> None:
@@ -161,3 +176,63 @@ def test_a_key_without_end_in_pyproject_is_not_waited_for() -> None:
     began = time.process_time()
     assert read_pyproject("a." * 500_000) == {}
     assert time.process_time() - began < 5
+
+
+SPEC = """\
+# FEAT-PAY-1: Paying
+
+## Purpose
+
+People pay, as ADR-0003 says.
+
+## Scope
+
+- cards
+- cash
+
+## Out of scope
+
+- refunds
+
+## Invariants
+
+- never charged twice
+"""
+
+
+@pytest.mark.requirement("B56")
+def test_the_sections_of_a_specification_are_fields_of_a_feature() -> None:
+    seed = feature_seed("shop", "docs/features/FEAT-PAY-1-pay.md", SPEC)
+    assert seed is not None and (seed.id, seed.key) == ("FEAT-PAY-1", "shop__feat-pay-1")
+    said = {name: seed.values[name] for name in seed.values if name not in ("authority", "source")}
+    assert said == {
+        "title": "Paying", "spec": "docs/features/FEAT-PAY-1-pay.md", "purpose": "People pay, as ADR-0003 says.",
+        "what_it_is": ["cards", "cash"], "what_it_is_not": ["refunds"], "invariants": ["never charged twice"],
+        "key_decisions": ["ADR-0003"],
+    }  # fmt: skip
+
+
+def test_front_matter_names_the_feature_before_anything_else() -> None:
+    seed = feature_seed("shop", "spec.md", "---\nid: feat-pay-2\ntitle: Refunds\nstatus: Draft\n---\n# Other\n")
+    assert seed is not None and (seed.id, seed.values["title"], seed.values["status"]) == (
+        "FEAT-PAY-2",
+        "Refunds",
+        "draft",
+    )
+    assert feature_seed("shop", "spec.md", "# Nothing\n") is None
+
+
+def test_what_a_document_is_by_its_name() -> None:
+    assert document_type("docs/features/FEAT-PAY-1-pay.md") == "feature-spec"
+    assert document_type("sub/AGENTS.md") == "project-doc"
+    assert document_type("docs/notes.md") == ""
+
+
+@given(st.text(max_size=120), st.text(alphabet="FEAT-PAY1.md/ ", max_size=20))
+def test_any_specification_gives_values_that_the_kind_takes(text: str, path: str) -> None:
+    seed = feature_seed("p", f"{path}FEAT-A-1.md", text)
+    for one in [seed] if seed else []:
+        values, problems = checked(
+            FEATURE, {k: v for k, v in one.values.items() if k != "spec"}, lambda name: ("x", 0, 0)
+        )
+        assert problems == [] and values["title"]

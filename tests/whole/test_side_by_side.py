@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import KlError
-from kl_hooks.kinds.failure.recording import occurred, record_failure
+from kl_hooks.kinds.failure import occurrences, record_failure
 from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.telling import tell
-from kl_hooks.kinds.objective.linking import link_task, reported
-from kl_hooks.kinds.objective.progress import Progress
+from kl_hooks.kinds.objective import Progress, link_task, reported_progress
 from kl_hooks.model.record import Record
 from kl_hooks.records.ask import Wanted, every, find
 from kl_hooks.records.events import events
@@ -173,14 +172,14 @@ def check(world: World) -> None:
 def check_counts(world: World) -> None:
     ws = world.person
     for identifier, number in world.happened.items():
-        assert _times(occurred(ws, find(ws, identifier))) == number == len(events(ws, identifier, "occurred"))
+        assert _times(occurrences(ws, find(ws, identifier))) == number == len(events(ws, identifier, "occurred"))
     for identifier, sessions in world.told.items():
         assert {one.rsplit(":", 1)[0] for one in tallies(ws, [identifier])[identifier].sessions} or sessions
         assert tallies(ws, [identifier])[identifier].reinforcement == len(
             {one.session for one in events(ws, identifier, "reinforced")}
         )
     for record in every(ws, Wanted(("objective",))):
-        seen = reported(ws, [record])[record.id].progress
+        seen = reported_progress(ws, [record])[record.id].progress
         assert seen.percent == Progress(seen.completed, seen.remaining).percent
         assert not set(seen.completed) & set(seen.remaining)
     created = {one.record: one.session for one in events(ws, name="created")}

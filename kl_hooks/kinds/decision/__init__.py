@@ -1,1 +1,1 @@
-"""Decisions: the kind, how others write theirs down, which answers are worth a record, what the code tells of them."""
+"""Decisions: which answers are worth a record, what the code shows of them, and the formats of other tools."""

@@ -12,7 +12,7 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.repository import ask
 from kl_hooks.git.run import GitFailed
-from kl_hooks.kinds.decision.kind import KIND
+from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import Kind
 from kl_hooks.records.catch_up import catch_up
@@ -30,7 +30,7 @@ _MOST: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Renumbered:
+class Renumbering:
     """What was done."""
 
     old: str
@@ -43,23 +43,26 @@ class Renumbered:
     """`path:line` of what may mean either."""
 
 
-def renumber(ws: Workspace, place: str) -> Renumbered:
+def renumber(ws: Workspace, place: str) -> Renumbering:
     """Gives the record in a file a new id. `place`: a path from the root or from here, or an id that one file has.
 
     UsageProblem where there is no such file, or an id that several have; then nothing was written.
     """
     catch_up(ws)
     path = _path(ws, place)
-    old = _said_id(ws, path)
-    if not old.startswith(f"{KIND.prefix}-"):
+    old = _id_in_file(ws, path)
+    if not old.startswith(f"{DECISION.prefix}-"):
         raise UsageProblem("is no decision with an id.", place=path, hint="Write `id: ADR-0001` into it.")
-    new = _begun(ws, path, old) or f"{KIND.prefix}-{max(used_numbers(ws, KIND), default=0) + 1:04}"
-    others = [one for one in _files(ws, KIND) if one != path and _said_id(ws, one) == old]
+    new = (
+        _unfinished_renumbering(ws, path, old)
+        or f"{DECISION.prefix}-{max(used_numbers(ws, DECISION), default=0) + 1:04}"
+    )
+    others = [one for one in _files(ws, DECISION) if one != path and _id_in_file(ws, one) == old]
     target = _target(path, old, new)
     changed, unsure = [], []
     with ws.store.writing(what="renumbering a decision"), Kept(ws) as kept:
         for one in sorted({path, *written(ws)}):
-            text, some, left = _mended(ws, one, path, others, old, new)
+            text, some, left = _with_new_id(ws, one, path, others, old, new)
             if one == path:
                 if left:
                     raise UsageProblem(f"is larger than {_MOST} bytes.", place=path, hint="Keep the essence there.")
@@ -70,15 +73,19 @@ def renumber(ws: Workspace, place: str) -> Renumbered:
             changed += some if one != path else []
             unsure += left
     catch_up(ws)
-    return Renumbered(old, new, target, tuple(changed), tuple(unsure))
+    return Renumbering(old, new, target, tuple(changed), tuple(unsure))
 
 
-def _begun(ws: Workspace, path: str, old: str) -> str:
+def _unfinished_renumbering(ws: Workspace, path: str, old: str) -> str:
     """The id under which another file says the same: a renumbering was killed before it took this file away."""
     text = _text(ws, path)
-    for one in _files(ws, KIND):
-        new = _said_id(ws, one) if one != path else ""
-        if new not in ("", old) and one == _target(path, old, new) and _named(old).sub(new, text) == _text(ws, one):
+    for one in _files(ws, DECISION):
+        new = _id_in_file(ws, one) if one != path else ""
+        if (
+            new not in ("", old)
+            and one == _target(path, old, new)
+            and _id_pattern(old).sub(new, text) == _text(ws, one)
+        ):
             return new
     return ""
 
@@ -91,16 +98,16 @@ def _target(path: str, old: str, new: str) -> str:
 
 def _path(ws: Workspace, place: str) -> str:
     if RECORD_ID.fullmatch(place):
-        paths = [one for one in _files(ws, KIND) if _said_id(ws, one) == place]
+        paths = [one for one in _files(ws, DECISION) if _id_in_file(ws, one) == place]
         if len(paths) == 1:
             return paths[0]
         reason = f"is the id of {', '.join(paths)}; name a file." if paths else "is the id of no file."
         raise UsageProblem(reason, place=place, hint="kl decision renumber FILE")
     for full in (Path(os.path.abspath(place)), ws.root / place):  # noqa: PTH100 (which follows links)
         path = full.relative_to(ws.root).as_posix() if full.is_relative_to(ws.root) else ""
-        if path in _files(ws, KIND):
+        if path in _files(ws, DECISION):
             return path
-    raise UsageProblem(f"is no file in {folder(KIND)}.", place=place, hint="See: kl decision list")
+    raise UsageProblem(f"is no file in {folder(DECISION)}.", place=place, hint="See: kl decision list")
 
 
 def _files(ws: Workspace, kind: Kind) -> list[str]:
@@ -113,7 +120,7 @@ def _text(ws: Workspace, path: str) -> str:
     return (read_small(ws.root / path, within=ws.root, most=_MOST) or b"").decode("utf-8", "surrogateescape")
 
 
-def _said_id(ws: Workspace, path: str) -> str:
+def _id_in_file(ws: Workspace, path: str) -> str:
     """The id that the head of a file says; of one that says none, that of its name."""
     head = re.match(r"(?:\ufeff)?---[ \t]*\r?\n(.*?)^---", _text(ws, path), re.DOTALL | re.MULTILINE)
     said = re.search(r"^id:[ \t]*[\"']?([\w-]+)", head[1], re.MULTILINE) if head else None
@@ -121,16 +128,16 @@ def _said_id(ws: Workspace, path: str) -> str:
     return said[1] if said else named[0] if named else ""
 
 
-def _named(old: str) -> re.Pattern[str]:
+def _id_pattern(old: str) -> re.Pattern[str]:
     """Where a text names this id."""
     return re.compile(rf"(?<![\w-]){re.escape(old)}(?![\w-]|[a-z0-9])")
 
 
-def _mended(
+def _with_new_id(
     ws: Workspace, path: str, moved: str, others: list[str], old: str, new: str
 ) -> tuple[str, list[str], list[str]]:
     """The text of a file with the references changed that mean the moved one; places changed, places unsure."""
-    name = _named(old)
+    name = _id_pattern(old)
     text = _text(ws, path)
     lines = text.split("\n")
     hits = [number for number, line in enumerate(lines) if name.search(line)]
@@ -138,7 +145,7 @@ def _mended(
         return text, [], []
     if (ws.root / path).stat().st_size > _MOST:  # only its beginning was read: it must not be written back
         return text, [], [f"{path}:{number + 1}" for number in hits]
-    meant = dict.fromkeys(hits, True) if path == moved or not others else _meant(ws, path, hits, moved, others)
+    meant = dict.fromkeys(hits, True) if path == moved or not others else _meant_lines(ws, path, hits, moved, others)
     changed, unsure = [], []
     for number in hits:
         if meant.get(number):
@@ -149,7 +156,7 @@ def _mended(
     return "\n".join(lines), changed, unsure
 
 
-def _meant(ws: Workspace, path: str, hits: list[int], moved: str, others: list[str]) -> dict[int, bool]:
+def _meant_lines(ws: Workspace, path: str, hits: list[int], moved: str, others: list[str]) -> dict[int, bool]:
     """Line → whether it means the moved file: when it was written, that one was there and the others were not."""
     if ws.repo is None:
         return {}
@@ -163,13 +170,13 @@ def _meant(ws: Workspace, path: str, hits: list[int], moved: str, others: list[s
     for number in hits:
         commit = by_line.get(number, _NEW)
         if commit.strip("0"):
-            here, there = _there(ws, commit, [moved]), _there(ws, commit, others)
+            here, there = _exists_in(ws, commit, [moved]), _exists_in(ws, commit, others)
             if here != there:
                 made[number] = here
     return made
 
 
-def _there(ws: Workspace, commit: str, paths: list[str]) -> bool:
+def _exists_in(ws: Workspace, commit: str, paths: list[str]) -> bool:
     """True where a commit has any of these files."""
     assert ws.repo is not None
     try:

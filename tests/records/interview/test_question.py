@@ -6,9 +6,8 @@ from collections import Counter
 
 import pytest
 
-from kl_hooks.kinds.fact.kind import CATEGORIES
-from kl_hooks.kinds.fact.questions import QUESTIONS
-from kl_hooks.kinds.fact.review_questions import MODES, review_questions
+from kl_hooks.kinds.catalog import FACT_CATEGORIES
+from kl_hooks.kinds.interview import QUESTIONS, REVIEW_MODES, review_questions
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.record import Record
 from kl_hooks.records.interview.question import IMPORTANCES, answered, gaps
@@ -26,7 +25,7 @@ def test_there_are_23_questions_and_each_names_kinds_and_fields_that_are_there()
     }  # fmt: skip
     kinds = {kind.name: kind for kind in kl_kinds()}
     for one in QUESTIONS:
-        assert one.category in CATEGORIES and one.importance in IMPORTANCES and one.asks.endswith("?")
+        assert one.category in FACT_CATEGORIES and one.importance in IMPORTANCES and one.asks.endswith("?")
         for place in [*one.filled_by, *([one.adds_to] if one.adds_to else [])]:
             assert place.kind in OTHERS or place.field in kinds[place.kind].by_name, one.key
         if one.adds_to:
@@ -65,8 +64,8 @@ def test_a_record_of_another_kind_can_answer_and_what_came_with_kl_can_not() -> 
 
 @pytest.mark.requirement("B53")
 def test_three_to_five_questions_for_each_sort_of_review() -> None:
-    assert set(MODES) == {"architectural", "code-quality", "decision", "technical-debt", "security"}
-    for mode in MODES:
+    assert set(REVIEW_MODES) == {"architectural", "code-quality", "decision", "technical-debt", "security"}
+    for mode in REVIEW_MODES:
         some = review_questions(mode)
-        assert 3 <= len(some) <= 5 and all(one.category in CATEGORIES for one in some)
+        assert 3 <= len(some) <= 5 and all(one.category in FACT_CATEGORIES for one in some)
         assert not {one.key for one in some} & {one.key for one in QUESTIONS}

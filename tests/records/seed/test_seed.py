@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.guide import KIND
+from kl_hooks.kinds.catalog import GUIDE
 from kl_hooks.model.record import Record
 from kl_hooks.records.seed.seed import Seed, project_id, said, steps
 
-KINDS = {"guide": KIND}
+KINDS = {"guide": GUIDE}
 SEED = Seed("guide", "shop__readme-usage", {"title": "Usage", "text": "Run it."}, "README.md", "Usage\nRun it.")
 
 
 def record(seed: Seed = SEED, **changes: str) -> Record:
     values = {**seed.values, "entity_id": seed.key, "source_hash": seed.hash, "date": "2026-01-01"}
-    values["seeded_hash"] = said(KIND, values)
+    values["seeded_hash"] = said(GUIDE, values)
     return Record("guide", "GUIDE-0001", {**values, **changes}, path=".kl/knowledge/guides/GUIDE-0001-usage.md")
 
 

@@ -1,1 +1,1 @@
-"""How others write decisions down: a reader and a writer for each format, text to plain values and back."""
+"""Formats of decisions: a reader and a writer for each, text to plain values and back."""

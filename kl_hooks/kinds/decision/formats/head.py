@@ -1,4 +1,4 @@
-"""What stands at the head of a decision in any format: its number and title, its date, its status, whom it replaces."""
+"""The head of a decision in any format: number and title, date, status, people, and the decisions it replaces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from typing import Final
 
 from kl_hooks.clock import micros
-from kl_hooks.kinds.decision.kind import KIND
+from kl_hooks.kinds.catalog import DECISION
+from kl_hooks.kinds.decision.formats.entry import Draft
+from kl_hooks.kinds.decision.formats.sections import split_sections
 
 _NUMBERED: Final = re.compile(
     r"(?i:adr)[-_ ]?(\d{1,9})(?:\s*[:.\u2013\u2014-]+\s*|\s+)(\S.*)|(\d{1,9})[.:]\s+(\S.*)"
@@ -66,13 +68,13 @@ def relation(line: str) -> tuple[str, tuple[str, ...]] | None:
     found = _RELATION.fullmatch(line.strip())
     if not found:
         return None
-    names, rest = references(found[2])
+    names, rest = _references(found[2])
     if not names or re.search(r"\w", rest.replace("and", "")):
         return None
     return _FIELD.get(found[1].lower(), "related_adrs"), names
 
 
-def references(text: str) -> tuple[tuple[str, ...], str]:
+def _references(text: str) -> tuple[tuple[str, ...], str]:
     """The decisions that a text names, by link (the file it leads to) or as `ADR-0007`; and what else it says."""
     names = []
 
@@ -93,7 +95,7 @@ def _found(text: str) -> list[str]:
     return [match[0] for match in _PLAIN_NAME.finditer(text)]
 
 
-def status(text: str) -> tuple[str, tuple[str, ...], str]:
+def _status_words(text: str) -> tuple[str, tuple[str, ...], str]:
     """The word of a status, the decisions that took its place, and what else the text says.
 
     `superseded by [ADR-0005](0005-x.md)` → (`superseded`, (`0005-x.md`,), ``).
@@ -106,6 +108,67 @@ def status(text: str) -> tuple[str, tuple[str, ...], str]:
     match = re.match(r"[A-Za-z]+(?:[ -][Rr]eview)?", line)
     word = match[0] if match else ""
     rest = line[len(word) :].strip(" .,:;")
-    if word.lower().replace(" ", "_") not in {*KIND.statuses, *KIND.spellings}:
+    if word.lower().replace(" ", "_") not in {*DECISION.statuses, *DECISION.spellings}:
         return " ".join(line.lower().split()), (), ""
     return word.lower(), (), rest
+
+
+def put_status(draft: Draft, text: str) -> None:
+    """The status, and the decisions that took its place; what else it says is kept."""
+    word, newer, rest = _status_words(text)
+    draft.put("status", word)
+    draft.put("superseded_by", newer)
+    draft.leave("Status" if rest else "", rest)
+
+
+def put_date(draft: Draft, text: str) -> None:
+    """The date; what can't be read as one is kept."""
+    if found := iso_date(text):
+        draft.put("date", found)
+    else:
+        draft.leave("Date" if text.strip() else "", text)
+
+
+def is_superseded_line(text: str, names: tuple[str, ...]) -> bool:
+    """True where the words of a status say exactly that these decisions took its place."""
+    return _status_words(text) == ("superseded", names, "")
+
+
+_LINE: Final = re.compile(r"(?:[-*+] +)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,20}?)[*_]{0,2}\s*:[*_]{0,2}(?:\s+(.*)|)")
+_PEOPLE: Final = {
+    "deciders": "deciders",
+    "decision makers": "deciders",
+    "consulted": "consulted",
+    "informed": "informed",
+}
+
+
+def read_list_head(draft: Draft, text: str) -> str:
+    """Takes what it knows out of the text before the first section; the rest comes back."""
+    return "\n".join(line for line in text.split("\n") if not _taken(draft, line))
+
+
+def _taken(draft: Draft, line: str) -> bool:
+    found = _LINE.fullmatch(line.rstrip())
+    key, value = (found[1].strip().lower(), (found[2] or "").strip()) if found else ("", "")
+    if key == "status" and value and "status" not in draft.values:
+        put_status(draft, value)
+    elif key == "date" and iso_date(value) and "date" not in draft.values:
+        draft.put("date", iso_date(value))
+    elif key == "tags" and value:
+        draft.put("tags", tuple(value.split(",")) if "," in value else tuple(value.split()))
+    elif key in _PEOPLE and value:
+        draft.put(_PEOPLE[key], tuple(one.strip() for one in value.split(",")))
+    elif found and (related := relation(line.strip("-*+ "))):
+        draft.put(*related)
+    else:
+        return False
+    return True
+
+
+def title_heading(title: str, number: str = "") -> tuple[str, bool]:
+    """The heading with the title, and whether reading it gives exactly that title."""
+    words = title.replace("<!--", "&lt;!--")
+    line = f"# {number}. {words}" if number else f"# {words}"
+    read = split_sections(f"{line}\n\nText.")
+    return line, read.head == "Text." and numbered(read.title) == (number, title)

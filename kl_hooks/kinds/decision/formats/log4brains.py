@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from kl_hooks.kinds.decision.formats import madr
-from kl_hooks.kinds.decision.formats.details import details
-from kl_hooks.kinds.decision.formats.draft import Draft
-from kl_hooks.kinds.decision.formats.entry import Entry, Other
-from kl_hooks.kinds.decision.formats.listhead import read_list_head
-from kl_hooks.kinds.decision.formats.outline import outline
-from kl_hooks.kinds.decision.formats.statusline import comes_back
-from kl_hooks.kinds.decision.formats.title import heading
+from kl_hooks.kinds.decision.formats.entry import Draft, Entry, Other, details_section
+from kl_hooks.kinds.decision.formats.head import is_superseded_line, read_list_head, title_heading
+from kl_hooks.kinds.decision.formats.madr import outline
 
 _WORDS: Final = (("status", "Status"), ("deciders", "Deciders"), ("date", "Date"), ("tags", "Tags"))
 
@@ -22,7 +18,7 @@ read = madr.read
 
 def write(entry: Entry, names: Mapping[str, Other]) -> str:
     """The file of a decision; what its list has no word for stands in a block of YAML at the end."""
-    title, exact = heading(entry.text("title"))
+    title, exact = title_heading(entry.text("title"))
     left = {
         key: value for key, value in entry.values.items() if key not in madr.IN_BODY or (key == "title" and not exact)
     }
@@ -37,13 +33,13 @@ def write(entry: Entry, names: Mapping[str, Other]) -> str:
         lines
         and lines[0] == "- Status: superseded"
         and len(newer) == 1
-        and comes_back(f"superseded by {newer[0]}", newer)
+        and is_superseded_line(f"superseded by {newer[0]}", newer)
     ):
         file = names[newer[0]].file if newer[0] in names else ""
         lines[0] = f"{lines[0]} by [{file.removesuffix('.md')}]({file})" if file else f"{lines[0]} by {newer[0]}"
         del left["superseded_by"]
     head = "\n" + "\n".join(lines) + "\n" if lines else ""
-    return f"{title}\n{head}{outline(entry)}{details(left)}"
+    return f"{title}\n{head}{outline(entry)}{details_section(left)}"
 
 
 def _comes_back(entry: Entry, field: str, line: str) -> bool:

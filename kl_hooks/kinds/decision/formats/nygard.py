@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kl_hooks.kinds.decision.formats.details import details
-from kl_hooks.kinds.decision.formats.draft import Draft
-from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable, Other
-from kl_hooks.kinds.decision.formats.front import front_matter, number_in
-from kl_hooks.kinds.decision.formats.head import numbered, relation
-from kl_hooks.kinds.decision.formats.listhead import read_list_head
-from kl_hooks.kinds.decision.formats.parts import Part, apart, bulleted, tidy
-from kl_hooks.kinds.decision.formats.statusline import put_status
-from kl_hooks.kinds.decision.formats.title import heading
-from kl_hooks.kinds.decision.formats.words import LISTS
-from kl_hooks.kinds.decision.kind import KIND
+from kl_hooks.kinds.catalog import DECISION
+from kl_hooks.kinds.decision.formats.entry import (
+    LIST_FIELDS,
+    Draft,
+    Entry,
+    NotReadable,
+    Other,
+    details_section,
+    front_matter,
+    take_number,
+)
+from kl_hooks.kinds.decision.formats.head import numbered, put_status, read_list_head, relation, title_heading
+from kl_hooks.kinds.decision.formats.sections import Section, bullet_list, split_sections, tidy
 from kl_hooks.model.record import Value
 
 _FIRST: Final = ("context", "decision", "consequences")
 _SECTIONS: Final = tuple(
-    (one.name, one.section) for one in sorted(KIND.fields, key=lambda one: one.name not in _FIRST) if one.section
+    (one.name, one.section) for one in sorted(DECISION.fields, key=lambda one: one.name not in _FIRST) if one.section
 )
 _LINKS: Final = (
     ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
@@ -31,11 +33,11 @@ _LINKS: Final = (
 def read(text: str) -> Entry:
     """The decision that a file says. NotReadable with place and reason."""
     keys, body = front_matter(tidy(text.lstrip("\ufeff")))
-    parts = apart(body)
+    parts = split_sections(body)
     draft = Draft()
     number, title = numbered(parts.title)
     draft.put("title", title)
-    number = number_in(keys) or number
+    number = take_number(keys) or number
     for key, value in keys.items():
         draft.key(key, value)
     draft.leave("", read_list_head(draft, parts.head))
@@ -52,7 +54,7 @@ def read(text: str) -> Entry:
 def write(entry: Entry, names: Mapping[str, Other]) -> str:
     """The file of a decision; what the form has no words for stands in a block of YAML at the end."""
     number = entry.name.lstrip("0") if entry.name.isdecimal() and entry.name.isascii() else ""
-    title, exact = heading(entry.text("title"), number)
+    title, exact = title_heading(entry.text("title"), number)
     shown = {name for name, _ in _SECTIONS} | ({"title"} if exact else set())
     left = {key: value for key, value in entry.values.items() if key not in shown}
     made = [title]
@@ -61,12 +63,12 @@ def write(entry: Entry, names: Mapping[str, Other]) -> str:
     status = _status(left, names)
     made += ["## Status", *status] if status else []
     for name, section in _SECTIONS:
-        if text := bulleted(entry.many(name)) if name in LISTS else entry.text(name):
+        if text := bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name):
             made += [f"## {section}", text]
-    return "\n\n".join(made) + "\n" + details(left)
+    return "\n\n".join(made) + "\n" + details_section(left)
 
 
-def _read_status(draft: Draft, part: Part) -> None:
+def _read_status(draft: Draft, part: Section) -> None:
     for line in part.text.split("\n"):
         found = relation(line.strip().strip("-*+ "))
         if found:

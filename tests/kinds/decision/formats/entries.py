@@ -6,9 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.decision.formats.draft import Draft
-from kl_hooks.kinds.decision.formats.entry import Entry
-from kl_hooks.kinds.decision.kind import KIND, TRIGGERS
+from kl_hooks.kinds.catalog import DECISION, TRIGGERS
+from kl_hooks.kinds.decision.formats.entry import Draft, Entry
 
 PIECES = st.sampled_from(
     ["# ", "## Context", "## ", "### Consequences", "---", "```", "~~~", "- ", "* ", "  ", "    ", "\n", "\n\n",
@@ -32,7 +31,7 @@ def raw_values() -> st.SearchStrategy[dict[str, Any]]:
     }
     fields = {
         one.name: kinds[one.type]
-        for one in KIND.all_fields
+        for one in DECISION.all_fields
         if one.name not in ("title", "status", "authority", "updated")
     }
     return st.fixed_dictionaries(
@@ -40,7 +39,7 @@ def raw_values() -> st.SearchStrategy[dict[str, Any]]:
             "title": st.text(min_size=1, max_size=30).filter(lambda text: bool(text.split()))
             | MARKDOWN.map(lambda text: f"T{text}")
         },
-        optional={**fields, "status": st.sampled_from([*KIND.statuses])},
+        optional={**fields, "status": st.sampled_from([*DECISION.statuses])},
     )
 
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from kl_hooks.kinds.decision.formats import madr, nygard, seed_json
+from kl_hooks.kinds.decision.formats import json_objects, madr, nygard
 from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable, Other
-from kl_hooks.kinds.decision.formats.table import FORMATS, format_of
+from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
 from tests.kinds.decision.formats import published
 
 TEXTS = {
@@ -102,12 +102,12 @@ def test_adr_tools() -> None:
 
 @pytest.mark.requirement("A20", "B19")
 def test_the_json_of_both_seeds() -> None:
-    (entry,) = seed_json.read_all(published.SEED_A)
+    (entry,) = json_objects.read_all(published.SEED_A)
     assert (entry.name, entry.text("status"), entry.many("supersedes")) == ("ADR-0003", "accepted", ("ADR-0001",))
     assert entry.many("governs") == ("src/store.py", "type:shop.store.Store")
     assert entry.many("alternatives") == ("PostgreSQL, which needs a server", "files")
-    assert seed_json.plain(entry)["consequences"] == ["one writer, many readers"]
-    (entry,) = seed_json.read_all(published.SEED_B)
+    assert json_objects.entry_to_dict(entry)["consequences"] == ["one writer, many readers"]
+    (entry,) = json_objects.read_all(published.SEED_B)
     assert (entry.text("status"), entry.text("trigger")) == ("superseded", "clarifying_question")
     assert entry.values["confidence"] == 85 and entry.many("superseded_by") == ("ADR-0005",)
     assert entry.text("date") == "2026-05-01T10:00:00+00:00" and "team" in entry.text("more")

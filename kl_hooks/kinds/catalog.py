@@ -1,0 +1,543 @@
+"""The kinds of knowledge that kl brings, as data, in the order in which they are listed.
+
+Commands, forms, pages and checks are derived from these descriptions. What a kind can do beyond that is in the
+module of its name; the kind `memory` is in its package.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kl_hooks.model.kind import COUNTED, Field, Kind, Verb, with_proposals
+from kl_hooks.records.seed.fields import SEEDED
+
+TRIGGERS: Final = (
+    "manual", "clarifying_question", "task_review", "architecture_review", "implementation_choice", "discovered",
+    "decision_checkpoint",
+)  # fmt: skip
+"""What brought a decision about."""
+_TRIGGERS_ALSO: Final = {
+    "question": "clarifying_question", "clarification": "clarifying_question", "review": "task_review",
+    "arch_review": "architecture_review", "implementation": "implementation_choice", "discovery": "discovered",
+    "checkpoint": "decision_checkpoint",
+}  # fmt: skip
+
+DECISION: Final = Kind(
+    name="decision",
+    plural="decisions",
+    prefix="ADR",
+    purpose="What was decided, why, what else was possible, and which code it holds for.",
+    home="file",
+    statuses=("proposed", "accepted", "superseded", "deprecated", "rejected"),
+    live=("accepted",),
+    spellings={
+        "draft": "proposed", "pending": "proposed", "in_review": "proposed", "open": "proposed",
+        "approved": "accepted", "decided": "accepted", "adopted": "accepted", "implemented": "accepted",
+        "superceded": "superseded", "replaced": "superseded",
+        "declined": "rejected", "obsolete": "deprecated", "retired": "deprecated", "withdrawn": "deprecated",
+    },
+    fields=(
+        Field("context", "text", "What makes a decision necessary: forces, limits, numbers.", required=True,
+              section="Context", aliases=("context_and_problem_statement", "problem"),
+              example="Every command must first know the source, at commit time too."),
+        Field("decision", "text", "What is done from now on.", required=True, section="Decision",
+              aliases=("decision_outcome",), example="The standard library's scanner is the default."),
+        Field("rationale", "text", "Why this and nothing else.", section="Rationale",
+              aliases=("justification", "reason")),
+        Field("drivers", "lines", "What counted in the choice.", section="Decision drivers",
+              aliases=("decision_drivers",)),
+        Field("alternatives", "lines", "What else was possible, and why it was not taken.", section="Alternatives",
+              aliases=("alternatives_considered", "considered_options", "options"),
+              example="libcst only: a commit would wait for seconds."),
+        Field("comparison", "text", "The alternatives held against each other.", section="Comparison",
+              aliases=("pros_and_cons_of_the_options", "pros_and_cons")),
+        Field("consequences", "text", "What follows from it, good and bad.", section="Consequences"),
+        Field("confirmation", "text", "How one sees that it is kept to.", section="Confirmation"),
+        Field("violation_symptoms", "lines", "What it looks like where it is not kept to.",
+              section="Violation symptoms", aliases=("symptoms",)),
+        Field("more", "text", "Whatever else belongs to it: links, minutes, what an imported file said besides.",
+              section="More information", aliases=("more_information", "notes")),
+        Field("governs", "ids", "The files, folders and symbols that it holds for.", relation="adr_governs",
+              aliases=("kl_governs",), example="src/shop/core/"),
+        Field("trigger", "choice", "What brought it about.", choices=TRIGGERS, also=_TRIGGERS_ALSO),
+        Field("source_task_id", "line", "The task it came up in."),
+        Field("source_feature_id", "line", "The feature it came up in."),
+        Field("source_command", "line", "The command it came up in."),
+        Field("related_adrs", "ids", "Other decisions it belongs with.", relation="related",
+              aliases=("related_decisions",)),
+        Field("amends", "ids", "Decisions that it changes in part; they stay in force.", relation="amends"),
+        Field("amended_by", "ids", "Decisions that change it in part.", relation="amended_by"),
+        Field("confidence", "number", "How sure it is, percent.", most=100, example="85"),
+        Field("decided_at", "date", "When it was accepted or rejected."),
+        Field("deprecated_at", "date", "Since when it no longer holds."),
+        Field("deciders", "lines", "Who decided.", aliases=("decision_makers",)),
+        Field("consulted", "lines", "Whose advice was asked for."),
+        Field("informed", "lines", "Who was told."),
+    ),
+    verbs=(
+        Verb("accept", "accepted", "It holds from now on.", of=("proposed",), stamps="decided_at", person=True),
+        Verb("reject", "rejected", "It is not taken.", of=("proposed",), stamps="decided_at", person=True),
+        Verb("deprecate", "deprecated", "It no longer holds, and nothing took its place.",
+             of=("proposed", "accepted"), stamps="deprecated_at", person=True),
+    ),
+    section="Decisions",
+    share="architecture_context",
+    node="adr",
+    proof="ADR",
+)  # fmt: skip
+
+
+OBJECTIVE: Final = with_proposals(Kind(
+    name="objective",
+    plural="objectives",
+    prefix="OBJ",
+    purpose="What is being worked towards over many sessions, and what remains to be done.",
+    home="file",
+    statuses=("active", "paused", "completed", "abandoned"),
+    live=("active",),
+    section="Objectives",
+    share="feature_context",
+    spellings={"cancelled": "abandoned", "done": "completed", "open": "active"},
+    fields=(
+        Field("description", "text", "Why it matters, and when it is reached.", section="Description"),
+        Field(
+            "remaining", "lines", "Tasks that are still to be done.", section="Remaining",
+            aliases=("tasks", "remaining_tasks"), example="Write the parser",
+        ),
+        Field("completed", "lines", "Tasks that are done.", section="Completed", aliases=("completed_tasks",)),
+        Field("sessions", "words", "The sessions that worked on it."),
+    ),
+    verbs=(
+        Verb("pause", "paused", "Put it aside; it is shown to nobody unasked.", of=("active",)),
+        Verb("resume", "active", "Take it up again.", of=("paused", "abandoned", "completed")),
+        Verb("complete", "completed", "It is reached.", of=("active", "paused")),
+        Verb("abandon", "abandoned", "It will not be reached.", of=("active", "paused")),
+    ),
+))  # fmt: skip
+
+
+TASK: Final = Kind(
+    name="task",
+    plural="tasks",
+    prefix="TSK",
+    purpose="Something to be done, with what it needs and what it gives.",
+    home="state",
+    nature="observation",
+    statuses=("open", "blocked", "done"),
+    live=("open", "blocked"),
+    section="Tasks",
+    share="feature_context",
+    spellings={"todo": "open", "in_progress": "open", "completed": "done"},
+    fields=(
+        Field("task_type", "line", "The type of work, which says what gate it must pass.", aliases=("type",),
+              example="feature"),
+        Field("complexity", "number", "How much there is to it, 1 to 10.", least=1, most=10),
+        Field("assignee", "line", "Who does it.", aliases=("agent",)),
+        Field("objective", "ids", "The objective it serves.", relation="part_of"),
+        Field("feature_id", "ids", "The feature it belongs to.", relation="part_of", aliases=("feature",)),
+        Field(
+            "requires", "lines", "What must be there first: artifact:NAME, file:PATH or symbol:NAME.",
+            aliases=("needs",), example="artifact:design",
+        ),
+        Field("produces", "lines", "What is there once it is done.", aliases=("gives",), example="file:src/parser.py"),
+        Field("description", "text", "What to do.", section="Description"),
+        Field("reason", "line", "Why it can't go on.", aliases=("blocked_by",)),
+    ),
+    verbs=(
+        Verb("block", "blocked", "It can't go on.", of=("open",), needs=("reason",)),
+        Verb("unblock", "open", "It can go on.", of=("blocked",)),
+        Verb("reopen", "open", "It has to be done again.", of=("done",)),
+    ),
+)  # fmt: skip
+
+
+OUTCOME: Final = Kind(
+    name="outcome",
+    plural="outcomes",
+    prefix="OUT",
+    purpose="How a task ended: what was tried, what went wrong, what was learned.",
+    home="state",
+    nature="observation",
+    statuses=("recorded",),
+    live=("recorded",),
+    section="Outcomes of similar tasks",
+    beside=("outcome_type",),
+    share="similar_outcomes",
+    numbering="random",
+    fields=(
+        Field("title", "line", "What the task was, in one line.", required=True, aliases=("task_title", "name")),
+        Field(
+            "outcome_type", "choice", "How it ended.", aliases=("type",),
+            choices=("task_completed", "task_failed", "task_blocked", "task_cancelled", "phase_completed",
+                     "review_passed", "review_failed", "pattern_success", "pattern_failure"),
+            also={"completed": "task_completed", "failed": "task_failed", "blocked": "task_blocked",
+                  "cancelled": "task_cancelled"},
+        ),
+        Field("success", "flag", "Whether it reached what it was for."),
+        Field("task_id", "line", "The task it is the end of.", example="TASK-42"),
+        Field("feature_id", "ids", "The feature it belongs to.", relation="part_of", aliases=("feature",)),
+        Field("tests_written", "flag", "Whether tests were written for it."),
+        Field("test_coverage", "number", "Of what it changed, percent.", most=100, aliases=("coverage",)),
+        Field("review_cycles", "number", "How often it came back from review.", most=1000),
+        Field("started_at", "date", "When it was begun."),
+        Field("completed_at", "date", "When it ended."),
+        Field("duration_minutes", "number", "How long it took."),
+        Field("related_adr_ids", "ids", "Decisions it followed or met.", relation="related", aliases=("related_adrs",)),
+        Field("summary", "text", "What was done, in a few sentences.", section="Summary"),
+        Field(
+            "task_requirements", "text", "What was asked for: similar tasks are found by it.", section="Requirements",
+            aliases=("requirements",),
+        ),
+        Field("approach_used", "text", "How it was done.", section="Approach", aliases=("approach",)),
+        Field("patterns_used", "lines", "Patterns that were applied.", section="Patterns used", aliases=("patterns",)),
+        Field(
+            "problems_encountered", "lines", "What went wrong on the way.", section="Problems", aliases=("problems",),
+        ),
+        Field("lessons_learned", "lines", "What to do otherwise next time.", section="Lessons", aliases=("lessons",)),
+    ),
+)  # fmt: skip
+
+
+FAILURE: Final = Kind(
+    name="failure",
+    plural="failures",
+    prefix="FAIL",
+    purpose="An approach that failed, why, and what prevents it.",
+    home="file",
+    nature="observation",
+    statuses=("open", "mitigated"),
+    live=("open", "mitigated"),
+    section="Known failures (DO NOT REPEAT)",
+    share="warnings",
+    gist="prevention",
+    numbering="hash",
+    identity=("approach",),
+    counted="occurred",
+    fields=(
+        Field(
+            "severity", "choice", "How much it cost.", choices=("medium", "low", "high", "critical"),
+            also={"info": "low", "warning": "medium", "error": "high"}, directive=True,
+        ),
+        Field("task_id", "line", "The task it happened in."),
+        Field("feature_id", "ids", "The feature it happened in.", relation="part_of", aliases=("feature",)),
+        Field("file_path", "ids", "The file it happened in.", relation="about", aliases=("file",)),
+        Field("related_adrs", "ids", "Decisions that say how it should be done.", relation="related"),
+        Field("similar_failures", "ids", "Failures of the same sort.", relation="related"),
+        Field("time_to_fix_minutes", "number", "How long it took to put right."),
+        Field("approach", "line", "What was tried.", required=True, example="Mock the database in integration tests"),
+        Field("symptom", "text", "What was seen.", section="Symptom"),
+        Field("root_cause", "text", "Why it failed.", section="Root cause", aliases=("cause",)),
+        Field("prevention", "text", "What to do instead.", section="Prevention", directive=True),
+        Field("fix_applied", "text", "How it was put right.", section="Fix", aliases=("fix",)),
+        Field("context", "text", "Where and when it happened.", section="Context"),
+        *COUNTED,
+    ),
+    verbs=(
+        Verb("mitigate", "mitigated", "Something now keeps it from happening.", of=("open",), needs=("prevention",)),
+        Verb("reopen", "open", "It happened again all the same.", of=("mitigated",)),
+    ),
+)  # fmt: skip
+
+
+FEATURE: Final = with_proposals(Kind(
+    name="feature",
+    plural="features",
+    prefix="FEAT",
+    purpose="A feature: what it is, what it is not, and what must always hold of it.",
+    home="file",
+    statuses=("planned", "building", "shipped"),
+    live=("planned", "building", "shipped"),
+    section="Features",
+    share="feature_context",
+    numbering="given",
+    spellings={"draft": "planned", "in_progress": "building", "done": "shipped"},
+    fields=(
+        Field("tagline", "line", "It in one sentence."),
+        Field("spec", "line", "The file that specifies it.", aliases=("spec_path",), example="docs/features/auth.md"),
+        Field(
+            "key_decisions", "ids", "The decisions it rests on.", relation="decided_by", aliases=("decisions",),
+            example="ADR-0004",
+        ),
+        Field("purpose", "text", "What it is for.", section="Purpose"),
+        Field("what_it_is", "lines", "What it is.", section="What it is"),
+        Field("what_it_is_not", "lines", "What it is not.", section="What it is not"),
+        Field("invariants", "lines", "What must always hold.", section="Invariants"),
+        Field("architecture_summary", "text", "How it is built.", section="Architecture", aliases=("architecture",)),
+        Field("key_components", "lines", "Its parts.", section="Components", aliases=("components",)),
+        *SEEDED,
+    ),
+    verbs=(
+        Verb("start", "building", "Work on it has begun.", of=("planned",)),
+        Verb("ship", "shipped", "It is there."),
+        Verb("replan", "planned", "Back to planning.", of=("building", "shipped")),
+    ),
+))  # fmt: skip
+
+
+ROLE: Final = with_proposals(Kind(
+    name="role",
+    plural="roles",
+    prefix="ROLE",
+    purpose="What an agent or a person in a role must do, must not do, and asks about first.",
+    home="file",
+    statuses=("active", "retired"),
+    live=("active",),
+    section="Role constraints",
+    share="role_constraints",
+    fields=(
+        Field("role", "line", "Its name, as a command or a task gives it.", required=True, example="player"),
+        Field("context", "line", "Where it holds.", example="feature-build"),
+        Field("primary_responsibility", "text", "What it is there for.", section="Primary responsibility"),
+        Field("must_do", "lines", "What it always does.", section="MUST DO"),
+        Field("must_not_do", "lines", "What it never does.", section="MUST NOT DO"),
+        Field("ask_before", "lines", "What it asks a person about first.", section="ASK BEFORE"),
+        Field("good_examples", "lines", "How it looks when done well.", section="Good examples"),
+        Field("bad_examples", "lines", "How it looks when done badly.", section="Bad examples"),
+        *SEEDED,
+    ),
+    verbs=(
+        Verb("retire", "retired", "It no longer holds.", of=("active",)),
+        Verb("revive", "active", "It holds again.", of=("retired",)),
+    ),
+))  # fmt: skip
+
+
+GATE: Final = with_proposals(Kind(
+    name="gate",
+    plural="gates",
+    prefix="GATE",
+    purpose="What work of a type and a complexity must pass before it counts as done.",
+    home="file",
+    statuses=("active", "retired"),
+    live=("active",),
+    section="Quality gates (do NOT adjust mid-session)",
+    share="quality_gate_configs",
+    fields=(
+        Field("task_type", "line", "The work it is for.", required=True, example="feature"),
+        Field("complexity_from", "number", "From this complexity on, 1 to 10.", least=1, most=10, aliases=("least",)),
+        Field("complexity_to", "number", "Up to this complexity, 1 to 10.", least=1, most=10, aliases=("most",)),
+        Field("test_pass_required", "flag", "Whether all tests must pass."),
+        Field("lint_required", "flag", "Whether the linter must be content."),
+        Field("coverage_required", "flag", "Whether coverage counts."),
+        Field("coverage_threshold", "number", "Least coverage, percent.", most=100),
+        Field("arch_review_required", "flag", "Whether the architecture is reviewed."),
+        Field("arch_review_threshold", "number", "Least score of that review, of 100.", most=100),
+        Field("version", "line", "Of this gate."),
+        Field("effective_from", "date", "From when on it holds."),
+        Field("rationale", "text", "Why it is as it is.", section="Rationale"),
+        *SEEDED,
+    ),
+    verbs=(
+        Verb("retire", "retired", "It no longer holds.", of=("active",)),
+        Verb("revive", "active", "It holds again.", of=("retired",)),
+    ),
+))  # fmt: skip
+
+
+MODE: Final = with_proposals(Kind(
+    name="mode",
+    plural="modes",
+    prefix="MODE",
+    purpose="A way to carry out work: when to choose it, its steps, where its results are.",
+    home="file",
+    statuses=("active", "retired"),
+    live=("active",),
+    section="Implementation modes",
+    share="implementation_modes",
+    beside=("default", "max_turns"),
+    fields=(
+        Field("mode", "line", "Its name, as a command or a task gives it.", required=True, example="tdd"),
+        Field("invocation", "line", "How it is started.", aliases=("invocation_method",)),
+        Field("default", "flag", "Whether work is done this way unless somebody says otherwise."),
+        Field("max_turns", "number", "After how many turns without success work stops.", least=1, most=1000),
+        Field("results", "line", "Where its results are found.", aliases=("result_location_pattern",)),
+        Field("when_to_use", "lines", "When it is the right one.", section="When to use"),
+        Field("steps", "lines", "What is done, in order.", section="Steps"),
+        Field(
+            "recovery",
+            "text",
+            "How to go on after it broke off.",
+            section="Recovery",
+            aliases=("state_recovery_strategy",),
+        ),
+        Field("pitfalls", "lines", "What goes wrong with it.", section="Pitfalls"),
+        *SEEDED,
+    ),
+    verbs=(
+        Verb("retire", "retired", "It is no longer used.", of=("active",)),
+        Verb("revive", "active", "It is used again.", of=("retired",)),
+    ),
+))  # fmt: skip
+
+
+TURN: Final = Kind(
+    name="turn",
+    plural="turns",
+    prefix="TURN",
+    purpose="One round of work and review: what was done, what was said of it, what to try next.",
+    home="state",
+    nature="observation",
+    statuses=("recorded",),
+    live=("recorded",),
+    section="Earlier turns",
+    beside=("player_decision", "coach_decision"),
+    share="turn_states",
+    numbering="given",
+    ttl={"human": 90, "agent": 30, "auto": 30},
+    retention=30,
+    fields=(
+        Field("feature_id", "line", "Its feature.", required=True, aliases=("feature",), example="FEAT-A-12"),
+        Field("task_id", "line", "The task it worked on.", aliases=("task",), example="TASK-42"),
+        Field("turn_number", "number", "Which round of that task it is, from 1.", least=1, aliases=("number", "turn")),
+        Field(
+            "mode", "choice", "How it was worked.",
+            choices=("fresh_start", "recovering_state", "continuing_work", "standard", "tdd", "bdd"),
+        ),
+        Field("player_decision", "line", "What the player ended with.", example="implemented"),
+        Field(
+            "coach_decision", "choice", "What the review said.",
+            choices=("pending", "approved", "rejected"),
+            also={"approve": "approved", "accepted": "approved", "reject": "rejected", "feedback": "rejected"},
+        ),
+        Field("files_modified", "lines", "Files it changed."),
+        Field("tests_passed", "number", "Tests that passed at its end."),
+        Field("tests_failed", "number", "Tests that failed at its end."),
+        Field("coverage", "number", "Coverage at its end, percent.", most=100),
+        Field("arch_score", "number", "Score of the architecture review, of 100.", most=100),
+        Field("started_at", "date", "When it was begun."),
+        Field("completed_at", "date", "When it ended."),
+        Field("duration_seconds", "number", "How long it took."),
+        Field("acceptance_criteria_status", "map", "Criterion by criterion: how it stands.", aliases=("criteria",)),
+        Field("player_summary", "text", "What was done.", section="What was done"),
+        Field("coach_feedback", "text", "What the review asks for.", section="Feedback", aliases=("feedback",)),
+        Field("blockers_found", "lines", "What stood in the way.", section="Blockers", aliases=("blockers",)),
+        Field("progress_summary", "text", "How far the task is.", section="Progress"),
+        Field("lessons_from_turn", "text", "What was learned.", section="Lessons", aliases=("lessons",)),
+        Field("what_to_try_next", "text", "Where the next round should start.", section="Next"),
+    ),
+)  # fmt: skip
+
+
+FACT_CATEGORIES: Final = (
+    "project_overview", "architecture", "domain", "constraints", "decisions", "goals", "role_customization",
+    "quality_gates", "workflow_preferences",
+)  # fmt: skip
+"""What a fact, and a question that asks for one, can be about."""
+
+FACT: Final = with_proposals(Kind(
+    name="fact",
+    plural="facts",
+    prefix="FACT",
+    purpose="What is true of this project: said by a person, or read in its own documents.",
+    home="file",
+    statuses=("current", "outdated"),
+    live=("current",),
+    section="Facts about this project",
+    share="domain_knowledge",
+    gist="answer",
+    spellings={"active": "current", "deprecated": "outdated"},
+    fields=(
+        Field(
+            "category", "choice", "What it is about.", choices=FACT_CATEGORIES,
+            also={
+                "overview": "project_overview", "roles": "role_customization", "gates": "quality_gates",
+                "workflow": "workflow_preferences", "project_architecture": "architecture",
+                "domain_knowledge": "domain", "project_constraints": "constraints", "project_decisions": "decisions",
+                "role_constraints": "role_customization", "quality_gate_configs": "quality_gates",
+                "implementation_modes": "workflow_preferences",
+            },
+        ),
+        Field("answers", "line", "The question of the interview that it answers.", example="target_users"),
+        Field("confidence", "number", "How sure whoever said it was, percent.", most=100),
+        Field("question", "line", "What was asked."),
+        Field("task_id", "line", "The task in which it was asked."),
+        Field("answer", "text", "What was said, as it was said.", section="Answer"),
+        Field("facts", "lines", "Its sentences, one by one.", section="Facts", aliases=("extracted_facts",)),
+        *SEEDED,
+    ),
+    verbs=(
+        Verb("outdate", "outdated", "It is no longer true.", of=("current",)),
+        Verb("renew", "current", "It is true again.", of=("outdated",)),
+    ),
+))  # fmt: skip
+
+
+_GUIDE_TOPICS: Final = (
+    "convention", "rule", "pattern", "workflow", "command", "template", "agent", "stack", "structure", "architecture",
+    "component", "integration", "product", "testing",
+)  # fmt: skip
+"""What a guide can be about; the groups of the older layouts are read as these."""
+
+GUIDE: Final = with_proposals(Kind(
+    name="guide",
+    plural="guides",
+    prefix="GUIDE",
+    purpose="How things are done here: workflows, patterns, rules, commands, the stack.",
+    home="file",
+    statuses=("current", "outdated"),
+    live=("current",),
+    section="How things are done here",
+    share="relevant_patterns",
+    gist="text",
+    spellings={"active": "current", "deprecated": "outdated"},
+    fields=(
+        Field(
+            "topic", "choice", "What it is about.", choices=_GUIDE_TOPICS, aliases=("group", "category"),
+            also={
+                "product_knowledge": "product", "command_workflows": "workflow", "quality_gate_phases": "workflow",
+                "technology_stack": "stack", "feature_build_architecture": "architecture", "patterns": "pattern",
+                "project_architecture": "architecture", "component_status": "component", "rules": "rule",
+                "integration_points": "integration", "templates": "template", "agents": "agent",
+                "conventions": "convention", "commands": "command", "workflows": "workflow", "tests": "testing",
+            },
+        ),
+        Field("scope", "choice", "For this project, or for any.", choices=("project", "system")),
+        Field("applies_to", "words", "Files it is for, as patterns.", aliases=("paths", "globs"), example="src/*.py"),
+        Field("text", "text", "What to do, and why.", section="Guide", aliases=("content", "description")),
+        Field("examples", "lines", "How it looks.", section="Examples"),
+        *SEEDED,
+    ),
+    verbs=(
+        Verb("outdate", "outdated", "It no longer holds.", of=("current",)),
+        Verb("renew", "current", "It holds again.", of=("outdated",)),
+    ),
+))  # fmt: skip
+
+
+_FINDING_SORTS: Final = ("observation", "change", "ownership", "architectural_decision", "dependency", "pitfall")
+"""What a finding can be."""
+LONGEST_FINDING, LONGEST_EVIDENCE, LONGEST_ENTITY = 200, 500, 200
+"""Characters."""
+
+FINDING: Final = Kind(
+    name="finding",
+    plural="findings",
+    prefix="FND",
+    purpose="What an agent's tools found out or changed, as long as the content stays as it was.",
+    home="state",
+    nature="observation",
+    statuses=("live", "stale"),
+    live=("live",),
+    numbering="hash",
+    identity=("entity", "finding"),
+    digits=16,
+    ttl={"agent": 90, "auto": 90},
+    retention=30,
+    beside=("kind", "confidence", "agent"),
+    section="Findings",
+    share="domain_knowledge",
+    fields=(
+        Field("entity", "line", "What it is about: a path, else a pattern, else a command.", required=True),
+        Field("finding", "text", "What was found, at most 200 characters.", required=True, section="Finding"),
+        Field("kind", "choice", "What sort of finding it is.", choices=_FINDING_SORTS, aliases=("sort",)),
+        Field("confidence", "number", "How sure it is, in percent, from what supports it.", most=100),
+        Field("agent", "line", "The agent whose tool it was.", aliases=("agentName", "agent_name")),
+        Field("tool", "line", "The tool."),
+        Field("anchors", "map", "Id of what it rests on → the digest that this had then."),
+        Field("evidence", "text", "The beginning of what the tool gave back.", section="Evidence"),
+    ),
+)  # fmt: skip
+
+KINDS: Final = (
+    DECISION, OBJECTIVE, TASK, OUTCOME, FAILURE, FEATURE, ROLE, GATE, MODE, TURN, FACT, GUIDE, FINDING,
+)  # fmt: skip

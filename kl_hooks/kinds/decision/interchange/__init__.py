@@ -1,1 +1,0 @@
-"""Decisions taken in from other tools' files and given out to them: files found, ids given, references kept."""

@@ -1,0 +1,203 @@
+"""How much an answer decides, in percent, with the reason for every point; and the decision record it makes. Pure.
+
+Whole words count, never parts of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kl_hooks.model.text import one_line
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_HIGH: Final = _set(
+    """api apis architecture architectural asynchronous authentication authorization availability backend broker cache
+    caching ci cloud concurrency consistency container containers database databases dependency deployment encryption
+    event-driven framework frontend grpc graphql infrastructure integration kafka kubernetes latency library migration
+    migrations microservice microservices monolith multi-tenant oauth orm performance persistence postgres postgresql
+    protocol queue redis replication scalability schema security serverless service-oriented sharding sql storage
+    tenancy transaction transactions versioning webhook websocket"""
+)
+"""Much is decided with them: 20 points each, 60 at most."""
+_MEDIUM: Final = _set(
+    """configuration errors exceptions interface logging metrics monitoring module observability pagination plugin retry
+    retries session sessions testing timeout timeouts tracing validation"""
+)
+"""Something is: 10 points each, 30 at most."""
+_LOW: Final = _set(
+    """capitalisation capitalization color colour comment comments docstring emoji font format formatting icon indent
+    indentation label name naming rename renamed spelling typo typos whitespace wording"""
+)
+"""Little is: 15 points off each."""
+_PHRASES: Final = {"error handling": 10, "message broker": 20, "rest api": 20, "source of truth": 20}
+"""Words that count together."""
+_BARE: Final = _set("yes no ok okay sure yep nope maybe fine agreed correct right true false")
+"""An answer of these alone says nothing that a record could keep."""
+_REASON: Final = re.compile(
+    r"\b(?:because|since|due to|owing to|thanks to|given that|so that|in order to|as (?:it|we|they|this|that|there|our)"
+    r"|for (?:its|their|better|the sake of|reasons? of|the reason))\b",
+    re.IGNORECASE,
+)
+"""What begins a reason; a bare `as` or `for` does not."""
+_INSTEAD: Final = re.compile(r"\b(?:instead of|rather than|over|versus|vs\.?)\s+", re.IGNORECASE)
+"""What comes before an alternative."""
+_NO_ALTERNATIVE: Final = _set(
+    "time all http https tcp udp ssh tls network networks it them this that the a an and here there 0 1 2 3"
+)
+"""After `over` these are no alternatives: over time, over HTTP."""
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Za-z0-9]")
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text as written; `C++`, `event-driven` and `Node.js` are one each."""
+    return _WORD.findall(text)
+
+
+_THRESHOLD: Final = 40
+"""Percent from which an answer is worth a record, unless the settings say otherwise (`significance`)."""
+_CHOOSING: Final = re.compile(r"\b(?:should|which)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """The weight of an answer."""
+
+    percent: int
+    reasons: tuple[tuple[int, str], ...]
+    """(points, what for), as they were added; the sum is held between 0 and 100."""
+
+
+def significance(question: str, answer: str) -> Significance:
+    """Weighs a question and its answer."""
+    said = [word.lower() for word in _words(f"{question} {answer}")]
+    spoken = _words(answer)
+    parts = [
+        _counted("decides much", _seen(said, _HIGH) + _phrases(said, 20), 20, 60),
+        _counted("decides something", _seen(said, _MEDIUM) + _phrases(said, 10), 10, 30),
+        _counted("decides little", _seen(said, _LOW), -15, -150),
+    ]
+    if len(spoken) <= 2:
+        parts.append((-30, "an answer of two words or fewer"))
+    elif len(spoken) >= 10:
+        parts.append((15, "an answer of ten words or more"))
+    if _REASON.search(answer):
+        parts.append((25, "gives a reason"))
+    if _CHOOSING.search(question):
+        parts.append((15, "the question asks for a choice"))
+    if spoken and all(word.lower() in _BARE for word in spoken):
+        parts.append((-50, "yes or no"))
+    reasons = tuple(part for part in parts if part[0])
+    return Significance(max(0, min(100, sum(points for points, _ in reasons))), reasons)
+
+
+def _seen(said: list[str], known: frozenset[str]) -> list[str]:
+    return [word for word in dict.fromkeys(said) if word in known]
+
+
+def _phrases(said: list[str], points: int) -> list[str]:
+    text = f" {' '.join(said)} "
+    return [phrase for phrase, worth in _PHRASES.items() if worth == points and f" {phrase} " in text]
+
+
+def _counted(what: str, found: list[str], each: int, most: int) -> tuple[int, str]:
+    points = each * len(found)
+    return (max(points, most) if each < 0 else min(points, most)), f"{what}: {', '.join(found)}"
+
+
+_WORDS: Final = """
+a an and any are as at be by can could do does for from have how i in is it its let let's need of on or our shall
+should so that the their there these they this those to us use used using want we what when where which who why will
+with would you your go choose pick take adopt prefer"""
+_SMALL: Final = frozenset(_WORDS.split())
+"""Words that name no subject."""
+_BEGINS: Final = re.compile(
+    r"(?:(?:yes|ok|okay|well|i think|let's|we(?:'ll| will| should| would)?|please|go with|going with|use|using|choose"
+    r"|pick|adopt|prefer|take)\b[\s,:]*)+",
+    re.IGNORECASE,
+)
+_STOPS: Final = re.compile(r"[.;:,!?()\n]|\s[\u2013\u2014-]\s")
+
+
+@dataclass(frozen=True, slots=True)
+class AssessedAnswer:
+    """Whether an answer is worth a record, and the fields of that record."""
+
+    worth: bool
+    significance: Significance
+    threshold: int
+    values: Mapping[str, Any]
+
+
+def assess_answer(
+    question: str, answer: str, trigger: str = "manual", *, threshold: int = _THRESHOLD, **ids: str
+) -> AssessedAnswer:
+    """The decision that an answer to a question is. `ids`: source_task_id, source_feature_id, source_command."""
+    found = significance(question, answer)
+    values: dict[str, Any] = {
+        "title": title(question, answer),
+        "context": question.strip(),
+        "decision": answer.strip(),
+        "rationale": _reason(answer),
+        "alternatives": list(alternatives(answer)),
+        "trigger": trigger,
+        "confidence": found.percent,
+        **ids,
+    }
+    filled = {name: value for name, value in values.items() if value not in ("", [])}
+    return AssessedAnswer(found.percent >= threshold, found, threshold, filled)
+
+
+def title(question: str, answer: str) -> str:
+    """`Use PostgreSQL for orders`: the first three words of the answer, and what the question is about."""
+    spoken = _BEGINS.sub("", answer.strip(), count=1) if _BEGINS.match(answer.strip()) else answer.strip()
+    ends = [
+        found.start() for found in (_STOPS.search(spoken), _REASON.search(spoken), _INSTEAD.search(spoken)) if found
+    ]
+    chosen = _words(spoken[: min(ends, default=len(spoken))])[:3] or _words(spoken)[:3]
+    while chosen and chosen[-1].lower() in _SMALL:
+        chosen.pop()
+    about = _subject(question, {word.lower() for word in chosen})
+    name = " ".join(chosen) or one_line(answer, 40)
+    return one_line(f"Use {name} for {about}" if about else f"Use {name}", 160)
+
+
+def _subject(question: str, chosen: Collection[str] = ()) -> str:
+    """What a question is about: the words after `for`, else its first telling words; at most four."""
+    text = question.strip().rstrip("?.! ")
+    after = re.search(r"\bfor\s+(.+)$", text, re.IGNORECASE)
+    for part in ([after[1]] if after else []) + [text]:
+        told = [word for word in _words(part) if word.lower() not in _SMALL and word.lower() not in chosen]
+        if told:
+            return " ".join(told[:4])
+    return ""
+
+
+def _reason(answer: str) -> str:
+    """The sentence that gives the reason; empty where there is none."""
+    sentences = re.split(r"(?<=[.!?])\s+", answer.strip())
+    return next((one.strip() for one in sentences if _REASON.search(one)), "")
+
+
+def alternatives(answer: str) -> tuple[str, ...]:
+    """What it was chosen over: `over MySQL and SQLite because …` → MySQL, SQLite."""
+    found: list[str] = []
+    for mark in _INSTEAD.finditer(answer):
+        rest = answer[mark.end() :]
+        ends = [
+            one.start() for one in (re.search(r"[.;:!?()\n]", rest), _REASON.search(rest), _INSTEAD.search(rest)) if one
+        ]
+        part = rest[: min(ends, default=len(rest))]
+        for one in re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+", part):
+            told = _words(one)[:5]
+            if told and told[0].lower() not in _NO_ALTERNATIVE:
+                found.append(" ".join(told))
+            elif mark[0].lower().startswith("over"):
+                break
+    return tuple(dict.fromkeys(found))

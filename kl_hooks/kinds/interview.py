@@ -1,0 +1,404 @@
+"""The interview: its questions, its answers as facts, and the records that answers change.
+
+An answer takes effect when it is given, and again on records that are made later (`kl seed --system` after the
+interview). Only a person's answer does: what an agent answers is a fact with an agent's name, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.kinds.catalog import FACT
+from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
+from kl_hooks.records.ask import Wanted, every
+from kl_hooks.records.interview.question import Place, Question, answered
+from kl_hooks.records.interview.sentences import facts, sentences
+from kl_hooks.records.liveness import is_live
+from kl_hooks.records.write import change, create
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+_AIM = "Every task is read in the light of it."
+_PARTS = "Changes are put where they belong."
+_LIMITS = "Proposals that break one of them are not made."
+
+QUESTIONS: Final = (
+    Question(
+        "purpose", "project_overview", "high", "What is this project for, in one or two sentences?", _AIM,
+        "A command line tool that converts map data between formats, offline.", (Place("guide", "topic", "product"),),
+    ),
+    Question(
+        "target_users", "project_overview", "medium", "Who uses it, and what do they know already?",
+        "Messages, defaults and documents are written for them.", "Surveyors who know GIS but not programming.",
+    ),
+    Question(
+        "goals", "project_overview", "high", "What should it be able to do that it can't do yet?", _AIM,
+        "Read files of 10 GB without holding them in memory.", (Place("objective", "status", "active"),),
+    ),
+    Question(
+        "problem_statement", "project_overview", "high", "Which problem does it solve, and how was that done before?",
+        "What solves another problem is left out.", "Conversions were done by hand in three programs, with mistakes.",
+    ),
+    Question(
+        "architecture_summary", "architecture", "high", "How is it built, in a few sentences?", _PARTS,
+        "Readers give features to a pipeline of filters; writers take them. No state between runs.",
+        (Place("guide", "topic", "architecture"),),
+    ),
+    Question(
+        "key_components", "architecture", "high", "What are its main parts, and what is each responsible for?", _PARTS,
+        "reader/: formats in. filter/: pure changes. writer/: formats out. cli/: nothing but options.",
+        (Place("guide", "topic", "component"), Place("guide", "topic", "structure")),
+    ),
+    Question(
+        "external_dependencies", "architecture", "medium", "Which outside systems and services does it talk to?",
+        "What can fail outside is tested and reported as such.", "PostgreSQL 15, a tile server, nothing else.",
+        (Place("guide", "topic", "integration"),),
+    ),
+    Question(
+        "data_flow", "architecture", "medium", "How does data move through it, from where to where?", _PARTS,
+        "File -> reader -> features -> filters -> writer -> file; never back.",
+    ),
+    Question(
+        "domain_terminology", "domain", "medium", "Which words mean something special here?",
+        "Names in code and documents follow them.", "Feature: a shape with attributes. Layer: features of one schema.",
+    ),
+    Question(
+        "business_rules", "domain", "medium", "Which rules of the domain must always hold?",
+        "They become tests, and are not broken for convenience.", "A parcel never overlaps another one.",
+    ),
+    Question(
+        "technical_constraints", "constraints", "high", "Which technical limits must be kept?", _LIMITS,
+        "Python 3.11 and newer, no network at run time, under 200 MB of memory.",
+    ),
+    Question(
+        "business_constraints", "constraints", "medium", "Which limits come from law, money, time or customers?",
+        _LIMITS, "Output must stay byte for byte the same for the land registry until 2028.",
+    ),
+    Question(
+        "avoid_list", "constraints", "high", "What should never be done or used here, and why?", _LIMITS,
+        "No pickle: files come from strangers. No new dependency without asking.",
+    ),
+    Question(
+        "tech_decisions", "decisions", "high", "Which technical choices are settled?",
+        "Settled choices are not opened again by the way.", "SQLite rather than a server, because it runs on laptops.",
+        (Place("decision", "decision"),),
+    ),
+    Question(
+        "decision_rationale", "decisions", "medium", "Why were the most important choices made as they were?",
+        "Whoever meets the reason knows when it no longer holds.", "Surveyors have no administrator rights.",
+        (Place("decision", "rationale"),),
+    ),
+    Question(
+        "success_measures", "goals", "high", "How will you see that it does what it should?",
+        "Work is judged by it.", "The nightly run of 400 real files has no difference.",
+    ),
+    Question(
+        "player_ask_before", "role_customization", "high", "What should whoever implements ask a person about first?",
+        "It is put into the role `player`.", "Adding a dependency; changing a file format.",
+        adds_to=Place("role", "ask_before", "player"),
+    ),
+    Question(
+        "coach_escalate_when", "role_customization", "high", "When should whoever reviews bring in a person?",
+        "It is put into the role `coach`.", "Three rejected turns in a row; any doubt about personal data.",
+        adds_to=Place("role", "ask_before", "coach"),
+    ),
+    Question(
+        "no_auto_zones", "role_customization", "high", "Which files may no agent change by itself?",
+        "It is put into the role `player`.", "migrations/, anything under legal/.",
+        adds_to=Place("role", "must_not_do", "player"),
+    ),
+    Question(
+        "coverage_threshold", "quality_gates", "medium", "Which test coverage must new code have?",
+        "Gates are set to it.", "80 % of changed lines.", (Place("gate", "coverage_threshold"),),
+    ),
+    Question(
+        "arch_review_threshold", "quality_gates", "medium", "From which size on is a change's architecture reviewed?",
+        "Gates are set to it.", "Complexity 4 and more; at least 60 of 100.", (Place("gate", "arch_review_threshold"),),
+    ),
+    Question(
+        "implementation_mode_preference", "workflow_preferences", "medium", "How should work be done by default?",
+        "The mode is chosen by it.", "Test first for everything but scaffolding.", (Place("mode", "mode"),),
+    ),
+    Question(
+        "max_auto_turns", "workflow_preferences", "low", "After how many turns without success should work stop?",
+        "Work that goes in circles is brought to a person.", "Five.",
+    ),
+)  # fmt: skip
+"""23 of them, in the order in which they are asked within one importance."""
+
+
+_REVIEW_QUESTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "architectural": (
+        ("architecture", "Which part of the architecture should the next change leave as it is, and why?"),
+        ("architecture", "Which coupling that you saw should be undone first?"),
+        ("decisions", "Which choice that came up in this review is now settled?"),
+        ("constraints", "Which limit did this change meet that was written down nowhere?"),
+    ),
+    "code-quality": (
+        ("constraints", "Which pattern that you saw should not be copied?"),
+        ("quality_gates", "Which check would have found this before the review?"),
+        ("domain", "Which name or rule was hard to understand, and what does it mean?"),
+    ),
+    "decision": (
+        ("decisions", "What was decided?"),
+        ("decisions", "Why, and what spoke against it?"),
+        ("decisions", "What would make you decide otherwise?"),
+        ("constraints", "What must nobody do any more now?"),
+        ("architecture", "Which parts does it touch?"),
+    ),
+    "technical-debt": (
+        ("architecture", "Which debt did you find, and where?"),
+        ("constraints", "What does it cost, and whom?"),
+        ("goals", "When should it be paid back, and in which order?"),
+        ("decisions", "Why was it taken on?"),
+    ),
+    "security": (
+        ("constraints", "Which input must never be trusted here?"),
+        ("architecture", "Where does untrusted data come in, and where is it checked?"),
+        ("constraints", "What must never be logged or stored?"),
+        ("role_customization", "Which change should no agent make without a person?"),
+        ("quality_gates", "Which check guards against what you found?"),
+    ),
+}
+
+REVIEW_MODES: Final = tuple(_REVIEW_QUESTIONS)
+
+
+def review_questions(mode: str) -> tuple[Question, ...]:
+    """The questions for a sort of review, one of `REVIEW_MODES`."""
+    return tuple(
+        Question(f"review_{mode.replace('-', '_')}_{number}", category, "high", asks, f"After a review: {mode}.")
+        for number, (category, asks) in enumerate(_REVIEW_QUESTIONS[mode], 1)
+    )
+
+
+FULL_CONFIDENCE, SHORT_CONFIDENCE = 100, 80
+"""How sure an answer is, percent: of the whole interview, of its short form."""
+_SOURCE: Final = "interview"
+
+
+def answered_questions(ws: Workspace, questions: Sequence[Question]) -> set[str]:
+    """The keys of the questions that need not be asked any more."""
+    kinds = tuple({place.kind for question in questions for place in question.filled_by} & set(ws.kinds))
+    records = [one for one in every(ws, Wanted((FACT.name, *kinds))) if is_live(ws, one)]
+    others: dict[str, list[Record]] = {}
+    for one in records:
+        others.setdefault(one.kind, []).append(one)
+    return answered(questions, others.get(FACT.name, ()), others)
+
+
+def record_answer(
+    ws: Workspace,
+    question: Question,
+    answer: str,
+    *,
+    sure: int = FULL_CONFIDENCE,
+    task: str = "",
+    raw: Mapping[str, Any] = {},
+    by: str = "",
+) -> tuple[Record, list[Record]]:
+    """Writes the answer: (its fact, the gates, modes and roles that it changed). An answer to the same question, and of
+    the same task, takes the place of the one before. `raw`: who says it; what an agent says changes nothing else.
+    Problems and EnvironmentProblem as `create`.
+    """
+    found = facts(answer, question.category)
+    values: dict[str, Any] = {
+        "title": one_line(found[0] if found else answer, 100), "category": question.category, "answers": question.key,
+        "question": question.asks, "answer": answer.strip(), "facts": list(found), "confidence": sure,
+        "source": _SOURCE, "task_id": task or None, **raw,
+    }  # fmt: skip
+    whose = str(raw.get("authority") or "human")  # what an agent answers takes the place of no person's answer
+    before = next(
+        (
+            one
+            for one in every(ws, Wanted((FACT.name,), ("current",)))
+            if _is_answer_to(one, question.key, task) and one.authority == whose
+        ),
+        None,
+    )
+    if before is not None:
+        made = change(ws, before, {name: value for name, value in values.items() if name != "authority"}, by=by)
+    else:
+        made = create(ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by)
+    if made.authority != "human":
+        return made, []
+    return made, _apply_answer(ws, question.key, answer, question.adds_to, before.text("answer") if before else "", by)
+
+
+def _is_answer_to(record: Record, key: str, task: str) -> bool:
+    return record.text("answers") == key and record.text("task_id") == task and record.text("source") == _SOURCE
+
+
+_Effect = Callable[[str, Sequence[Record]], Mapping[str, Mapping[str, Any]]]
+"""(answer, live records of the kind) → ID → fields that change."""
+_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBER: Final = re.compile(rf"\b(?:(\d{{1,3}})|({'|'.join(_WORDS)}))\b", re.IGNORECASE)
+_SIZE: Final = re.compile(
+    r"(?:complexity|size)\D{0,20}(\d{1,2})|(?<![\d.])(\d{1,2})\s*(?:and|or)\s+(?:more|above|up|higher)", re.IGNORECASE
+)
+"""From which complexity on: `complexity 4`, `4 and more`."""
+_LEAST: Final = re.compile(
+    r"(?:at least|minimum|not below|score\D{0,12})\s*(\d{1,3})|(\d{1,3})\s*(?:%|percent|of 100|points)", re.IGNORECASE
+)
+"""At least how much: `at least 60`, `80 %`."""
+
+
+def _apply_answer(ws: Workspace, key: str, answer: str, adds_to: Place | None, before: str, by: str) -> list[Record]:
+    """Puts an answer where it takes effect; the records that it changed. `before`: the answer it takes the place of."""
+    if adds_to is not None:
+        kind, effect = adds_to.kind, _list_effect(adds_to, before)
+    elif key in _EFFECTS:
+        kind, effect = _EFFECTS[key]
+    else:
+        return []
+    return _apply_changes(ws, effect(answer, _live_records(ws, kind)), by)
+
+
+def is_applicable(ws: Workspace, key: str, answer: str) -> bool:
+    """False for an answer that should change gates or modes, and names no number and no mode of theirs."""
+    if key not in _EFFECTS:
+        return True
+    kind, effect = _EFFECTS[key]
+    records = _live_records(ws, kind)
+    return not records or bool(effect(answer, records))
+
+
+def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
+    """The same for records that were made after the answers were given."""
+
+    new = {one.id: one for one in made}
+    answers = {
+        one.text("answers"): one.text("answer")
+        for one in every(ws, Wanted((FACT.name,), ("current",)))
+        if one.authority == "human" and is_live(ws, one)
+    }
+    changed: dict[str, Record] = {}
+    for question in QUESTIONS:
+        if question.key not in answers or (question.adds_to is None and question.key not in _EFFECTS):
+            continue
+        kind, effect = (
+            (question.adds_to.kind, _list_effect(question.adds_to, "")) if question.adds_to else _EFFECTS[question.key]
+        )
+        found = effect(answers[question.key], _live_records(ws, kind))
+        some = {i: values for i, values in found.items() if i in new}
+        changed |= {one.id: one for one in _apply_changes(ws, some, "interview")}
+    return list(changed.values())
+
+
+def _live_records(ws: Workspace, kind: str) -> list[Record]:
+    return [one for one in every(ws, Wanted((kind,))) if is_live(ws, one)] if kind in ws.kinds else []
+
+
+def _apply_changes(ws: Workspace, found: Mapping[str, Mapping[str, Any]], by: str) -> list[Record]:
+    from kl_hooks.records.ask import by_ids
+
+    changed = []
+    for record in by_ids(ws, list(found)):
+        values = {
+            n: v
+            for n, v in found[record.id].items()
+            if record.values.get(n) != (tuple(v) if isinstance(v, list) else v)
+        }
+        if values:
+            changed.append(change(ws, record, values, how="interview", by=by))
+    return changed
+
+
+def _list_effect(place: Place, before: str) -> _Effect:
+    """Adds the sentences of an answer to a list of the record of this name, in place of those of the one before."""
+
+    def effect(answer: str, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+        record = next((one for one in records if one.text(place.kind).casefold() == place.value), None)
+        if record is None:
+            return {}
+        said, old = sentences(answer) or (one_line(answer, 200),), sentences(before) or (one_line(before, 200),)
+        kept = [one for one in record.many(place.field) if one not in old or one in said]
+        return {record.id: {place.field: [*kept, *(one for one in said if one not in kept)]}}
+
+    return effect
+
+
+def _coverage_effect(answer: str, gates: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """Every gate that demands coverage demands this much."""
+    least = _percent(answer)
+    if least is None:
+        return {}
+    demanding = [one for one in gates if _demands(one, "coverage")]
+    return {one.id: {"coverage_required": True, "coverage_threshold": least} for one in demanding}
+
+
+def _review_effect(answer: str, gates: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """From this complexity on a review of at least this score; of the types of work that are reviewed at all."""
+    size = next((int(a or b) for a, b in _SIZE.findall(answer)), None)
+    least = _percent(_SIZE.sub("", answer))
+    if size is None and least is None:
+        return {}
+    types = {one.text("task_type") for one in gates if _demands(one, "arch_review")}
+    found: dict[str, dict[str, Any]] = {}
+    for one in (gate for gate in gates if gate.text("task_type") in types):
+        wanted = _demands(one, "arch_review") if size is None else one.number("complexity_to", 10) >= size
+        number = least if least is not None else one.number("arch_review_threshold")
+        found[one.id] = {"arch_review_required": wanted}
+        if wanted and number:
+            found[one.id]["arch_review_threshold"] = number
+    return found
+
+
+def _mode_effect(answer: str, modes: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """The mode that the answer names first is the default; its own words say when to use it."""
+    said = " ".join(re.findall(r"\w+", answer.casefold()))
+    places: dict[str, int] = {}
+    for one in modes:
+        names = (" ".join(re.findall(r"\w+", name.casefold())) for name in (one.text("mode"), one.title))
+        at = [seen.start() for name in names if name and (seen := re.search(rf"\b{re.escape(name)}\b", said))]
+        if at:
+            places[one.id] = min(at)
+    if not places:
+        return {}
+    chosen = min(places, key=lambda name: (places[name], name))
+    found: dict[str, dict[str, Any]] = {
+        one.id: {"default": None} for one in modes if one.id != chosen and one.values.get("default")
+    }
+    record = next(one for one in modes if one.id == chosen)
+    word = f"By default: {one_line(answer, 200)}"
+    kept = [one for one in record.many("when_to_use") if not one.startswith("By default: ")]
+    return found | {chosen: {"default": True, "when_to_use": [*kept, word]}}
+
+
+def _turns_effect(answer: str, modes: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """Modes that work in turns stop after so many."""
+    most = _number(answer)
+    turning = [
+        one for one in modes if one.number("max_turns") or "turn" in f"{one.text('mode')} {one.title}".casefold()
+    ]
+    return {} if not most else {one.id: {"max_turns": most} for one in turning}
+
+
+def _demands(gate: Record, name: str) -> bool:
+    required = gate.values.get(f"{name}_required")
+    return required is True or (required is None and bool(gate.number(f"{name}_threshold")))
+
+
+def _percent(text: str) -> int | None:
+    found = next((int(a or b) for a, b in _LEAST.findall(text)), None)
+    number = found if found is not None else _number(text)
+    return number if number is not None and 0 <= number <= 100 else None
+
+
+def _number(text: str) -> int | None:
+    found = _NUMBER.search(text)
+    return (int(found[1]) if found[1] else _WORDS.index(found[2].lower())) if found else None
+
+
+_EFFECTS: Final[Mapping[str, tuple[str, _Effect]]] = {
+    "coverage_threshold": ("gate", _coverage_effect),
+    "arch_review_threshold": ("gate", _review_effect),
+    "implementation_mode_preference": ("mode", _mode_effect),
+    "max_auto_turns": ("mode", _turns_effect),
+}
+"""Key of a question → the kind that its answer changes, and how."""

@@ -1,1 +1,0 @@
-"""Roles: what somebody with a role must do, must not do, and asks about first."""

@@ -1,0 +1,45 @@
+"""How often a failure happened: the base count of its file, and this clone's Events that it does not hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.kinds.failure import times_phrase
+from kl_hooks.model.record import Record
+from kl_hooks.records.folds import Count, count_of
+
+DAY = "2026-01-02"
+
+
+def failure(**values: object) -> Record:
+    return Record("failure", "FAIL-1", {"date": DAY, **values})  # type: ignore[dict-item]
+
+
+@pytest.mark.requirement("B31")
+@given(st.dictionaries(st.sampled_from("abc"), st.integers(0, 9)), st.integers(0, 9), st.integers(1, 50))
+def test_writing_the_count_changes_no_count_in_any_clone(held: dict[str, int], here: int, said: int) -> None:
+    file = failure(occurrence_count=said, counted={name: str(n) for name, n in held.items()})
+    moments = [f"2026-02-0{n + 1}" for n in range(here)]
+    before = count_of(file, "a", moments)
+    written = failure(
+        occurrence_count=before.total, counted={name: str(n) for name, n in (held | {"a": max(here, 0)}).items()}
+    )
+    assert count_of(written, "a", moments).total == before.total
+    assert count_of(written, "b", ()).total == before.total
+    assert before.total == max(said, sum(held.values())) + max(0, here - held.get("a", 0))
+
+
+def test_a_file_without_a_count_stands_for_one_occurrence() -> None:
+    assert count_of(failure(), "", ()) == Count(1, DAY, DAY)
+    assert count_of(failure(), "a", ["2026-03-01"]) == Count(2, DAY, "2026-03-01", 1, 1)
+    assert count_of(failure(), "a", ["2026-03-01"], made_here=True).total == 1
+
+
+def test_two_clones_that_made_it_at_once_count_both_whatever_number_the_merge_kept() -> None:
+    assert count_of(failure(occurrence_count=1, counted={"a": "1", "b": "1"}), "c", ()).total == 2
+
+
+def test_numbers_as_people_say_them() -> None:
+    assert [times_phrase(n) for n in (1, 2, 5)] == ["once", "twice", "5 times"]
