@@ -9,8 +9,8 @@ from kl_hooks.cli.kind_verbs import EXTRA, STANDARD
 from kl_hooks.cli.main import KINDS
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.kind import Field, Kind
-from kl_hooks.records.files import folder
-from kl_hooks.records.form import form
+from kl_hooks.records.document import template
+from kl_hooks.records.repository import kind_folder
 
 TOP = Path(__file__).parent.parent
 ALWAYS = ("title", "status", "date", "updated", "about", "related", "tags", "authority", "source", "expires",
@@ -27,7 +27,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield TOP / "docs" / "kinds" / "README.md", _index(kinds)
     for kind in kinds:
         yield TOP / "docs" / "kinds" / f"{kind.name}.md", _page(kind)
-        yield TOP / "templates" / "kinds" / f"{kind.name}.md", form(kind)
+        yield TOP / "templates" / "kinds" / f"{kind.name}.md", template(kind)
 
 
 def _index(kinds: Sequence[Kind]) -> str:
@@ -51,8 +51,8 @@ def _page(kind: Kind) -> str:
 
 
 def _facts(kind: Kind) -> Iterator[str]:
-    home = f"files `{folder(kind)}`" if kind.home == "file" else "the state directory"
-    home += f"; {', '.join(kind.filed)}: files `{folder(kind)}`" if kind.filed else ""
+    home = f"files `{kind_folder(kind)}`" if kind.home == "file" else "the state directory"
+    home += f"; {', '.join(kind.filed)}: files `{kind_folder(kind)}`" if kind.filed else ""
     yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
     yield f"- At home in {home}"
     yield f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked: {', '.join(kind.live) or 'none'}"

@@ -44,9 +44,9 @@ def asked(rev: str | None, shape: str, *, records: bool = True, **more: Any) -> 
     ws = workspace()
     require_home(ws)
     if records and rev is None:
-        from kl_hooks.records.catch_up import catch_up
+        from kl_hooks.records.sync import sync
 
-        catch_up(ws)  # records and pages are nodes of the same graph
+        sync(ws)  # records and pages are nodes of the same graph
     try:
         with opened(ws, rev, **more) as graph:
             yield graph

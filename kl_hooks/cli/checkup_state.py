@@ -30,9 +30,9 @@ def store(ws: Workspace) -> Iterator[Said]:
 
 def knowledge(ws: Workspace) -> Iterator[Said]:
     """About the folder of records: only what is wrong."""
-    from kl_hooks.records.files import KNOWLEDGE
+    from kl_hooks.records.repository import KNOWLEDGE_FOLDER
 
-    yield from _no_folder(ws.root / KNOWLEDGE)
+    yield from _no_folder(ws.root / KNOWLEDGE_FOLDER)
 
 
 def index(ws: Workspace) -> Iterator[Said]:

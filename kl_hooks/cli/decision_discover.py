@@ -24,11 +24,11 @@ def discover(write: bool, threshold: int, shape: str) -> None:
     """
     from kl_hooks.kinds.decision.discovery import discover_decisions as run
     from kl_hooks.kinds.decision.discovery import record_proposals
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
     if write:
-        refuse_unset(ws)
+        require_setup(ws)
     found, known = run(ws, threshold)
     made = record_proposals(ws, found) if write else []
     if shape == "json":

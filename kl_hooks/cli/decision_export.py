@@ -26,11 +26,11 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
     Nothing is lost on the way: what a form has no words for is written beside it, and `import` reads it back.
     """
     from kl_hooks.kinds.decision.exporter import export_text, export_texts, write_files
-    from kl_hooks.records.ask import Wanted, every, find
+    from kl_hooks.records.query import RecordFilter, get_record, list_records
 
     ws = workspace()
-    known = every(ws, Wanted(("decision",), archived=True, expired=True))
-    found = [find(ws, one, "decision") for one in ids] or known
+    known = list_records(ws, RecordFilter(("decision",), archived=True, expired=True))
+    found = [get_record(ws, one, "decision") for one in ids] or known
     broken = next((one for one in found if one.broken), None)
     if broken:
         raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first.")

@@ -28,10 +28,10 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     """
     from kl_hooks.evidence.who import agent
     from kl_hooks.kinds.decision.importer import import_decisions
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         note(remark)

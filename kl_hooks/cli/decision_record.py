@@ -31,17 +31,17 @@ def record(
     from kl_hooks.evidence.who import agent
     from kl_hooks.kinds.catalog import DECISION
     from kl_hooks.kinds.decision.significance import assess_answer
-    from kl_hooks.records.write import create, refuse_unset
+    from kl_hooks.records.write import create_record, require_setup
 
     ws = workspace()
     least = ws.settings.significance if threshold is None else threshold
     judged = assess_answer(question, answer, trigger.lower(), threshold=least, **ids)
     made = None
     if judged.worth and not dry_run:
-        refuse_unset(ws)
+        require_setup(ws)
         name = agent(ws.environ)
         values = {**judged.values, "authority": "agent" if name else "human"}
-        made = create(ws, DECISION, values, by=f"agent:{name}" if name else "")
+        made = create_record(ws, DECISION, values, by=f"agent:{name}" if name else "")
     percent = judged.significance.percent
     if shape == "json":
         reasons = [{"points": points, "for": why} for points, why in judged.significance.reasons]

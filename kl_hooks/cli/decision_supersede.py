@@ -18,21 +18,21 @@ def supersede(old: str, new: str, shape: str) -> None:
     """
     from kl_hooks.cli.kind_new import show_made
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.ask import chain, find
-    from kl_hooks.records.catch_up import catch_up
-    from kl_hooks.records.verbs import supersede as run
+    from kl_hooks.records.query import get_record, supersession_chain
+    from kl_hooks.records.sync import sync
+    from kl_hooks.records.write import supersede as run
 
     ws = workspace()
-    find(ws, old, "decision")
-    find(ws, new, "decision")
+    get_record(ws, old, "decision")
+    get_record(ws, new, "decision")
     first, second = run(ws, old, new)
     if first.proposal:
         show_made(ws, first, shape)
         return
-    catch_up(ws)
+    sync(ws)
     told()
     waits = ws.kinds[first.kind].is_pending(second.status)
-    line = [second, first] if waits else chain(ws, first)
+    line = [second, first] if waits else supersession_chain(ws, first)
     if shape == "json":
         say_json({"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]})
     else:

@@ -35,12 +35,12 @@ def record(approach: str, shape: str, **said: Any) -> None:
     Packages of context warn of it where it fits the task.
     """
     from kl_hooks.cli.kind_new import note_proposal, signed
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.kinds.failure import record_failure, times_phrase
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.query import record_to_dict
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     raw: dict[str, Any] = {"approach": " ".join(approach.split())}
     raw |= {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
     by = signed(ws, raw)
@@ -51,7 +51,7 @@ def record(approach: str, shape: str, **said: Any) -> None:
             "first_occurred": how_often.first,
             "last_occurred": how_often.last,
         }
-        say_json(plain_record(ws, made) | plain)
+        say_json(record_to_dict(ws, made) | plain)
         return
     say(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
     note_proposal(made)

@@ -13,12 +13,12 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 def show(id: str, shape: str) -> None:
     """One failure, whole, with how often it happened here."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.record_text import lines_of, plain_record
+    from kl_hooks.cli.record_text import lines_of
     from kl_hooks.kinds.failure import occurrences, times_phrase
-    from kl_hooks.records.ask import chain, find
+    from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
 
     ws = workspace()
-    record = find(ws, id, "failure")
+    record = get_record(ws, id, "failure")
     how_often = occurrences(ws, record)
     told()
     if shape == "json":
@@ -27,9 +27,9 @@ def show(id: str, shape: str) -> None:
             "first_occurred": how_often.first,
             "last_occurred": how_often.last,
         }
-        say_json(plain_record(ws, record) | plain)
+        say_json(record_to_dict(ws, record) | plain)
         return
-    head, *rest = lines_of(ws, record, chain(ws, record))
+    head, *rest = lines_of(ws, record, supersession_chain(ws, record))
     say(head)
     say(f"{'happened':<13} {times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
     for line in rest:

@@ -13,12 +13,12 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 def detect(text: tuple[str, ...], shape: str) -> None:
     """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
     from kl_hooks.kinds.feature import feature_ids, related_features, specification_files
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.query import RecordFilter, list_records
 
     ws = workspace()
     ids = feature_ids(" ".join(text))
     files = specification_files(ws.root) if ids else {}
-    records = {one.id.upper(): one for one in every(ws, Wanted(("feature",)))} if ids else {}
+    records = {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
     rows = []
     for one in ids:
         record = records.get(one)

@@ -22,7 +22,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     from kl_hooks.errors import KlError
     from kl_hooks.kinds.finding import findings_to_dict, record_findings
     from kl_hooks.kinds.tool_calls import MAX_HOOK_BYTES, call_from_hook, with_agent_and_session
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     if not from_agent:
         raise click.UsageError("say where from: --hook. To write one yourself: kl finding new --edit")
@@ -30,7 +30,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
         note("waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D ends it.")
     try:
         ws = workspace()
-        refuse_unset(ws)
+        require_setup(ws)
         kept = record_findings(
             ws, [with_agent_and_session(call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1)), ws.environ)]
         )

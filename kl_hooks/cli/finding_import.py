@@ -26,10 +26,10 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
     from kl_hooks.evidence.sources.transcript import read_transcript
     from kl_hooks.kinds.finding import findings_to_dict, record_findings
     from kl_hooks.kinds.tool_calls import calls_in_transcript, with_agent_and_session
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     read = read_transcript(transcript)
     kept = record_findings(ws, [with_agent_and_session(call, ws.environ) for call in calls_in_transcript(read, agent)])
     if read.bad:

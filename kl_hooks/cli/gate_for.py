@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def for_(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.kinds.gate import DO_NOT_ADJUST, gate_line
+    from kl_hooks.records.query import record_to_dict
 
     ws = workspace()
     found = fitting(ws, task_type, complexity)
     told()
     if shape == "json":
-        rows = [plain_record(ws, one) for one in found]
+        rows = [record_to_dict(ws, one) for one in found]
         say_json(
             {
                 "schema": "kl.gate.for/1",
@@ -52,9 +52,9 @@ def fitting(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
     """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
     from kl_hooks.config.typed import nearest
     from kl_hooks.kinds.gate import gates_for, task_types
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.query import RecordFilter, list_records
 
-    gates = every(ws, Wanted(("gate",)))
+    gates = list_records(ws, RecordFilter(("gate",)))
     known = task_types(gates)
     if task_type.strip().casefold() not in {one.casefold() for one in known}:
         hint = nearest(task_type, known) or (
@@ -69,10 +69,10 @@ def gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: 
 
     UsageProblem for a task without a type, and where no gate covers the complexity.
     """
-    from kl_hooks.records.ask import find
+    from kl_hooks.records.query import get_record
 
     if task:
-        record = find(ws, task, "task")
+        record = get_record(ws, task, "task")
         task_type = task_type or record.text("task_type")
         complexity = complexity or record.number("complexity") or None
         if not task_type:

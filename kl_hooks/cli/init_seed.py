@@ -21,10 +21,10 @@ def how_many(ws: Workspace) -> int:
     seeds = project_seeds(ws.root)[0]
     if not ws.initialised or not seeds:
         return len(seeds)
-    from kl_hooks.records.seed.sow import planned
+    from kl_hooks.records.seeding import plan_seeding
 
     try:
-        return sum(step.what in ("created", "updated") for step in planned(ws, seeds))
+        return sum(step.what in ("created", "updated") for step in plan_seeding(ws, seeds))
     except KlError:  # what can't be read is said by who reads it
         return len(seeds)
 
@@ -35,13 +35,13 @@ def sow_here(ws: Workspace) -> list[str]:
     What goes wrong is said; the set-up itself stands.
     """
     from kl_hooks.kinds.seeds import document_paths, project_seeds
-    from kl_hooks.records.seed.sow import sow
+    from kl_hooks.records.seeding import seed_records
 
     seeds, remarks = project_seeds(ws.root)
     for remark in remarks:
         note(remark)
     try:
-        done = sow(ws, seeds, "project", paths=document_paths())
+        done = seed_records(ws, seeds, "project", paths=document_paths())
     except KlError as problem:
         note(f"nothing was seeded: {problem} Try again with: kl seed")
         return []
@@ -55,7 +55,7 @@ def sow_here(ws: Workspace) -> list[str]:
 
 def forget(ws: Workspace, removed: list[str]) -> None:
     """After --undo: what was sown may be sown again."""
-    from kl_hooks.records.seed.sow import MARKER
+    from kl_hooks.records.seeding import SEED_MARKER
 
     if any(path.startswith(".kl/knowledge/") for path in removed):
-        (ws.state.directory / MARKER).unlink(missing_ok=True)
+        (ws.state.directory / SEED_MARKER).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kl_hooks.cli.interview_keep import Keeper
-    from kl_hooks.records.interview.question import Question
+    from kl_hooks.records.interview import Question
 
 CATEGORIES = (
     "project_overview", "architecture", "domain", "constraints", "decisions", "goals", "role_customization",
@@ -36,10 +36,10 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
     Without a terminal and without --answers the open questions are listed.
     """
     from kl_hooks.cli.interview_keep import Keeper, from_file
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     keeper = Keeper(ws, mode or "", task)
     asked = keeper.questions(focus or "", most)
     if answers:
@@ -78,16 +78,16 @@ def _list(asked: Sequence[Question], keeper: Keeper, shape: str) -> None:
 def _ask(keeper: Keeper, asked: Sequence[Question]) -> None:
     """The session in a terminal. Whatever ends it, what was answered has been written."""
     from kl_hooks.cli.interview_say import show
-    from kl_hooks.records.interview.session import begin, take
+    from kl_hooks.records.interview import begin_session, take_line
 
-    session, events = begin(asked)
+    session, events = begin_session(asked)
     try:
         for event in events:
             show(event)
         while session.waiting is not None:
             line = click.prompt("", default="", show_default=False, prompt_suffix="> ", err=True)
             question = session.waiting
-            after, events = take(session, line)
+            after, events = take_line(session, line)
             try:
                 for answer in [event.text for event in events if event.name == "captured"]:
                     keeper.keep(question, answer)

@@ -11,7 +11,7 @@ from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
-    from kl_hooks.records.interview.question import Question
+    from kl_hooks.records.interview import Question
     from kl_hooks.workspace.open import Workspace
 
 
@@ -37,11 +37,11 @@ class Keeper:
     def questions(self, focus: str, most: int) -> list[Question]:
         """The gaps, the most important first."""
         from kl_hooks.kinds.interview import answered_questions
-        from kl_hooks.records.interview.question import gaps
+        from kl_hooks.records.interview import open_questions
 
         done = set() if self.mode else answered_questions(self.ws, self.all())
-        self.open = len(gaps(self.all(), done, focus, 1_000))
-        found = gaps(self.all(), done, focus, most)
+        self.open = len(open_questions(self.all(), done, focus, 1_000))
+        found = open_questions(self.all(), done, focus, most)
         self.asked = len(found)
         return found
 
@@ -69,18 +69,20 @@ class Keeper:
     def _propose(self, question: Question, answer: str, raw: dict[str, Any], by: str) -> None:
         """An answer that is weighty enough is proposed as a decision; a person accepts it, or not."""
         from kl_hooks.kinds.decision.significance import assess_answer
-        from kl_hooks.records.write import create
+        from kl_hooks.records.write import create_record
 
         judged = assess_answer(question.asks, answer, "clarifying_question", source_command="kl interview")
         if judged.worth and not self._decided(answer):
-            made = create(self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by)
+            made = create_record(
+                self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by
+            )
             note(f"{made.id} proposes it as a decision: {made.title}")
 
     def _decided(self, answer: str) -> bool:
         """True if a decision says so already, whatever became of it: it is not proposed again."""
-        from kl_hooks.records.ask import Wanted, every
+        from kl_hooks.records.query import RecordFilter, list_records
 
-        there = every(self.ws, Wanted(("decision",), archived=True))
+        there = list_records(self.ws, RecordFilter(("decision",), archived=True))
         return any(one.text("decision").strip() == answer.strip() for one in there)
 
     def plain(self) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import click
 from kl_hooks.cli.common import say
 
 if TYPE_CHECKING:
-    from kl_hooks.records.interview.session import Event
+    from kl_hooks.records.interview import SessionEvent
 
 
-def show(event: Event) -> None:
+def show(event: SessionEvent) -> None:
     """What happened, as the person hears it: the conversation on stderr, the summary on stdout."""
     if event.name == "question" and event.question is not None:
         question = event.question

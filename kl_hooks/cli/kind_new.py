@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from kl_hooks.cli.common import counted, note, say, say_json, workspace
-from kl_hooks.cli.record_text import plain_record
 from kl_hooks.model.kind import Kind, Verb
 from kl_hooks.model.record import Record
+from kl_hooks.records.query import record_to_dict
 from kl_hooks.workspace.open import Workspace
 
 
@@ -19,18 +19,17 @@ def make(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
     from kl_hooks.cli.kind_missing import with_options
     from kl_hooks.config.problems import Problems
-    from kl_hooks.records.verbs import superseded_ids
-    from kl_hooks.records.write import create, refuse_unset
+    from kl_hooks.records.write import create_record, require_setup, superseded_ids
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     by = signed(ws, raw, agent=bool(options.get("agent")))
     if raw.get("supersedes"):
         raw["supersedes"] = superseded_ids(ws, kind, raw["supersedes"])
     if options.get("edit"):
         raw, options["body"] = _edited(kind, raw)
     try:
-        record = create(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
+        record = create_record(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
     except Problems as found:
         raise with_options(found, editor="edit" in options) from None
     show_made(ws, record, options.get("shape") or "text")
@@ -61,7 +60,7 @@ def _not_as_a_person(name: str | None, raw: dict[str, Any]) -> None:
 def show_made(ws: Workspace, record: Record, shape: str) -> None:
     """A record that was just made: where it is, or all of it as JSON."""
     if shape == "json":
-        say_json(plain_record(ws, record))
+        say_json(record_to_dict(ws, record))
     else:
         _told(record)
 
@@ -70,11 +69,11 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
     """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
     from kl_hooks.errors import UsageProblem
     from kl_hooks.evidence.who import agent
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.write import change
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import change_record
 
     ws = workspace()
-    record = find(ws, identifier, kind.name)
+    record = get_record(ws, identifier, kind.name)
     name = agent(ws.environ)
     _not_as_a_person(name, raw)
     internal = [one for one in clear if one in kind.by_name and kind.by_name[one].internal]
@@ -87,7 +86,7 @@ def edit(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str],
             raise UsageProblem(f"an agent ({name}) can't open an editor.", place=record.id, hint=hint)
         _open(ws, record)
         return
-    record = change(ws, record, changes)
+    record = change_record(ws, record, changes)
     show_made(ws, record, shape)
 
 
@@ -96,22 +95,27 @@ def transit(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape:
 
     `accept` and `reject` are for changes that are proposed, too.
     """
-    from kl_hooks.records import proposals
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import agent_of
-    from kl_hooks.records.verbs import apply
+    from kl_hooks.records import permissions
+    from kl_hooks.records.permissions import agent_author
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import apply_verb
 
     ws = workspace()
-    record = find(ws, identifier, kind.name)
-    if verb.person and record.status != kind.proposal and not agent_of(ws, "") and proposals.pending(ws, record.id):
+    record = get_record(ws, identifier, kind.name)
+    if (
+        verb.person
+        and record.status != kind.proposal
+        and not agent_author(ws, "")
+        and permissions.pending_proposals(ws, record.id)
+    ):
         settle(ws, record, shape, accepted=verb.to in kind.live)
         return
-    show_made(ws, apply(ws, record.id, verb.name, raw), shape)
+    show_made(ws, apply_verb(ws, record.id, verb.name, raw), shape)
 
 
 def settle(ws: Workspace, record: Record, shape: str, *, accepted: bool) -> None:
     """Make, or drop, the changes that are proposed for a record, and say so. For people."""
-    from kl_hooks.records.verbs import accept_proposals, reject_proposals
+    from kl_hooks.records.write import accept_proposals, reject_proposals
 
     if accepted:
         show_made(ws, accept_proposals(ws, record), shape)
@@ -158,15 +162,14 @@ def _editor_is_there(command: str) -> None:
 def _edited(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """What a person wrote into the form of the kind. UsageProblem where the editor was closed as it was opened."""
     from kl_hooks.errors import UsageProblem
-    from kl_hooks.records.document import read
-    from kl_hooks.records.form import form
+    from kl_hooks.records.document import read_document, template
 
     _editor_is_there(f"kl {kind.name} new")
-    text = click.edit(form(kind, raw), extension=".md")
+    text = click.edit(template(kind, raw), extension=".md")
     if text is None:
         raise UsageProblem("nothing was changed in the editor, so nothing was made.", place=f"kl {kind.name} new")
     while True:
-        found = read(kind, f"{kind.prefix}-0000.md", text.encode("utf-8", "replace"))
+        found = read_document(kind, f"{kind.prefix}-0000.md", text.encode("utf-8", "replace"))
         if found.record is not None:
             return dict(found.record.values), found.record.body if not any(f.section for f in kind.fields) else ""
         for problem in found.problems:

@@ -10,13 +10,14 @@ import click
 
 from kl_hooks.cli.common import F, an, confirm, format_option, note, say, say_json, workspace
 from kl_hooks.cli.kind_verbs import FIRST
-from kl_hooks.cli.record_text import lines_of, plain_record, rows, say_deleted
+from kl_hooks.cli.record_text import lines_of, rows, say_deleted
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
+from kl_hooks.records.query import record_to_dict
 
 if TYPE_CHECKING:
-    from kl_hooks.records.ask import Wanted
+    from kl_hooks.records.query import RecordFilter
     from kl_hooks.workspace.open import Workspace
 
 
@@ -41,7 +42,7 @@ def of_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
 
 def list_of(kind: Kind) -> click.Command:
     """`kl KIND list`."""
-    from kl_hooks.records.ask import Wanted, every, listing
+    from kl_hooks.records.query import RecordFilter, list_and_count, list_records
 
     @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
     @click.option(
@@ -61,18 +62,20 @@ def list_of(kind: Kind) -> click.Command:
         shape: str, topic: str = "",
     ) -> None:  # fmt: skip
         ws = workspace()
-        wanted = Wanted((kind.name,), statuses, tag, about, authority or "", everything, everything)
+        wanted = RecordFilter((kind.name,), statuses, tag, about, authority or "", everything, everything)
         if topic:
-            some = of_topic(kind, every(ws, wanted), topic)
+            some = of_topic(kind, list_records(ws, wanted), topic)
             found, total = some[:limit], len(some)
         else:
-            found, total = _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else listing(ws, wanted, limit)
+            found, total = (
+                _fresh(ws, kind, wanted, limit) if "stale" in kind.statuses else list_and_count(ws, wanted, limit)
+            )
         told()
         _say(kind, found, total, shape)
         if not found and shape == "text":
             say(
                 f"no {kind.plural} yet. Make one: kl {kind.name} {FIRST.get(kind.name, 'new --edit')}"
-                if wanted == Wanted((kind.name,))
+                if wanted == RecordFilter((kind.name,))
                 else f"no {kind.name} fits."
             )
 
@@ -82,9 +85,9 @@ def list_of(kind: Kind) -> click.Command:
 
 def search_of(kind: Kind) -> click.Command:
     """`kl KIND search`."""
-    from kl_hooks.records.ask import EVERYTHING, Wanted
-    from kl_hooks.records.fresh import shown
-    from kl_hooks.records.retrieve import search_in_force
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import NO_LIMIT, RecordFilter
+    from kl_hooks.records.retrieval import search_live
 
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
     @click.argument("words", nargs=-1, required=True)
@@ -104,13 +107,13 @@ def search_of(kind: Kind) -> click.Command:
         shape: str, topic: str = "",
     ) -> None:  # fmt: skip
         ws = workspace()
-        wanted = Wanted((kind.name,), statuses, tag, about, archived=True, expired=everything)
-        found = search_in_force(ws, list(words), wanted, EVERYTHING if topic else limit)
+        wanted = RecordFilter((kind.name,), statuses, tag, about, archived=True, expired=everything)
+        found = search_live(ws, list(words), wanted, NO_LIMIT if topic else limit)
         if topic:
             some = of_topic(kind, found.records, topic)
             found = found._replace(records=some[:limit], total=len(some))
         told()
-        _say(kind, shown(ws, found.records), found.total, shape)
+        _say(kind, with_stale_status(ws, found.records), found.total, shape)
         if not found.records and shape == "text":
             say(f"no matches in {kind.plural} for: {one_line(' '.join(words))}")
         note_omitted(found.omitted)
@@ -121,24 +124,24 @@ def search_of(kind: Kind) -> click.Command:
 
 def show_of(kind: Kind) -> click.Command:
     """`kl KIND show`."""
-    from kl_hooks.records.ask import chain, find
-    from kl_hooks.records.fresh import shown, stale
-    from kl_hooks.records.verbs import successors
+    from kl_hooks.records.liveness import stale_reasons, with_stale_status
+    from kl_hooks.records.query import get_record, supersession_chain
+    from kl_hooks.records.write import proposed_successors
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
     @click.argument("id")
     @format_option()
     def show(id: str, shape: str) -> None:
         ws = workspace()
-        (record,) = shown(ws, [find(ws, id, kind.name)])
-        line, why = chain(ws, record), stale(ws, [record]).get(record.id, "")
+        (record,) = with_stale_status(ws, [get_record(ws, id, kind.name)])
+        line, why = supersession_chain(ws, record), stale_reasons(ws, [record]).get(record.id, "")
         told()
         if shape == "json":
-            say_json(plain_record(ws, record) | {"chain": [one.id for one in line], "stale": why})
+            say_json(record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why})
             return
         for text in lines_of(ws, record, line):
             say(text)
-        for one in successors(ws, record):
+        for one in proposed_successors(ws, record):
             say(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
         if why:
             say(f"\nIt does not hold any more: {why}.")
@@ -149,15 +152,14 @@ def show_of(kind: Kind) -> click.Command:
 
 def history_of(kind: Kind) -> click.Command:
     """`kl KIND history`."""
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.history import versions
+    from kl_hooks.records.query import get_record, past_versions
 
     @click.command("history", epilog=f"Example: kl {kind.name} history {kind.prefix}-0001")
     @click.argument("id")
     @format_option()
     def history(id: str, shape: str) -> None:
         ws = workspace()
-        found = versions(ws, find(ws, id, kind.name))
+        found = past_versions(ws, get_record(ws, id, kind.name))
         if shape == "json":
             rows: list[dict[str, Any]] = [{"version": v.name, "at": v.at, "how": v.how, "said": v.said} for v in found]
             say_json({"schema": "kl.record.history/1", "id": id, "versions": rows})
@@ -173,9 +175,9 @@ def history_of(kind: Kind) -> click.Command:
 
 def delete_of(kind: Kind) -> click.Command:
     """`kl KIND delete`. What a person decided is not an agent's to take away."""
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import agent_of, refuse_delete
-    from kl_hooks.records.write import delete
+    from kl_hooks.records.permissions import agent_author, refuse_delete
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import delete_record
 
     @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
     @click.argument("id")
@@ -183,11 +185,11 @@ def delete_of(kind: Kind) -> click.Command:
     @format_option()
     def delete_(id: str, yes: bool, shape: str) -> None:
         ws = workspace()
-        record = find(ws, id, kind.name)
-        refuse_delete(kind, record, agent_of(ws, ""))
+        record = get_record(ws, id, kind.name)
+        refuse_delete(kind, record, agent_author(ws, ""))
         if not yes:
             confirm(f"delete {record.id} {record.title}?")
-        delete(ws, record)
+        delete_record(ws, record)
         say_deleted(record, shape)
 
     delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
@@ -205,9 +207,9 @@ def note_omitted(number: int) -> None:
 
 def told() -> None:
     """Says, on stderr, what is wrong in authored files and why what was found may be old."""
-    from kl_hooks.records.catch_up import last
+    from kl_hooks.records.sync import last_sync
 
-    found = last(workspace())
+    found = last_sync(workspace())
     for problem in found.problems[:9]:
         note(str(problem))
     if len(found.problems) > 9:
@@ -216,12 +218,12 @@ def told() -> None:
         note(f"what is found may be old: {found.trouble}")
 
 
-def _fresh(ws: Workspace, kind: Kind, wanted: Wanted, limit: int) -> tuple[list[Record], int]:
-    """As `listing`, of a kind whose records may be stale by now: that is computed, so all of them are looked at."""
-    from kl_hooks.records.ask import every
-    from kl_hooks.records.fresh import shown
+def _fresh(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int) -> tuple[list[Record], int]:
+    """As `list_and_count`, of a kind whose records may be stale by now: that is computed, so all are looked at."""
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import list_records
 
-    all_ = shown(ws, every(ws, replace(wanted, statuses=())))
+    all_ = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))
     found = [record for record in all_ if not wanted.statuses or record.status in wanted.statuses]
     return found[:limit], len(found)
 
@@ -229,7 +231,7 @@ def _fresh(ws: Workspace, kind: Kind, wanted: Wanted, limit: int) -> tuple[list[
 def _say(kind: Kind, found: list[Record], total: int, shape: str) -> None:
     ws = workspace()
     if shape == "json":
-        plain = [plain_record(ws, record, whole=False) for record in found]
+        plain = [record_to_dict(ws, record, whole=False) for record in found]
         say_json({"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total})
         return
     for line in rows(ws, found):

@@ -14,7 +14,7 @@ from kl_hooks.cli.seed import show_steps
 from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from kl_hooks.records.seed.seed import Seed, Step
+    from kl_hooks.records.seeding import Seed, Step
     from kl_hooks.workspace.open import Workspace
 
 TYPES = ("adr", "feature-spec", "project-overview", "project-doc")
@@ -35,7 +35,7 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
     of a README. project-doc: rules and guides, as of AGENTS.md. Without --type, the ID in the front matter, the name,
     the title or the sections of a file say it. Doing it again changes only what changed.
     """
-    from kl_hooks.records.seed.sow import planned, sow
+    from kl_hooks.records.seeding import plan_seeding, seed_records
 
     ws = workspace()
     files = list(_files(Path(path), pattern))
@@ -44,9 +44,9 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
     read = {_named(ws, file) for file in files}
     unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
     if dry_run:
-        done = planned(ws, unique, force=force, paths=read)
+        done = plan_seeding(ws, unique, force=force, paths=read)
     else:
-        done = sow(ws, unique, f"add:{path}", force=force, paths=read)
+        done = seed_records(ws, unique, f"add:{path}", force=force, paths=read)
     decisions = [file for file in files if sorts[file] == "adr"]
     show_steps([*done, *_decisions(ws, decisions, dry_run)], "documents", dry_run, shape)
 
@@ -55,17 +55,17 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
     """What is done with the decisions in these files, as steps."""
     from kl_hooks.evidence.who import agent
     from kl_hooks.kinds.decision.importer import import_decisions
-    from kl_hooks.records.ask import by_ids
-    from kl_hooks.records.catch_up import catch_up
-    from kl_hooks.records.seed.seed import Seed, Step
+    from kl_hooks.records.query import get_records
+    from kl_hooks.records.seeding import Seed, Step
+    from kl_hooks.records.sync import sync
 
     if not files:
         return []
     done = import_decisions(ws, files, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         note(remark)
-    catch_up(ws)
-    there = {one.id: one for one in by_ids(ws, [i for i, *_ in (*done.made, *done.known)])}
+    sync(ws)
+    there = {one.id: one for one in get_records(ws, [i for i, *_ in (*done.made, *done.known)])}
     made = [Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i)) for i, t, path in done.made]
     known = [
         Step("skipped", Seed("decision", i, {"title": there[i].title}, path, ""), "is here already", there[i])

@@ -14,9 +14,9 @@ from kl_hooks.cli.common import format_option, workspace
 def backlinks(page: str, limit: int, shape: str) -> None:
     """List the places that link to a page, with the line they say."""
     from kl_hooks.cli.page_places import say_places
-    from kl_hooks.records.linked import backlinks as ask
-    from kl_hooks.records.linked import page_of
+    from kl_hooks.records.page_search import backlinks as ask
+    from kl_hooks.records.page_search import get_page
 
     ws = workspace()
-    found = page_of(ws, page)
+    found = get_page(ws, page)
     say_places(found, "backlinks", ask(ws, found), shape, "nothing links to it.", limit)

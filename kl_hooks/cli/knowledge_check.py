@@ -23,7 +23,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     All files are read; of FILES alone, if any are named, findings are told. Exit 1: findings; 2: a file that can't be
     read.
     """
-    from kl_hooks.records.pages.check import check as run
+    from kl_hooks.records.knowledge_check import check_knowledge as run
 
     ws = workspace()
     broken_kinds_are_told()

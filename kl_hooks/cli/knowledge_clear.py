@@ -19,11 +19,11 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
 
     Committed files stay in git's history; seeding makes the records again.
     """
-    from kl_hooks.records.seed.clear import SCOPES, seeded
-    from kl_hooks.records.seed.clear import clear as take_away
+    from kl_hooks.records.seeding import SEED_SCOPES, seeded_records
+    from kl_hooks.records.seeding import clear_seeded as take_away
 
     ws = workspace()
-    found = seeded(ws, (only,) if only else SCOPES)
+    found = seeded_records(ws, (only,) if only else SEED_SCOPES)
     going = [record for record, edited in found if force or not edited]
     kept = [record for record, edited in found if edited and not force]
     if shape == "text":

@@ -22,17 +22,19 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     """
     from kl_hooks.cli.knowledge_list import refuse_unknown
     from kl_hooks.errors import UsageProblem
-    from kl_hooks.records.ask import Wanted, every, find
-    from kl_hooks.records.exchange import write
+    from kl_hooks.records.interchange import format_records
+    from kl_hooks.records.query import RecordFilter, get_record, list_records
     from kl_hooks.store.atomic import write_atomic
 
     ws = workspace()
     refuse_unknown((name,) if name else ())
     if not ids and not name:
         raise UsageProblem("say which: ids, or --kind.", place="kl knowledge export", hint="See: kl knowledge list")
-    found = [find(ws, one, name) for one in ids] or every(ws, Wanted((name,), archived=True, expired=True))
+    found = [get_record(ws, one, name) for one in ids] or list_records(
+        ws, RecordFilter((name,), archived=True, expired=True)
+    )
     narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    text = write(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
+    text = format_records(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
     if output is None:
         click.echo(text, nl=False)
         return

@@ -27,16 +27,15 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     """
     from kl_hooks.cli.kind_new import signed
     from kl_hooks.config.problems import Problems
-    from kl_hooks.records.bringing import ready
-    from kl_hooks.records.exchange import read
-    from kl_hooks.records.write import create_many, refuse_unset
+    from kl_hooks.records.interchange import parse_records, plan_import
+    from kl_hooks.records.write import create_records, require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     kind = _kind(ws, name)
     found, problems = [], []
     for path in files:
-        given, wrong = read(kind, str(path), _bytes(path))
+        given, wrong = parse_records(kind, str(path), _bytes(path))
         found += given
         problems += wrong
     if problems:
@@ -45,10 +44,10 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     def sign(values: dict[str, Any]) -> str:
         return signed(ws, values)
 
-    some = ready(ws, kind, found, sign)
+    some = plan_import(ws, kind, found, sign)
     asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
     raws = [one.raw for one in some.new]
-    made = create_many(ws, kind, raws, asked=asked, body=bodies, by=some.by) if raws else []
+    made = create_records(ws, kind, raws, asked=asked, body=bodies, by=some.by) if raws else []
     if shape == "json":
         say_json(
             {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.passed)}

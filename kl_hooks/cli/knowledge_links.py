@@ -18,14 +18,16 @@ def links(page: str, shape: str) -> None:
     A page is an authored file, or a Markdown or reStructuredText file of the docs folder.
     """
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.linked import outgoing, page_of, plain
+    from kl_hooks.records.page_search import get_page, outgoing_links, page_to_dict
 
     ws = workspace()
-    found = page_of(ws, page)
-    leads = outgoing(ws, found)
+    found = get_page(ws, page)
+    leads = outgoing_links(ws, found)
     told()
     if shape == "json":
-        say_json({"schema": "kl.knowledge.links/1", "page": plain(found), "links": [asdict(one) for one in leads]})
+        say_json(
+            {"schema": "kl.knowledge.links/1", "page": page_to_dict(found), "links": [asdict(one) for one in leads]}
+        )
         return
     for one in leads:
         where = f"{one.node}  {one.title}".rstrip() if one.node else "leads nowhere"

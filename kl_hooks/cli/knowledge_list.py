@@ -30,25 +30,25 @@ def list_(
     """What is known, of every kind."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.cli.left_out import say_left_out
-    from kl_hooks.cli.record_text import plain_record, rows
+    from kl_hooks.cli.record_text import rows
     from kl_hooks.kinds.topics import Selection
-    from kl_hooks.records.ask import Wanted, every, listing
-    from kl_hooks.records.fresh import shown
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import RecordFilter, list_and_count, list_records, record_to_dict
 
     ws = workspace()
     refuse_unknown(kinds)
     meant = Selection(ws.kinds, topic) if topic else None
-    wanted = Wanted(kinds or (meant.kinds if meant else ()), statuses, tag, about, "", everything, everything)
+    wanted = RecordFilter(kinds or (meant.kinds if meant else ()), statuses, tag, about, "", everything, everything)
     if meant is None:
-        found, total = listing(ws, wanted, limit)
+        found, total = list_and_count(ws, wanted, limit)
     else:
-        some = [one for one in every(ws, wanted) if meant.holds(one)]
+        some = [one for one in list_records(ws, wanted) if meant.holds(one)]
         found, total = some[:limit], len(some)
-    found = shown(ws, found)
+    found = with_stale_status(ws, found)
     told()
     say_left_out(ws)
     if shape == "json":
-        plain = [plain_record(ws, record, whole=False) for record in found]
+        plain = [record_to_dict(ws, record, whole=False) for record in found]
         say_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})
         return
     for line in rows(ws, found, of_kind=True):

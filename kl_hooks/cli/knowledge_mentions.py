@@ -14,10 +14,10 @@ from kl_hooks.cli.common import format_option, workspace
 def mentions(page: str, limit: int, shape: str) -> None:
     """List the pages that say the title or id of a page and do not link to it; the one changed last first."""
     from kl_hooks.cli.page_places import say_places
-    from kl_hooks.records.ask import EVERYTHING
-    from kl_hooks.records.linked import mentions as ask
-    from kl_hooks.records.linked import page_of
+    from kl_hooks.records.page_search import get_page
+    from kl_hooks.records.page_search import unlinked_mentions as ask
+    from kl_hooks.records.query import NO_LIMIT
 
     ws = workspace()
-    found = page_of(ws, page)
-    say_places(found, "mentions", ask(ws, found, EVERYTHING), shape, "nobody speaks of it without a link.", limit)
+    found = get_page(ws, page)
+    say_places(found, "mentions", ask(ws, found, NO_LIMIT), shape, "nobody speaks of it without a link.", limit)

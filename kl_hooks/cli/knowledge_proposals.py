@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kl_hooks.cli.common import format_option, say, say_json, workspace
-from kl_hooks.cli.record_text import plain_record
 from kl_hooks.model.text import one_line
+from kl_hooks.records.query import record_to_dict
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind, Verb
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def proposals(shape: str) -> None:
     """List what waits for a person: records that were proposed, and changes that agents ask for."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.proposals import pending
+    from kl_hooks.records.permissions import pending_proposals
 
     ws = workspace()
-    records, changes = proposed_records(ws), pending(ws)
+    records, changes = proposed_records(ws), pending_proposals(ws)
     told()
     if shape == "json":
-        said = {"records": [plain_record(ws, one, whole=False) for one in records]}
+        said = {"records": [record_to_dict(ws, one, whole=False) for one in records]}
         say_json({"schema": "kl.knowledge.proposals/1", **said, "changes": [one.plain() for one in changes]})
         return
     for record in records:
@@ -42,23 +42,23 @@ def proposals(shape: str) -> None:
 
 def proposed_records(ws: Workspace) -> list[Record]:
     """Return the records in the status that waits for a person, but memories, which have a review of their own."""
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.query import RecordFilter, list_records
 
     some = [kind for kind in ws.kinds.values() if kind.proposal and kind.name != "memory"]
-    return [one for kind in some for one in every(ws, Wanted((kind.name,), (kind.proposal,)))]
+    return [one for kind in some for one in list_records(ws, RecordFilter((kind.name,), (kind.proposal,)))]
 
 
 def decide_proposal(identifier: str, word: str, shape: str) -> None:
     """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For people."""
     from kl_hooks.cli.kind_new import settle, transit
     from kl_hooks.errors import UsageProblem
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.guard import agent_of
+    from kl_hooks.records.permissions import agent_author
+    from kl_hooks.records.query import get_record
 
     ws = workspace()
-    record = find(ws, identifier)
+    record = get_record(ws, identifier)
     kind = ws.kinds[record.kind]
-    if who := agent_of(ws, ""):
+    if who := agent_author(ws, ""):
         hint = f"Ask a person to run: kl knowledge {word} {record.id}"
         raise UsageProblem(
             f"{word} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint

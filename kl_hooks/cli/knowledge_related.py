@@ -21,11 +21,11 @@ def related(page: str, limit: int, least: int, shape: str) -> None:
     The line is that of the section that is most similar.
     """
     from kl_hooks.cli.page_places import say_places
-    from kl_hooks.records.ask import EVERYTHING
-    from kl_hooks.records.linked import page_of
-    from kl_hooks.records.linked import related as ask
+    from kl_hooks.records.page_search import get_page
+    from kl_hooks.records.page_search import related_pages as ask
+    from kl_hooks.records.query import NO_LIMIT
 
     ws = workspace()
-    found = page_of(ws, page)
+    found = get_page(ws, page)
     none = f"no page is at least {least} % similar."
-    say_places(found, "related", ask(ws, found, EVERYTHING, least), shape, none, limit)
+    say_places(found, "related", ask(ws, found, NO_LIMIT, least), shape, none, limit)

@@ -26,25 +26,25 @@ def search(
     """
     from kl_hooks.cli.kind_read import note_omitted, told
     from kl_hooks.cli.left_out import say_left_out
-    from kl_hooks.cli.record_text import plain_record, rows
+    from kl_hooks.cli.record_text import rows
     from kl_hooks.evidence.book import plain_claim
     from kl_hooks.kinds.topics import Selection
     from kl_hooks.model.record import Record
     from kl_hooks.proof.claims import search_claims
-    from kl_hooks.records.ask import EVERYTHING, Wanted
-    from kl_hooks.records.fresh import shown
-    from kl_hooks.records.linked import plain_passage, search_everywhere
-    from kl_hooks.records.pages.take import KIND
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.page_search import search_all, section_to_dict
+    from kl_hooks.records.query import NO_LIMIT, RecordFilter, record_to_dict
+    from kl_hooks.records.sync import PAGE_KIND
 
     ws = workspace()
-    refuse_unknown(tuple(kind for kind in kinds if kind != KIND))
+    refuse_unknown(tuple(kind for kind in kinds if kind != PAGE_KIND))
     meant = Selection(ws.kinds, topic) if topic else None
-    wanted = Wanted(kinds or (meant.kinds if meant else ()), archived=True, expired=everything)
-    found, total, omitted = search_everywhere(ws, words, wanted, EVERYTHING if meant else limit)
+    wanted = RecordFilter(kinds or (meant.kinds if meant else ()), archived=True, expired=everything)
+    found, total, omitted = search_all(ws, words, wanted, NO_LIMIT if meant else limit)
     if meant is not None:
         some = [one for one in found if isinstance(one, Record) and meant.holds(one)]
         found, total = list(some[:limit]), len(some)
-    records = shown(ws, [one for one in found if isinstance(one, Record)])
+    records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
     pages = [one for one in found if not isinstance(one, Record)]
     claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
     told()
@@ -52,8 +52,8 @@ def search(
     say_left_out(ws)
     order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
     if shape == "json":
-        known = [plain_record(ws, record, whole=False) for record in records]
-        sections = [plain_passage(one, words) for one in pages]
+        known = [record_to_dict(ws, record, whole=False) for record in records]
+        sections = [section_to_dict(one, words) for one in pages]
         say_json(
             {
                 "schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total,
@@ -64,7 +64,7 @@ def search(
     lines = dict(zip((one.id for one in records), rows(ws, records, of_kind=True), strict=True))
     wide = max((len(one.kind) for one in records), default=0)
     for one in pages:
-        lines[one.hit.id] = f"{KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
+        lines[one.hit.id] = f"{PAGE_KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
     for identifier in order:
         say(lines[identifier])
     for claim in claims:

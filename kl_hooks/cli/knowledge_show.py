@@ -13,15 +13,15 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 def show(id: str, shape: str) -> None:
     """One record of any kind, whole: its id says what it is."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.record_text import lines_of, plain_record
-    from kl_hooks.records.ask import chain, find
+    from kl_hooks.cli.record_text import lines_of
+    from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
 
     ws = workspace()
-    record = find(ws, id)
-    line = chain(ws, record)
+    record = get_record(ws, id)
+    line = supersession_chain(ws, record)
     told()
     if shape == "json":
-        say_json(plain_record(ws, record) | {"chain": [one.id for one in line]})
+        say_json(record_to_dict(ws, record) | {"chain": [one.id for one in line]})
         return
     for text in lines_of(ws, record, line):
         say(text)

@@ -23,14 +23,14 @@ def stats(shape: str) -> None:
     from kl_hooks.cli.left_out import say_left_out
     from kl_hooks.evidence.home import require_home
     from kl_hooks.kinds.topics import topic_field
-    from kl_hooks.records.ask import Wanted, every
-    from kl_hooks.records.events import events
-    from kl_hooks.records.rows import ended
+    from kl_hooks.records.events import list_events
+    from kl_hooks.records.query import RecordFilter, list_records
+    from kl_hooks.records.repository import is_expired
 
     ws = workspace()
     require_home(ws)
-    records = every(ws, Wanted(archived=True, expired=True))
-    used = Counter(one.name for one in events(ws) if one.name in _USES)
+    records = list_records(ws, RecordFilter(archived=True, expired=True))
+    used = Counter(one.name for one in list_events(ws) if one.name in _USES)
     told()
     say_left_out(ws)
     kinds: dict[str, dict[str, Any]] = {}
@@ -41,7 +41,7 @@ def stats(shape: str) -> None:
         if some:
             kinds[name] = {
                 "records": len(some), "files": sum(bool(one.path) for one in some),
-                "archived": sum(one.archived for one in some), "expired": sum(ended(ws, one) for one in some),
+                "archived": sum(one.archived for one in some), "expired": sum(is_expired(ws, one) for one in some),
                 "seeded": sum(bool(one.text("entity_id")) for one in some),
                 "statuses": dict(sorted(Counter(one.status for one in some).items())),
                 "authorities": dict(sorted(Counter(one.authority for one in some).items())),

@@ -33,15 +33,15 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
     told again is the same memory: it is reinforced, or approved.
     """
     from kl_hooks.cli.memory_after import listed, told
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.kinds.memory.telling import tell
+    from kl_hooks.records.query import record_to_dict
 
     ws = workspace()
     text = sys.stdin.read(MOST_TEXT) if text == "-" else text
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in more.items() if v not in (None, "", ())}
     record, done = tell(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=given)
     if shape == "json":
-        say_json(plain_record(ws, record) | {"done": done})
+        say_json(record_to_dict(ws, record) | {"done": done})
         listed()
         return
     told(record, record.status if done == "new" else f"{record.status} ({done})")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from kl_hooks.cli.common import note, say, say_json, workspace
-from kl_hooks.cli.record_text import plain_record
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
+from kl_hooks.records.query import record_to_dict
 
 
 def meant(identifier: str) -> Record:
     """The memory of this id. UsageProblem where there is none."""
-    from kl_hooks.records.ask import find
+    from kl_hooks.records.query import get_record
 
-    return find(workspace(), identifier, "memory")
+    return get_record(workspace(), identifier, "memory")
 
 
 def told(record: Record, done: str = "", shape: str = "text") -> None:
@@ -20,7 +20,7 @@ def told(record: Record, done: str = "", shape: str = "text") -> None:
     from kl_hooks.cli.kind_new import note_proposal
 
     if shape == "json":
-        say_json(plain_record(workspace(), record) | {"done": done or record.status})
+        say_json(record_to_dict(workspace(), record) | {"done": done or record.status})
         listed()
         return
     say(f"{record.id}  {done or record.status}  {one_line(record.title, 120)}")

@@ -12,12 +12,12 @@ def decided(identifier: str, do: str, reason: str = "", shape: str = "text") -> 
     from kl_hooks.kinds.memory.deciding import Decision
     from kl_hooks.kinds.memory.reviewing import decide
     from kl_hooks.kinds.memory.who import reviewer
-    from kl_hooks.records.proposals import pending
+    from kl_hooks.records.permissions import pending_proposals
 
     ws = workspace()
     who = reviewer(ws, identifier)
     record = meant(identifier)
-    if who.person and record.status == "approved" and pending(ws, record.id):
+    if who.person and record.status == "approved" and pending_proposals(ws, record.id):
         settle(ws, record, shape, accepted=do == "approve")
         return
     again = do == "approve" and record.status == "approved"

@@ -15,11 +15,11 @@ from kl_hooks.cli.record_text import say_deleted
 def delete(id: str, yes: bool, shape: str) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.cli.memory_after import listed, meant
-    from kl_hooks.records.guard import agent_of, refuse_delete
-    from kl_hooks.records.write import delete as take_away
+    from kl_hooks.records.permissions import agent_author, refuse_delete
+    from kl_hooks.records.write import delete_record as take_away
 
     ws, record = workspace(), meant(id)
-    refuse_delete(ws.kinds[record.kind], record, agent_of(ws, ""))
+    refuse_delete(ws.kinds[record.kind], record, agent_author(ws, ""))
     if not yes:
         confirm(f"delete {record.id} {record.title}?")
     take_away(ws, record)

@@ -14,7 +14,7 @@ from kl_hooks.cli.common import format_option, workspace
 def demote(id: str, reason: str, shape: str) -> None:
     """Take an approved memory back to the candidates: nobody is told of it until it is reviewed again."""
     from kl_hooks.cli.memory_after import meant, told
-    from kl_hooks.records.verbs import apply
+    from kl_hooks.records.write import apply_verb
 
     record = meant(id)
-    told(apply(workspace(), record.id, "demote", {"reason": reason} if reason else {}), shape=shape)
+    told(apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}), shape=shape)

@@ -14,7 +14,7 @@ def export(statuses: tuple[str, ...]) -> None:
     """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads it."""
     from kl_hooks.kinds.memory.foreign import plain
     from kl_hooks.kinds.memory.reviewing import shown
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.query import RecordFilter, list_records
 
     ws = workspace()
-    say_json(plain(shown(ws, every(ws, Wanted((KIND.name,), statuses, expired=True)))))
+    say_json(plain(shown(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))

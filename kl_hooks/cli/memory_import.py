@@ -25,10 +25,10 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     from kl_hooks.config.problems import Problems
     from kl_hooks.kinds.memory.bringing import bring_in
     from kl_hooks.kinds.memory.foreign import read
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     pairs = [read(_json(path), str(path)) for path in files]
     if problems := [problem for _, wrong in pairs for problem in wrong]:
         raise Problems(problems)

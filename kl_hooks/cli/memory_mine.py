@@ -32,10 +32,10 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     """
     from kl_hooks.cli.memory_after import listed
     from kl_hooks.kinds.memory.taking_in import Taken, take_in, take_in_sessions
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     if agent_event and not ws.settings.memory_auto_extract:
         transcripts, taken = (), Taken()
         note("nothing is mined unasked here: kl memory configure --auto-extract yes")

@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 def show(id: str, shape: str) -> None:
     """A memory, whole: what it says, what supports it, how it fared. Asking for it counts as access."""
     from kl_hooks.cli.memory_after import meant
-    from kl_hooks.cli.record_text import lines_of, plain_record
+    from kl_hooks.cli.record_text import lines_of
     from kl_hooks.errors import EnvironmentProblem
     from kl_hooks.kinds.memory.giving import importance_today, opened
     from kl_hooks.kinds.memory.reviewing import shown
+    from kl_hooks.records.query import record_to_dict
 
     ws = workspace()
     record = meant(id)
     (seen,) = shown(ws, [record])
     today = importance_today(ws, record, seen.tally) // 10_000
     if shape == "json":
-        say_json(plain_record(ws, record) | {"memory": seen.plain() | {"importance_today": today}})
+        say_json(record_to_dict(ws, record) | {"memory": seen.plain() | {"importance_today": today}})
     else:
         for line in (*lines_of(ws, record, [record]), "", *_fared(seen, today)):
             say(line)

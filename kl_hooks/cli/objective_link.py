@@ -17,14 +17,14 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
 
     It leaves the other list; the session that did it (KL_SESSION) is noted.
     """
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.evidence.who import session
     from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
+    from kl_hooks.records.query import record_to_dict
 
     ws = workspace()
     record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
     seen = reported_progress(ws, [record])[record.id]
     if shape == "json":
-        say_json(plain_record(ws, record) | {"percent": seen.progress.percent})
+        say_json(record_to_dict(ws, record) | {"percent": seen.progress.percent})
         return
     say("\n".join(progress_summary(record, seen.progress, seen.agents)))

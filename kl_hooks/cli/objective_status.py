@@ -14,10 +14,10 @@ def status(id: str | None, shape: str) -> None:
     """How far an objective is; without an ID all that are active. At most five remaining tasks are shown."""
     from kl_hooks.cli.kind_read import told
     from kl_hooks.kinds.objective import progress_summary, reported_progress
-    from kl_hooks.records.ask import Wanted, every, find
+    from kl_hooks.records.query import RecordFilter, get_record, list_records
 
     ws = workspace()
-    found = [find(ws, id, "objective")] if id else every(ws, Wanted(("objective",), ("active",)))
+    found = [get_record(ws, id, "objective")] if id else list_records(ws, RecordFilter(("objective",), ("active",)))
     told()
     seen = reported_progress(ws, found)
     if shape == "json":

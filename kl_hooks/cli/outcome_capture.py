@@ -47,10 +47,10 @@ def capture(
 ) -> None:
     """Record how a task ended. The next task like it starts from there: kl outcome similar."""
     from kl_hooks.cli.kind_new import signed
-    from kl_hooks.records.write import checked_or_raise, refuse_unset
+    from kl_hooks.records.write import require_setup, validate_or_raise
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     given = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
     raw = {**(_file(path) if path else {}), **given}
     if title or title_option:
@@ -63,7 +63,7 @@ def capture(
         raise UsageProblem(f"--strict: {', '.join(missing)} missing.", place="kl outcome capture")
     by = signed(ws, raw)
     if dry_run:
-        _show(checked_or_raise(ws.kinds["outcome"], raw, "kl outcome capture"), shape)
+        _show(validate_or_raise(ws.kinds["outcome"], raw, "kl outcome capture"), shape)
         return
     _capture(ws, raw, by, shape)
 
@@ -73,12 +73,12 @@ def _capture(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
     from kl_hooks.cli.kind_new import show_made
     from kl_hooks.kinds.outcome import record_outcome as record
     from kl_hooks.kinds.outcome import record_queued
-    from kl_hooks.records.ask import find
+    from kl_hooks.records.query import get_record
 
     identifier, aside = record(ws, raw, by)
     if not aside:
         record_queued(ws)
-        show_made(ws, find(ws, identifier, "outcome"), shape)
+        show_made(ws, get_record(ws, identifier, "outcome"), shape)
         return
     note(f"{aside} It is put aside, and recorded with the next outcome.")
     if shape == "json":

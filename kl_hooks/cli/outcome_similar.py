@@ -14,17 +14,20 @@ from kl_hooks.model.text import one_line
 @format_option()
 def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.kinds.outcome import record_queued
-    from kl_hooks.records.ask import EVERYTHING, Wanted, search
+    from kl_hooks.records.query import NO_LIMIT, RecordFilter, record_to_dict, search_records
 
     ws = workspace()
     record_queued(ws)
-    all_ = search(ws, list(requirements), Wanted(("outcome",)), EVERYTHING)
+    all_ = search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
     found = all_[:limit]
     if shape == "json":
         say_json(
-            {"schema": "kl.outcome.similar/1", "outcomes": [plain_record(ws, one) for one in found], "total": len(all_)}
+            {
+                "schema": "kl.outcome.similar/1",
+                "outcomes": [record_to_dict(ws, one) for one in found],
+                "total": len(all_),
+            }
         )
         return
     for one in found:

@@ -9,19 +9,21 @@ from kl_hooks.cli.common import note, say, say_json
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
-    from kl_hooks.records.linked import Place
-    from kl_hooks.records.pages.names import Page
+    from kl_hooks.records.page_search import PageLine
+    from kl_hooks.records.pages import Page
 
 
-def say_places(page: Page, verb: str, places: Sequence[Place], shape: str, none: str, limit: int | None = None) -> None:
+def say_places(
+    page: Page, verb: str, places: Sequence[PageLine], shape: str, none: str, limit: int | None = None
+) -> None:
     """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.records.linked import plain, plain_place
+    from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
 
     told()
     if shape == "json":
-        rows = [plain_place(one) for one in places[:limit]]
-        say_json({"schema": f"kl.knowledge.{verb}/1", "page": plain(page), verb: rows, "total": len(places)})
+        rows = [page_line_to_dict(one) for one in places[:limit]]
+        say_json({"schema": f"kl.knowledge.{verb}/1", "page": page_to_dict(page), verb: rows, "total": len(places)})
         return
     for one in places[:limit]:
         head = f"{one.percent:>3} %  " if one.percent else ""

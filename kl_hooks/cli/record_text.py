@@ -9,8 +9,7 @@ from kl_hooks.cli.common import say, say_json
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.plain import plain_record as plain_record
-from kl_hooks.records.plain import spoken
+from kl_hooks.records.query import format_value
 from kl_hooks.workspace.open import Workspace
 
 _HEAD = ("title", "status", "supersedes", "superseded_by")
@@ -28,11 +27,13 @@ def rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> 
 
 
 def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
-    from kl_hooks.records.rows import ended
+    from kl_hooks.records.repository import is_expired
 
     beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].beside)
-    marks = [f"{name.replace('_', ' ')}: {one_line(spoken(value), 40)}" for name, value in beside if value is not None]
-    marks += ["archived"] * record.archived + ["expired"] * ended(ws, record)
+    marks = [
+        f"{name.replace('_', ' ')}: {one_line(format_value(value), 40)}" for name, value in beside if value is not None
+    ]
+    marks += ["archived"] * record.archived + ["expired"] * is_expired(ws, record)
     marks += ["can't be read today"] * bool(record.broken)
     end = f"   ({', '.join(marks)})" if marks else ""
     start = f"{record.kind:<{kind}}  " if kind else ""
@@ -41,14 +42,18 @@ def _row(ws: Workspace, record: Record, kind: int, identifier: int, status: int)
 
 def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.proposals import pending
-    from kl_hooks.records.rows import ended
+    from kl_hooks.records.permissions import pending_proposals
+    from kl_hooks.records.repository import is_expired
 
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
     wide = max([13, *(len(f.name) for f in named if _short(f))])
     yield f"{record.id}  {one_line(record.title, 200)}"
-    state = [record.status, *(["archived"] if record.archived else []), *(["expired"] if ended(ws, record) else [])]
+    state = [
+        record.status,
+        *(["archived"] if record.archived else []),
+        *(["expired"] if is_expired(ws, record) else []),
+    ]
     yield f"{'status':<{wide}} {', '.join(state)}"
     if record.path:
         yield f"{'file':<{wide}} {record.path}"
@@ -56,7 +61,7 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
         yield f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is what it said last."
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
-    for one in pending(ws, record.id):
+    for one in pending_proposals(ws, record.id):
         yield f"{'proposed':<{wide}} {one.line()}. hint: kl knowledge accept {record.id}"
     late = []
     for field in kind.all_fields:
@@ -66,7 +71,7 @@ def lines_of(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator
         if not _short(field):
             late.append((field.section or field.name.replace("_", " "), value))
         else:
-            yield f"{field.name.replace('_', ' '):<{wide}} {spoken(value)}"
+            yield f"{field.name.replace('_', ' '):<{wide}} {format_value(value)}"
     for heading, value in late:
         yield from ("", heading)
         items = [f"{k}: {v}" for k, v in value.items()] if isinstance(value, Mapping) else value

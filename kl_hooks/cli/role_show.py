@@ -15,17 +15,16 @@ from kl_hooks.errors import UsageProblem
 def show(name: str, context: str, shape: str) -> None:
     """What somebody in this role must do, must not do, and asks about first."""
     from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.config.typed import nearest
     from kl_hooks.kinds.role import find_role, render_role
-    from kl_hooks.records.ask import Wanted, every, find
+    from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
     ws = workspace()
-    roles = every(ws, Wanted(("role",)))
+    roles = list_records(ws, RecordFilter(("role",)))
     told()
     record = find_role(roles, name, context)
     if record is None and name.upper().startswith("ROLE-"):
-        record = find(ws, name, "role")
+        record = get_record(ws, name, "role")
     if record is None:
         known = sorted({one.text("role") for one in roles if one.status == "active"})
         hint = nearest(name, known) or (
@@ -33,6 +32,6 @@ def show(name: str, context: str, shape: str) -> None:
         )
         raise UsageProblem("there is no active role of this name.", place=name, hint=hint)
     if shape == "json":
-        say_json(plain_record(ws, record))
+        say_json(record_to_dict(ws, record))
         return
     say(render_role(record).rstrip("\n"))

@@ -11,7 +11,7 @@ import click
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.records.seed.seed import Step
+    from kl_hooks.records.seeding import Step
     from kl_hooks.workspace.open import Workspace
 
 
@@ -58,13 +58,13 @@ def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -
     """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
     from kl_hooks.kinds.interview import apply_answers_to
     from kl_hooks.kinds.seeds import document_paths, project_seeds, system_seeds
-    from kl_hooks.records.seed.sow import planned, sow
+    from kl_hooks.records.seeding import plan_seeding, seed_records
 
     seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
     paths = None if scope == "system" else document_paths()
     if dry:
-        return planned(ws, seeds, force=force, paths=paths), remarks
-    done = sow(ws, seeds, scope, force=force, paths=paths)
+        return plan_seeding(ws, seeds, force=force, paths=paths), remarks
+    done = seed_records(ws, seeds, scope, force=force, paths=paths)
     fresh = [step.record for step in done if step.record and step.what in ("created", "updated")]
     for record in apply_answers_to(ws, fresh):
         remarks.append(f"{record.id} ({record.title}) updated from interview answers.")

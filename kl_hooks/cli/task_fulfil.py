@@ -21,9 +21,9 @@ def fulfil(what: str, force: bool, shape: str) -> None:
     ws = workspace()
     by = session(ws.environ) or ""
     if ":" in what:
-        from kl_hooks.records.write import refuse_unset
+        from kl_hooks.records.write import require_setup
 
-        refuse_unset(ws)
+        require_setup(ws)
         try:
             made = record_fulfilled(ws, what, by)
         except ValueError as error:
@@ -35,18 +35,18 @@ def fulfil(what: str, force: bool, shape: str) -> None:
 
 def _done(identifier: str, force: bool, shape: str, by: str) -> None:
     from kl_hooks.kinds.task import unmet_requirements, work_of
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.write import change
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import change_record
 
     ws = workspace()
-    record = find(ws, identifier, "task")
+    record = get_record(ws, identifier, "task")
     works, _, done = works_of(ws, None)
     missing = unmet_requirements(work_of(record), there_of(ws, works, done))
     if missing and not force:
         hint = f"Say that it is there: kl task fulfil {missing[0]} (or --force)"
         raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
     if record.status != "done":
-        record = change(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
+        record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
     gives = list(work_of(record).produces)
     line = f"{record.id}  done  {record.title}" + (f"\n    there now: {', '.join(gives)}" if gives else "")
     _say(shape, {"id": record.id, "produces": gives}, line)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def works_of(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
     """(the works, name → title, names of those that are done): of a file, or of the tasks on record."""
     from kl_hooks.kinds.task import invalid_tokens, read_works, work_of
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.query import RecordFilter, list_records
 
     if path:
         from kl_hooks.config.files import read_small
@@ -25,7 +25,7 @@ def works_of(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str
         if data is None:
             raise UsageProblem("there is no such file.", place=path)
         return read_works(path, data), {}, set()
-    records = every(ws, Wanted(("task",)))
+    records = list_records(ws, RecordFilter(("task",)))
     for record in records:
         for wrong in invalid_tokens(record):
             note(f"{record.id}: {wrong}. It counts for nothing. See: kl task edit {record.id}")

@@ -45,10 +45,10 @@ def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **
     """Record a turn. It gets the next number of its feature and task."""
     from kl_hooks.cli.kind_new import show_made, signed
     from kl_hooks.kinds.turn import add_turn
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
     ws = workspace()
-    refuse_unset(ws)
+    require_setup(ws)
     raw = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, ())}
     states = _criteria(criteria)
     by = signed(ws, raw)

@@ -13,16 +13,15 @@ from kl_hooks.cli.common import format_option, say, say_json, workspace
 @format_option()
 def continue_(feature: str, task: str, shape: str) -> None:
     """The last five turns of a feature and task, the oldest first; what a rejected one asks for as MUST ADDRESS."""
-    from kl_hooks.cli.record_text import plain_record
     from kl_hooks.kinds.turn import continuation, is_rejected, last_turns, next_number
-    from kl_hooks.records.ask import Wanted, every
+    from kl_hooks.records.query import RecordFilter, list_records, record_to_dict
 
     ws = workspace()
-    turns = every(ws, Wanted(("turn",)))
+    turns = list_records(ws, RecordFilter(("turn",)))
     last = last_turns(turns, feature, task)
     if shape == "json":
         must = last[-1].text("coach_feedback") if last and is_rejected(last[-1]) else None
-        rows = [plain_record(ws, one) for one in last]
+        rows = [record_to_dict(ws, one) for one in last]
         say_json({"schema": "kl.turn.continue/1", "turns": rows, "must_address": must,
                   "next": next_number(turns, feature, task)})  # fmt: skip
         return

@@ -16,11 +16,11 @@ Counts = Mapping[str, Mapping[str, int]]
 
 def by_status(ws: Workspace) -> dict[str, dict[str, int]]:
     """The records of every kind as they stand now, counted. Takes in what was edited since."""
-    from kl_hooks.records.ask import Wanted, every
-    from kl_hooks.records.fresh import shown
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import RecordFilter, list_records
 
     counts: dict[str, dict[str, int]] = {}
-    for record in shown(ws, every(ws, Wanted(archived=True))):
+    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
         name = "archived" if record.archived else record.status
         some = counts.setdefault(record.kind, {})
         some[name] = some.get(name, 0) + 1
@@ -29,10 +29,10 @@ def by_status(ws: Workspace) -> dict[str, dict[str, int]]:
 
 def waiting(ws: Workspace, counts: Counts) -> dict[str, int]:
     """Kind → how many wait for a person, for kinds of which any do: they stand where only a person takes them on."""
-    from kl_hooks.records.proposals import pending
+    from kl_hooks.records.permissions import pending_proposals
 
     begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
-    changes = {"proposed change": len(pending(ws))}
+    changes = {"proposed change": len(pending_proposals(ws))}
     return {name: number for name, number in (begun | changes).items() if number}
 
 

@@ -16,10 +16,9 @@ from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, complexity_range, gate_line
 from kl_hooks.kinds.role import render_role as role_page
 from kl_hooks.model.package import Candidate
-from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.fresh import stale
-from kl_hooks.records.liveness import is_live
-from kl_hooks.records.retrieve import as_committed, as_text, candidate
+from kl_hooks.records.liveness import is_live, stale_reasons
+from kl_hooks.records.query import RecordFilter, list_records, search_records
+from kl_hooks.records.retrieval import demote_uncommitted, record_candidate, record_text
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -105,9 +104,9 @@ def critical(ws: Workspace, asked: Asked, most: int = MOST, leave: Sequence[str]
         if section.name in leave or (section.whole and not _is_wanted(section, asked)):
             continue
         live = [one for one in _records(ws, section, asked) if is_live(ws, one) and _fits(ws, section, one, asked)]
-        outdated = stale(ws, live)
+        outdated = stale_reasons(ws, live)
         live = [one for one in live if one.id not in outdated]
-        shown = as_committed(ws, [_candidate(ws, section, one) for one in live[:most]])
+        shown = demote_uncommitted(ws, [_candidate(ws, section, one) for one in live[:most]])
         found.append(Part(section, list(shown), len(live) - len(shown)))
     return found
 
@@ -132,11 +131,11 @@ def _records(ws: Workspace, section: Section, asked: Asked) -> Sequence[Record]:
     kinds = tuple(kind for kind in section.kinds if kind in ws.kinds)
     if not kinds or (section.for_task and not asked.task.strip()):
         return []
-    alike = search(ws, asked.task.split(), Wanted(kinds), 50) if asked.task.strip() else []
+    alike = search_records(ws, asked.task.split(), RecordFilter(kinds), 50) if asked.task.strip() else []
     if section.for_task:
         return alike
     ranks = {one.id: rank for rank, one in enumerate(alike)}
-    found = every(ws, Wanted(kinds))
+    found = list_records(ws, RecordFilter(kinds))
     if kinds == ("failure",):
         return _failures(ws, found, ranks)
     if kinds == ("gate",):
@@ -162,7 +161,7 @@ def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) 
 
 
 def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
-    plain = candidate(ws, record)
+    plain = record_candidate(ws, record)
     if record.kind == "failure":
         severity = record.text("severity") or "medium"
         made = failure_candidate(ws, record)
@@ -171,7 +170,7 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
         line = gate_line(record)
         return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
     if section.whole:
-        text = role_page(record).strip() if record.kind == "role" else as_text(ws.kinds[record.kind], record)
+        text = role_page(record).strip() if record.kind == "role" else record_text(ws.kinds[record.kind], record)
         return replace(plain, text=text)
     return plain
 

@@ -65,11 +65,11 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
 
 def _note_given(ws: Workspace, package: Package) -> str:
     """Notes an Event for each record that was given. Returns why it could not, or nothing: an observer costs nobody."""
-    from kl_hooks.records.events import Event, note
+    from kl_hooks.records.events import Event, append_events
 
     given = [item.candidate.id for item in package.items if item.candidate.kind in ws.kinds]
     try:
-        note(ws, [Event("injected", one, body={"package": package.id}) for one in given])
+        append_events(ws, [Event("injected", one, body={"package": package.id}) for one in given])
     except (KlError, OSError) as problem:
         return f"not noted what was given: {problem}"
     return ""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import COUNTED, Field, Kind, Verb, with_proposals
-from kl_hooks.records.seed.fields import SEEDED
+from kl_hooks.model.kind import COUNTED, SEEDED, Field, Kind, Verb, with_proposals
 
 TRIGGERS: Final = (
     "manual", "clarifying_question", "task_review", "architecture_review", "implementation_choice", "discovered",

@@ -14,14 +14,12 @@ from kl_hooks.kinds.catalog import FAILURE
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.ask import by_ids
-from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.events import Event, note
-from kl_hooks.records.folds import Count, counts_of
-from kl_hooks.records.numbers import identity
-from kl_hooks.records.retrieve import candidate
-from kl_hooks.records.verbs import apply
-from kl_hooks.records.write import Taken, change, cleaned, create
+from kl_hooks.records.events import Event, OccurrenceCount, append_events, occurrence_counts
+from kl_hooks.records.query import get_records
+from kl_hooks.records.repository import identity_digest
+from kl_hooks.records.retrieval import record_candidate
+from kl_hooks.records.sync import sync
+from kl_hooks.records.write import IdTaken, apply_verb, change_record, create_record, redact_values
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -33,7 +31,7 @@ _FIRST: Final = ("feature_id", "context")
 """Fields that describe one occurrence: the first one's are kept, lest every later one change the file."""
 
 
-def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple[Record, Count]:
+def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple[Record, OccurrenceCount]:
     """The record of this approach, made or found, and how often it happened with this time.
 
     What `raw` says beyond the approach is filled in; a mitigated failure that comes back is open again. Several
@@ -46,9 +44,9 @@ def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
             record = _again(ws, known, raw, by)
             break
         try:
-            record = create(ws, FAILURE, {"title": _title(approach), **raw}, by=by)
+            record = create_record(ws, FAILURE, {"title": _title(approach), **raw}, by=by)
             break
-        except Taken:  # another process was faster: it is there now
+        except IdTaken:  # another process was faster: it is there now
             if not left:
                 raise
     return record, occurrences(ws, record)
@@ -61,16 +59,16 @@ def _again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str) -> Re
         if name not in (*_KNOWN_BY, "task_id") and not (name in _FIRST and record.values.get(name))
     }
     if any(record.values.get(name) != _kept(value) for name, value in news.items()):
-        record = change(ws, record, news, by=by)
+        record = change_record(ws, record, news, by=by)
     if record.status == "mitigated":
-        record = apply(ws, record.id, "reopen", by=by)
-    note(ws, [Event(FAILURE.counted, record.id, by, {"task": str(raw.get("task_id") or "")})])
+        record = apply_verb(ws, record.id, "reopen", by=by)
+    append_events(ws, [Event(FAILURE.counted, record.id, by, {"task": str(raw.get("task_id") or "")})])
     return record
 
 
-def occurrences(ws: Workspace, record: Record) -> Count:
+def occurrences(ws: Workspace, record: Record) -> OccurrenceCount:
     """How often it happened: the count in its file, and the Events of this clone since."""
-    return counts_of(ws, FAILURE, [record])[record.id]
+    return occurrence_counts(ws, FAILURE, [record])[record.id]
 
 
 def times_phrase(count: int) -> str:
@@ -80,16 +78,16 @@ def times_phrase(count: int) -> str:
 
 def failure_candidate(ws: Workspace, record: Record) -> Candidate:
     """A failure as it may be in a package: with the warning, and how often it happened."""
-    plain, how_often = candidate(ws, record), occurrences(ws, record)
+    plain, how_often = record_candidate(ws, record), occurrences(ws, record)
     warning = f"DO NOT REPEAT: this failed {times_phrase(how_often.total)}, last on {how_often.last[:10]}."
     instead = f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
     return replace(plain, text=f"{plain.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")
 
 
 def _known(ws: Workspace, approach: str) -> Record | None:
-    catch_up(ws)
-    values = cleaned({"approach": approach})
-    return next(iter(by_ids(ws, [f"{FAILURE.prefix}-{identity(FAILURE, values)}"])), None)
+    sync(ws)
+    values = redact_values({"approach": approach})
+    return next(iter(get_records(ws, [f"{FAILURE.prefix}-{identity_digest(FAILURE, values)}"])), None)
 
 
 def _title(approach: str) -> str:

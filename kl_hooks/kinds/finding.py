@@ -18,10 +18,10 @@ from kl_hooks.kinds.catalog import FINDING
 from kl_hooks.kinds.tool_calls import CONFIDENCE_OF_TIER, Call, Found, extract
 from kl_hooks.model.ids import make, split
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import by_ids
-from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.numbers import identity
-from kl_hooks.records.write import change, create_many
+from kl_hooks.records.query import get_records
+from kl_hooks.records.repository import identity_digest
+from kl_hooks.records.sync import sync
+from kl_hooks.records.write import change_record, create_records
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -169,14 +169,14 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
             nothing += 1
         else:
             found.setdefault(
-                f"{FINDING.prefix}-{identity(FINDING, {'entity': one.entity, 'finding': one.finding})}", one
+                f"{FINDING.prefix}-{identity_digest(FINDING, {'entity': one.entity, 'finding': one.finding})}", one
             )
-    catch_up(ws)
-    there = {record.id: record for record in by_ids(ws, list(found))}
+    sync(ws)
+    there = {record.id: record for record in get_records(ws, list(found))}
     fresh = [one for key, one in found.items() if key not in there]
     known = _tiers(ws) if any(one.command for one in fresh) else {}
     raws = [_values_of(one, rests, known) for one, rests in zip(fresh, _anchors_of(ws, fresh), strict=True)]
-    made = create_many(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
+    made = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
     again = [found[key] for key in there]
     for record, rests in zip(there.values(), _anchors_of(ws, again), strict=True):
         _tie(ws, record, rests)
@@ -186,7 +186,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
 def _tie(ws: Workspace, record: Record, anchors: Mapping[str, str]) -> None:
     """What is found again holds for the content of today."""
     if anchors and anchors != record.values.get("anchors"):
-        change(ws, record, {"anchors": anchors}, how="found again")
+        change_record(ws, record, {"anchors": anchors}, how="found again")
 
 
 def _values_of(found: Found, anchors: Mapping[str, str], known: Mapping[str, Tier]) -> dict[str, Any]:

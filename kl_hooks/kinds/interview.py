@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.kinds.catalog import FACT
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.interview.question import Place, Question, answered
-from kl_hooks.records.interview.sentences import facts, sentences
+from kl_hooks.records.interview import AnswerField, Question, answered_keys, facts_of_answer, split_sentences
 from kl_hooks.records.liveness import is_live
-from kl_hooks.records.write import change, create
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.write import change_record, create_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -30,7 +29,8 @@ _LIMITS = "Proposals that break one of them are not made."
 QUESTIONS: Final = (
     Question(
         "purpose", "project_overview", "high", "What is this project for, in one or two sentences?", _AIM,
-        "A command line tool that converts map data between formats, offline.", (Place("guide", "topic", "product"),),
+        "A command line tool that converts map data between formats, offline.",
+        (AnswerField("guide", "topic", "product"),),
     ),
     Question(
         "target_users", "project_overview", "medium", "Who uses it, and what do they know already?",
@@ -38,7 +38,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "goals", "project_overview", "high", "What should it be able to do that it can't do yet?", _AIM,
-        "Read files of 10 GB without holding them in memory.", (Place("objective", "status", "active"),),
+        "Read files of 10 GB without holding them in memory.", (AnswerField("objective", "status", "active"),),
     ),
     Question(
         "problem_statement", "project_overview", "high", "Which problem does it solve, and how was that done before?",
@@ -47,17 +47,17 @@ QUESTIONS: Final = (
     Question(
         "architecture_summary", "architecture", "high", "How is it built, in a few sentences?", _PARTS,
         "Readers give features to a pipeline of filters; writers take them. No state between runs.",
-        (Place("guide", "topic", "architecture"),),
+        (AnswerField("guide", "topic", "architecture"),),
     ),
     Question(
         "key_components", "architecture", "high", "What are its main parts, and what is each responsible for?", _PARTS,
         "reader/: formats in. filter/: pure changes. writer/: formats out. cli/: nothing but options.",
-        (Place("guide", "topic", "component"), Place("guide", "topic", "structure")),
+        (AnswerField("guide", "topic", "component"), AnswerField("guide", "topic", "structure")),
     ),
     Question(
         "external_dependencies", "architecture", "medium", "Which outside systems and services does it talk to?",
         "What can fail outside is tested and reported as such.", "PostgreSQL 15, a tile server, nothing else.",
-        (Place("guide", "topic", "integration"),),
+        (AnswerField("guide", "topic", "integration"),),
     ),
     Question(
         "data_flow", "architecture", "medium", "How does data move through it, from where to where?", _PARTS,
@@ -86,12 +86,12 @@ QUESTIONS: Final = (
     Question(
         "tech_decisions", "decisions", "high", "Which technical choices are settled?",
         "Settled choices are not opened again by the way.", "SQLite rather than a server, because it runs on laptops.",
-        (Place("decision", "decision"),),
+        (AnswerField("decision", "decision"),),
     ),
     Question(
         "decision_rationale", "decisions", "medium", "Why were the most important choices made as they were?",
         "Whoever meets the reason knows when it no longer holds.", "Surveyors have no administrator rights.",
-        (Place("decision", "rationale"),),
+        (AnswerField("decision", "rationale"),),
     ),
     Question(
         "success_measures", "goals", "high", "How will you see that it does what it should?",
@@ -100,29 +100,30 @@ QUESTIONS: Final = (
     Question(
         "player_ask_before", "role_customization", "high", "What should whoever implements ask a person about first?",
         "It is put into the role `player`.", "Adding a dependency; changing a file format.",
-        adds_to=Place("role", "ask_before", "player"),
+        adds_to=AnswerField("role", "ask_before", "player"),
     ),
     Question(
         "coach_escalate_when", "role_customization", "high", "When should whoever reviews bring in a person?",
         "It is put into the role `coach`.", "Three rejected turns in a row; any doubt about personal data.",
-        adds_to=Place("role", "ask_before", "coach"),
+        adds_to=AnswerField("role", "ask_before", "coach"),
     ),
     Question(
         "no_auto_zones", "role_customization", "high", "Which files may no agent change by itself?",
         "It is put into the role `player`.", "migrations/, anything under legal/.",
-        adds_to=Place("role", "must_not_do", "player"),
+        adds_to=AnswerField("role", "must_not_do", "player"),
     ),
     Question(
         "coverage_threshold", "quality_gates", "medium", "Which test coverage must new code have?",
-        "Gates are set to it.", "80 % of changed lines.", (Place("gate", "coverage_threshold"),),
+        "Gates are set to it.", "80 % of changed lines.", (AnswerField("gate", "coverage_threshold"),),
     ),
     Question(
         "arch_review_threshold", "quality_gates", "medium", "From which size on is a change's architecture reviewed?",
-        "Gates are set to it.", "Complexity 4 and more; at least 60 of 100.", (Place("gate", "arch_review_threshold"),),
+        "Gates are set to it.", "Complexity 4 and more; at least 60 of 100.",
+        (AnswerField("gate", "arch_review_threshold"),),
     ),
     Question(
         "implementation_mode_preference", "workflow_preferences", "medium", "How should work be done by default?",
-        "The mode is chosen by it.", "Test first for everything but scaffolding.", (Place("mode", "mode"),),
+        "The mode is chosen by it.", "Test first for everything but scaffolding.", (AnswerField("mode", "mode"),),
     ),
     Question(
         "max_auto_turns", "workflow_preferences", "low", "After how many turns without success should work stop?",
@@ -185,11 +186,11 @@ _SOURCE: Final = "interview"
 def answered_questions(ws: Workspace, questions: Sequence[Question]) -> set[str]:
     """The keys of the questions that need not be asked any more."""
     kinds = tuple({place.kind for question in questions for place in question.filled_by} & set(ws.kinds))
-    records = [one for one in every(ws, Wanted((FACT.name, *kinds))) if is_live(ws, one)]
+    records = [one for one in list_records(ws, RecordFilter((FACT.name, *kinds))) if is_live(ws, one)]
     others: dict[str, list[Record]] = {}
     for one in records:
         others.setdefault(one.kind, []).append(one)
-    return answered(questions, others.get(FACT.name, ()), others)
+    return answered_keys(questions, others.get(FACT.name, ()), others)
 
 
 def record_answer(
@@ -204,9 +205,9 @@ def record_answer(
 ) -> tuple[Record, list[Record]]:
     """Writes the answer: (its fact, the gates, modes and roles that it changed). An answer to the same question, and of
     the same task, takes the place of the one before. `raw`: who says it; what an agent says changes nothing else.
-    Problems and EnvironmentProblem as `create`.
+    Problems and EnvironmentProblem as `create_record`.
     """
-    found = facts(answer, question.category)
+    found = facts_of_answer(answer, question.category)
     values: dict[str, Any] = {
         "title": one_line(found[0] if found else answer, 100), "category": question.category, "answers": question.key,
         "question": question.asks, "answer": answer.strip(), "facts": list(found), "confidence": sure,
@@ -216,15 +217,15 @@ def record_answer(
     before = next(
         (
             one
-            for one in every(ws, Wanted((FACT.name,), ("current",)))
+            for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
             if _is_answer_to(one, question.key, task) and one.authority == whose
         ),
         None,
     )
     if before is not None:
-        made = change(ws, before, {name: value for name, value in values.items() if name != "authority"}, by=by)
+        made = change_record(ws, before, {name: value for name, value in values.items() if name != "authority"}, by=by)
     else:
-        made = create(ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by)
+        made = create_record(ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by)
     if made.authority != "human":
         return made, []
     return made, _apply_answer(ws, question.key, answer, question.adds_to, before.text("answer") if before else "", by)
@@ -248,7 +249,9 @@ _LEAST: Final = re.compile(
 """At least how much: `at least 60`, `80 %`."""
 
 
-def _apply_answer(ws: Workspace, key: str, answer: str, adds_to: Place | None, before: str, by: str) -> list[Record]:
+def _apply_answer(
+    ws: Workspace, key: str, answer: str, adds_to: AnswerField | None, before: str, by: str
+) -> list[Record]:
     """Puts an answer where it takes effect; the records that it changed. `before`: the answer it takes the place of."""
     if adds_to is not None:
         kind, effect = adds_to.kind, _list_effect(adds_to, before)
@@ -274,7 +277,7 @@ def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
     new = {one.id: one for one in made}
     answers = {
         one.text("answers"): one.text("answer")
-        for one in every(ws, Wanted((FACT.name,), ("current",)))
+        for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
         if one.authority == "human" and is_live(ws, one)
     }
     changed: dict[str, Record] = {}
@@ -291,32 +294,35 @@ def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
 
 
 def _live_records(ws: Workspace, kind: str) -> list[Record]:
-    return [one for one in every(ws, Wanted((kind,))) if is_live(ws, one)] if kind in ws.kinds else []
+    return [one for one in list_records(ws, RecordFilter((kind,))) if is_live(ws, one)] if kind in ws.kinds else []
 
 
 def _apply_changes(ws: Workspace, found: Mapping[str, Mapping[str, Any]], by: str) -> list[Record]:
-    from kl_hooks.records.ask import by_ids
+    from kl_hooks.records.query import get_records
 
     changed = []
-    for record in by_ids(ws, list(found)):
+    for record in get_records(ws, list(found)):
         values = {
             n: v
             for n, v in found[record.id].items()
             if record.values.get(n) != (tuple(v) if isinstance(v, list) else v)
         }
         if values:
-            changed.append(change(ws, record, values, how="interview", by=by))
+            changed.append(change_record(ws, record, values, how="interview", by=by))
     return changed
 
 
-def _list_effect(place: Place, before: str) -> _Effect:
+def _list_effect(place: AnswerField, before: str) -> _Effect:
     """Adds the sentences of an answer to a list of the record of this name, in place of those of the one before."""
 
     def effect(answer: str, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
         record = next((one for one in records if one.text(place.kind).casefold() == place.value), None)
         if record is None:
             return {}
-        said, old = sentences(answer) or (one_line(answer, 200),), sentences(before) or (one_line(before, 200),)
+        said, old = (
+            split_sentences(answer) or (one_line(answer, 200),),
+            split_sentences(before) or (one_line(before, 200),),
+        )
         kept = [one for one in record.many(place.field) if one not in old or one in said]
         return {record.id: {place.field: [*kept, *(one for one in said if one not in kept)]}}
 

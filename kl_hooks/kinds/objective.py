@@ -15,12 +15,11 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.ask import find
-from kl_hooks.records.events import Event, note
-from kl_hooks.records.folds import happened
-from kl_hooks.records.guard import agent_of
-from kl_hooks.records.retrieve import candidate
-from kl_hooks.records.write import change
+from kl_hooks.records.events import Event, append_events, events_by_record
+from kl_hooks.records.permissions import agent_author
+from kl_hooks.records.query import get_record
+from kl_hooks.records.retrieval import record_candidate
+from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -114,15 +113,15 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
 
     Doing it again changes nothing. UsageProblem for an empty task or an objective that is none.
     """
-    record = find(ws, identifier, "objective")
+    record = get_record(ws, identifier, "objective")
     if not task.strip():
         raise UsageProblem("the task is empty.", place=record.id, hint="Say what has to be done.")
     seen = reported_progress(ws, [record])[record.id]
     after = with_task(seen.progress, task, done=done)
-    if who := agent_of(ws, by):
+    if who := agent_author(ws, by):
         if after != seen.progress:
             body = {"task": task.strip(), "done": done, "was": _list_of(progress_of(record), task), "session": session}
-            note(ws, [Event(_LINKED, record.id, who, body)])
+            append_events(ws, [Event(_LINKED, record.id, who, body)])
         return record
     before = progress_of(record)
     sessions = tuple(dict.fromkeys([*record.many("sessions"), *([session] if session else [])]))
@@ -131,12 +130,12 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
         return record
     raw: dict[str, Any] = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
     raw |= {"sessions": list(sessions)} if sessions else {}
-    return change(ws, record, raw, how="link", by=by or session)
+    return change_record(ws, record, raw, how="link", by=by or session)
 
 
 def reported_progress(ws: Workspace, records: Sequence[Record]) -> dict[str, ReportedProgress]:
     """ID → the progress of each objective: the lists of its file, and the Events of agents folded into them."""
-    told = happened(ws, [one.id for one in records], (_LINKED,))
+    told = events_by_record(ws, [one.id for one in records], (_LINKED,))
     return {one.id: _fold_events(progress_of(one), told[one.id]) for one in records}
 
 
@@ -144,7 +143,7 @@ def objective_candidate(ws: Workspace, record: Record) -> Candidate:
     """An objective as it may be in a package: progress and the tasks that remain."""
     seen = reported_progress(ws, [record])[record.id]
     lines = progress_summary(record, seen.progress, seen.agents)
-    return replace(candidate(ws, record), text="\n".join(lines), summary=lines[0])
+    return replace(record_candidate(ws, record), text="\n".join(lines), summary=lines[0])
 
 
 def _fold_events(filed: Progress, events: Sequence[Event]) -> ReportedProgress:

@@ -14,9 +14,9 @@ from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.kinds.catalog import OUTCOME
 from kl_hooks.model.problem import Problem
-from kl_hooks.records.front import read_front
-from kl_hooks.records.sections import content, items, lines_of, sections, title_of
-from kl_hooks.records.write import checked_or_raise, cleaned, create
+from kl_hooks.records.front_matter import read_front_matter
+from kl_hooks.records.markdown import leading_title, list_items, section_text, split_lines, split_sections
+from kl_hooks.records.write import create_record, redact_values, validate_or_raise
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.state import spool_places
 
@@ -33,12 +33,12 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
 
     EnvironmentProblem only where it can't be put aside either.
     """
-    checked_or_raise(OUTCOME, cleaned(raw), "kl outcome capture")
+    validate_or_raise(OUTCOME, redact_values(raw), "kl outcome capture")
     identifier = f"{OUTCOME.prefix}-{secrets.token_hex(4)}"
     try:
-        create(ws, OUTCOME, raw, asked=identifier, by=by)
+        create_record(ws, OUTCOME, raw, asked=identifier, by=by)
     except EnvironmentProblem as problem:
-        _queue(ws, identifier, {"raw": cleaned(raw), "by": by, "at": ws.clock.now()}, problem)
+        _queue(ws, identifier, {"raw": redact_values(raw), "by": by, "at": ws.clock.now()}, problem)
         return identifier, str(problem)
     return identifier, ""
 
@@ -49,7 +49,7 @@ def record_queued(ws: Workspace) -> list[str]:
     for path in list(_queued(ws)):
         try:
             found = json.loads(read_small(path) or b"")
-            create(ws, OUTCOME, found["raw"], asked=path.stem, by=str(found.get("by", "")))
+            create_record(ws, OUTCOME, found["raw"], asked=path.stem, by=str(found.get("by", "")))
         except EnvironmentProblem:
             return taken  # not yet
         except (KlError, ValueError, KeyError, TypeError) as problem:
@@ -114,21 +114,21 @@ _ENDED: Final[Mapping[str, tuple[str, bool]]] = {
 def read_task_file(path: str, data: bytes) -> dict[str, Any]:
     """Raw fields of an outcome; what the file does not say is left out. Raises Problems where it can't be read."""
     try:
-        lines = lines_of(data.decode("utf-8-sig"))
+        lines = split_lines(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Problems([Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8.")]) from None
     raw: dict[str, Any] = {}
     body: Sequence[str] = lines
     if lines and lines[0].rstrip() == "---":
-        front, problems = read_front(path, lines)
+        front, problems = read_front_matter(path, lines)
         if front is None:
             raise Problems(problems)
         raw, body = _front(front.raw), lines[front.end + 1 :]
     for name, value in _sections(body).items():
         raw.setdefault(name, value)
-    if "title" not in raw and title_of(body):
-        raw["title"] = title_of(body)
+    if "title" not in raw and leading_title(body):
+        raw["title"] = leading_title(body)
     return raw
 
 
@@ -147,12 +147,12 @@ def _front(said: Mapping[str, Any]) -> dict[str, Any]:
 def _sections(body: Sequence[str]) -> dict[str, Any]:
     """Field → what stands under its headings, several of them joined in their order."""
     found: dict[str, Any] = {}
-    for section in sections(body)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), content(body, section)
+    for section in split_sections(body)[1:]:
+        heading, text = section.heading.strip().lower().rstrip(":"), section_text(body, section)
         if not text:
             continue
         if heading in _LISTS:
-            found[_LISTS[heading]] = [*found.get(_LISTS[heading], []), *items(text)]
+            found[_LISTS[heading]] = [*found.get(_LISTS[heading], []), *list_items(text)]
         elif heading in _TEXTS:
             name = _TEXTS[heading]
             found[name] = f"{found[name]}\n\n{text}" if name in found else text

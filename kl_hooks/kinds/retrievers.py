@@ -26,12 +26,11 @@ from kl_hooks.model.ids import split
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.files import KNOWLEDGE
-from kl_hooks.records.fresh import stale
-from kl_hooks.records.liveness import is_live
-from kl_hooks.records.retrieve import BY_NAME, as_committed, candidate
-from kl_hooks.records.single import Wrong, node_of
+from kl_hooks.records.liveness import is_live, stale_reasons
+from kl_hooks.records.query import RecordFilter, list_records, search_records
+from kl_hooks.records.repository import KNOWLEDGE_FOLDER
+from kl_hooks.records.retrieval import NAMED_CATEGORIES, demote_uncommitted, record_candidate
+from kl_hooks.records.validate import InvalidValue, node_id
 from kl_hooks.store.rows import marks
 
 if TYPE_CHECKING:
@@ -72,8 +71,12 @@ class _Anchored:
 
 def find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """The records anchored to what the task names, nearest first, each with its symbols; those beyond are marked."""
-    kinds = tuple(k.name for k in ws.kinds.values() if k.share not in BY_NAME and _anchor_fields(ws, k.name))
-    bound = [one for one in every(ws, Wanted(kinds)) if any(one.many(name) for name in _anchor_fields(ws, one.kind))]
+    kinds = tuple(k.name for k in ws.kinds.values() if k.share not in NAMED_CATEGORIES and _anchor_fields(ws, k.name))
+    bound = [
+        one
+        for one in list_records(ws, RecordFilter(kinds))
+        if any(one.many(name) for name in _anchor_fields(ws, one.kind))
+    ]
     if not bound:
         return []
     with suppress(EnvironmentProblem):  # what the graph knows from before is better than nothing
@@ -81,9 +84,9 @@ def find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     with ws.store.reading("graph") as db:
         paths, symbols = _files_and_symbols_in(ws, db, task.text, task.signals.paths)
         found = _nearest(ws, bound, _distances(db, paths, symbols))
-        outdated = stale(ws, [one.record for one in found])
+        outdated = stale_reasons(ws, [one.record for one in found])
         found = [one for one in found if one.record.id not in outdated]
-        return as_committed(ws, list(_candidates(ws, db, found))[:limit])
+        return demote_uncommitted(ws, list(_candidates(ws, db, found))[:limit])
 
 
 def _files_and_symbols_in(
@@ -138,8 +141,8 @@ def _anchored(ws: Workspace, record: Record, nodes: _Distances, files: Sequence[
     best: _Anchored | None = None
     for said in (one for name in _anchor_fields(ws, record.kind) for one in record.many(name)):
         try:
-            node = node_of(said)
-        except Wrong:
+            node = node_id(said)
+        except InvalidValue:
             continue
         place = nodes.get(node)
         if place is None and any(sign in node for sign in "*?["):
@@ -169,7 +172,7 @@ def _candidates(ws: Workspace, db: Database | None, found: Sequence[_Anchored]) 
 def _candidate(ws: Workspace, record: Record) -> Candidate:
     if record.kind == "failure":
         return failure_candidate(ws, record)
-    return objective_candidate(ws, record) if record.kind == "objective" else candidate(ws, record)
+    return objective_candidate(ws, record) if record.kind == "objective" else record_candidate(ws, record)
 
 
 def _governed(db: Database, one: _Anchored) -> Iterator[Candidate]:
@@ -195,8 +198,8 @@ def _is_top(symbol: Symbol, inside: Sequence[Symbol]) -> bool:
 
 def _node(said: str) -> str:
     try:
-        return node_of(said)
-    except Wrong:
+        return node_id(said)
+    except InvalidValue:
         return ""
 
 
@@ -262,11 +265,11 @@ _MAX_FEATURES: Final = 3
 def find_always_offered(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """At most `limit` of them: feedback and features first, then objectives, then failures."""
     found = [*_features(ws, task), *_objectives(ws), *_failures(ws, task)]
-    return as_committed(ws, list({one.id: one for one in found}.values())[:limit])
+    return demote_uncommitted(ws, list({one.id: one for one in found}.values())[:limit])
 
 
 def _objectives(ws: Workspace) -> Iterator[Candidate]:
-    active = [one for one in every(ws, Wanted(("objective",), ("active",))) if is_live(ws, one)]
+    active = [one for one in list_records(ws, RecordFilter(("objective",), ("active",))) if is_live(ws, one)]
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
     more = len(active) - _MAX_OBJECTIVES
     for number, record in enumerate(active[:_MAX_OBJECTIVES]):
@@ -285,14 +288,14 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
     named = feature_ids(task.text)[:_MAX_FEATURES]
     if not named:
         return
-    records = {one.id.upper(): one for one in every(ws, Wanted(("feature",))) if is_live(ws, one)}
-    turns = [one for one in every(ws, Wanted(("turn",))) if is_live(ws, one)]
+    records = {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",))) if is_live(ws, one)}
+    turns = [one for one in list_records(ws, RecordFilter(("turn",))) if is_live(ws, one)]
     files = specification_files(ws.root)
     for name in named:
         yield from _turns(ws, turns, name)
         if name in records:
-            yield replace(candidate(ws, records[name]), standing=True, reasons=("the task names it",))
-        elif name in files and not files[name].startswith(KNOWLEDGE):
+            yield replace(record_candidate(ws, records[name]), standing=True, reasons=("the task names it",))
+        elif name in files and not files[name].startswith(KNOWLEDGE_FOLDER):
             text = f"{name} is specified in {files[name]}"
             yield Candidate(f"file:{files[name]}", "feature", name, text, text, path=files[name], line=1, standing=True,
                             authority="human", reasons=("the task names it",))  # fmt: skip
@@ -305,7 +308,7 @@ def _turns(ws: Workspace, turns: list[Record], feature: str) -> Iterator[Candida
         last = last_turns(turns, feature, name)
         if last and is_rejected(last[-1]):
             must = one_line(last[-1].text("coach_feedback"), 160)
-            yield replace(candidate(ws, last[-1]), text=continuation(last[-1:]), standing=True,
+            yield replace(record_candidate(ws, last[-1]), text=continuation(last[-1:]), standing=True,
                           summary=f"{last[-1].title} was rejected. MUST ADDRESS: {must}",
                           reasons=("feedback on it must be addressed",))  # fmt: skip
 
@@ -314,9 +317,9 @@ def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
     """Failures that fit, with the warning and the count. They are held to the floor like everything else."""
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    if not words or not every(ws, Wanted(("failure",)), 1):
+    if not words or not list_records(ws, RecordFilter(("failure",)), 1):
         return
-    for record in search(ws, words, Wanted(("failure",)), _MAX_FAILURES):
+    for record in search_records(ws, words, RecordFilter(("failure",)), _MAX_FAILURES):
         if not is_live(ws, record):
             continue
         yield failure_candidate(ws, record)

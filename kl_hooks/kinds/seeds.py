@@ -16,12 +16,11 @@ from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.slug import slug
 from kl_hooks.model.text import one_line
-from kl_hooks.records.document import read
-from kl_hooks.records.front import read_front
-from kl_hooks.records.interview.question import SYSTEM
-from kl_hooks.records.interview.sentences import facts
-from kl_hooks.records.sections import content, items, lines_of, sections, title_of
-from kl_hooks.records.seed.seed import Seed, project_id
+from kl_hooks.records.document import read_document
+from kl_hooks.records.front_matter import read_front_matter
+from kl_hooks.records.interview import SYSTEM_SOURCE, facts_of_answer
+from kl_hooks.records.markdown import leading_title, list_items, section_text, split_lines, split_sections
+from kl_hooks.records.seeding import Seed, project_id
 from kl_hooks.shipped import shipped
 
 _DOCUMENTS: Final = (
@@ -70,7 +69,7 @@ def document_seeds(project: str, name: str, text: str, *, readme: bool | None = 
     gives its beginning and the sections whose heading is known; what is written for agents is taken whole, as rules
     where the heading says nothing else."""
     text = _markdown_of(text) if name.lower().endswith(".rst") else text
-    lines = lines_of(_without(_COMMENT, _without(_MANAGED, text)))
+    lines = split_lines(_without(_COMMENT, _without(_MANAGED, text)))
     readme = name.lower().startswith("readme") if readme is None else readme
     return [*_facts(project, name, lines, readme), *_sections(project, name, lines, readme)]
 
@@ -131,11 +130,11 @@ def _facts(project: str, name: str, lines: list[str], readme: bool) -> Iterator[
     """What a README says of the project: its beginning or introduction, its goals, its constraints."""
     if not readme:
         return
-    texts = {"purpose": _intro(content(lines, sections(lines)[0]))}
-    for section in sections(lines)[1:]:
+    texts = {"purpose": _intro(section_text(lines, split_sections(lines)[0]))}
+    for section in split_sections(lines)[1:]:
         for key, _, _, words in _SAID:
             if words.fullmatch(section.heading.strip(" *_`:")) and len(texts.get(key, "")) < _SHORTEST:
-                texts[key] = _intro(content(lines, section))
+                texts[key] = _intro(section_text(lines, section))
     own = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
     for key, category, title, _ in _SAID:
         text = texts.get(key, "")
@@ -144,7 +143,7 @@ def _facts(project: str, name: str, lines: list[str], readme: bool) -> Iterator[
         answer = _cut(text, name)
         values = {
             "title": title, "category": category, "answers": key, "answer": answer,
-            "facts": list(facts(answer, category))[:10], "authority": "auto", "source": f"seed:{name}",
+            "facts": list(facts_of_answer(answer, category))[:10], "authority": "auto", "source": f"seed:{name}",
         }  # fmt: skip
         yield Seed("fact", f"{project}__{own}{key.replace('_', '-')}", values, name, text)
 
@@ -152,7 +151,7 @@ def _facts(project: str, name: str, lines: list[str], readme: bool) -> Iterator[
 def _intro(text: str) -> str:
     """What stands between the title and the next heading of any level, without badges, pictures and rules."""
     kept: list[str] = []
-    for number, line in enumerate(lines_of(_BADGE.sub("", text))):
+    for number, line in enumerate(split_lines(_BADGE.sub("", text))):
         if _HEADING.match(line):
             if "".join(kept).strip() or (number and line.lstrip().startswith("##")):
                 break
@@ -163,8 +162,11 @@ def _intro(text: str) -> str:
 
 def _sections(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
     found = 0
-    for section in sections(lines)[1:]:
-        text, heading = content(lines, section).strip(), one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120)
+    for section in split_sections(lines)[1:]:
+        text, heading = (
+            section_text(lines, section).strip(),
+            one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120),
+        )
         topic = topic_of(heading)
         if len(text) < _SHORTEST or not heading or (readme and topic in ("", "rule")):
             continue
@@ -248,7 +250,8 @@ def _purpose(project: str, told: Mapping[str, Any]) -> Iterator[Seed]:
         text = one_line(said, 500)
         values = {
             "title": "What this project is", "category": "project_overview", "answers": "purpose", "answer": text,
-            "facts": list(facts(text, "project_overview")), "authority": "auto", "source": f"seed:{_PYPROJECT}",
+            "facts": list(facts_of_answer(text, "project_overview")), "authority": "auto",
+            "source": f"seed:{_PYPROJECT}",
         }  # fmt: skip
         yield Seed("fact", f"{project}__purpose", values, _PYPROJECT, text)
 
@@ -315,11 +318,11 @@ _STATUS: Final = ("planned", "building", "shipped", "draft", "in_progress", "don
 def feature_seed(project: str, path: str, text: str) -> Seed | None:
     """The seed in the specification at `path`; None where neither its front matter, its name nor its title holds an
     id such as FEAT-AUTH-12."""
-    lines = lines_of(text)
-    front = read_front(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
+    lines = split_lines(text)
+    front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
     told: Mapping[str, Any] = front.raw if front else {}
     body = lines[front.end + 1 :] if front else lines
-    title = str(told.get("title") or told.get("name") or title_of(body))
+    title = str(told.get("title") or told.get("name") or leading_title(body))
     own = str(told.get("id") or told.get("feature_id") or "")
     ids = feature_ids(" ".join([own, path.rpartition("/")[2], title]))
     if not ids:
@@ -336,10 +339,10 @@ def feature_seed(project: str, path: str, text: str) -> Seed | None:
 def _said(body: list[str]) -> dict[str, Any]:
     """Field → what stands under its headings."""
     found: dict[str, Any] = {}
-    for section in sections(body)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), content(body, section)
+    for section in split_sections(body)[1:]:
+        heading, text = section.heading.strip().lower().rstrip(":"), section_text(body, section)
         if text and heading in _LISTS:
-            found[_LISTS[heading]] = [*found.get(_LISTS[heading], []), *items(text)]
+            found[_LISTS[heading]] = [*found.get(_LISTS[heading], []), *list_items(text)]
         elif text and heading in _TEXTS:
             name = _TEXTS[heading]
             found[name] = f"{found[name]}\n\n{text}" if name in found else text
@@ -357,18 +360,18 @@ def document_type(path: str, text: str = "") -> str:
     One of `_TYPES`; empty where nothing says it.
     """
     name = path.rpartition("/")[2]
-    lines = lines_of(text)
-    front = read_front(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
+    lines = split_lines(text)
+    front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
     told = str(front.raw.get("id") or front.raw.get("feature_id") or "") if front else ""
     body = lines[front.end + 1 :] if front else lines
     if _ADR_ID.fullmatch(told) or (name.lower().startswith("adr") and _ADR_NAME.fullmatch(name)):
         return "adr"
     if feature_ids(told) or feature_ids(name.rpartition(".")[0]):
         return "feature-spec"
-    headings = {section.heading.strip().lower() for section in sections(body)[1:]}
+    headings = {section.heading.strip().lower() for section in split_sections(body)[1:]}
     if headings >= {"status", "context", "decision"} or headings >= {"context", "decision", "consequences"}:
         return "adr"
-    if feature_ids(title_of(body)):
+    if feature_ids(leading_title(body)):
         return "feature-spec"
     return "project-doc" if path in _DOCUMENTS or name in _DOCUMENTS else ""
 
@@ -435,11 +438,11 @@ def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
         folder = shipped(f"templates/seed/{kind.plural}")
         for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
             data = path.read_bytes()
-            found = read(kind, f"templates/seed/{kind.plural}/{path.name}", data)
+            found = read_document(kind, f"templates/seed/{kind.plural}/{path.name}", data)
             if found.record is None:
                 raise Problems(found.problems)
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in found.record.values.items()}
-            values |= {"source": SYSTEM, "authority": "auto"}
+            values |= {"source": SYSTEM_SOURCE, "authority": "auto"}
             values.pop("status", None)
             key = f"{kind.name}-{path.stem}"
             made.append(Seed(kind.name, key, values, f"templates/seed/{kind.plural}/{path.name}", data.decode()))

@@ -18,7 +18,7 @@ from kl_hooks.config.typed import Reader, snake
 from kl_hooks.config.yaml import load
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.records.events import Event, events, note
+from kl_hooks.records.events import Event, append_events, list_events
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -243,7 +243,7 @@ def valid_tokens(texts: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
 
 def available_tokens(ws: Workspace, wanted: Sequence[str]) -> frozenset[str]:
     """The tokens among `wanted`, spelled as people wrote them, that are there, and all that were said to be."""
-    said = {str(event.body.get("token", "")) for event in events(ws, name=_FULFILLED)}
+    said = {str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)}
     files = {normalized_token(one) for one in wanted if _is_file(ws.root, one)}
     return frozenset((said | files | _existing_symbols(ws, wanted)) - {""})
 
@@ -251,7 +251,7 @@ def available_tokens(ws: Workspace, wanted: Sequence[str]) -> frozenset[str]:
 def record_fulfilled(ws: Workspace, given: str, by: str = "") -> str:
     """Notes that something is there; returns the token. ValueError for what is none."""
     made = normalized_token(given)
-    note(ws, [Event(_FULFILLED, "", by, {"token": made})])
+    append_events(ws, [Event(_FULFILLED, "", by, {"token": made})])
     return made
 
 

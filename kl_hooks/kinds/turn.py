@@ -9,8 +9,8 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import TURN
 from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.write import create
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.write import create_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -89,13 +89,13 @@ def _order(turn: Record) -> tuple[int, str, str]:
 
 
 def add_turn(ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by: str = "") -> Record:
-    """The new record. UsageProblem for a feature that has no id of one; Problems as `create`."""
+    """The new record. UsageProblem for a feature that has no id of one; Problems as `create_record`."""
     feature, task = feature.strip().upper(), " ".join(task.split())
     if not feature.startswith("FEAT-") or not all(map(RECORD_ID.fullmatch, (feature, f"TURN-{feature}-1"))):
         raise UsageProblem("is no id of a feature.", place=feature or "--feature", hint="Such as FEAT-AUTH-12.")
-    turns = every(ws, Wanted((TURN.name,), archived=True, expired=True))
+    turns = list_records(ws, RecordFilter((TURN.name,), archived=True, expired=True))
     number = next_number(turns, feature, task)
     title = " ".join(f"{feature} {task} turn {number}".split())
     values = {**raw, "title": title, "feature_id": feature, "turn_number": number}
     values |= {"task_id": task} if task else {}
-    return create(ws, TURN, values, asked=next_id([one.id for one in turns], feature), by=by)
+    return create_record(ws, TURN, values, asked=next_id([one.id for one in turns], feature), by=by)

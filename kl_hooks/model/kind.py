@@ -122,7 +122,7 @@ class Kind:
     """Other names of its statuses that are read."""
     counted: str = ""
     """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
-    last time one was written, in the fields `COUNTED`; see `records.folds`."""
+    last time one was written, in the fields `COUNTED`; see `records.events`."""
     nature: str = "directive"
     """`directive`: it tells its readers what to do, so what an agent writes waits for a person. `observation`: it
     reports what happened, so it is recorded at once, with the name of whoever reports it."""
@@ -208,3 +208,17 @@ LAST: Final = (
     Field("superseded_by", "ids", "The records that took its place.", relation="superseded_by"),
 )
 """What every record may end with."""
+
+
+SEEDED: Final = (
+    Field("entity_id", "line", "What the seed calls it: the same in every run.", internal=True),
+    Field("source_path", "line", "The file that it was read from.", internal=True),
+    Field("source_hash", "line", "sha256 of what was read there.", internal=True),
+    Field(
+        "seeded_hash",
+        "line",
+        "sha256 of what the seed wrote; another one today means that a person edited it.",
+        internal=True,
+    ),
+)
+"""Written by `kl seed` alone; nobody fills them in."""

@@ -22,9 +22,9 @@ from kl_hooks.model.ids import RECORD_ID, is_hex, split
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import one_line
 from kl_hooks.model.tier import Observation
-from kl_hooks.records.ask import EVERYTHING, by_ids, find
-from kl_hooks.records.catch_up import catch_up as catch_up_records
-from kl_hooks.records.liveness import not_live_because
+from kl_hooks.records.liveness import not_live_reason
+from kl_hooks.records.query import NO_LIMIT, get_record, get_records
+from kl_hooks.records.sync import sync as catch_up_records
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -69,7 +69,7 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
             return [], 0
         catch_up_index(ws, db)
     with ws.store.reading("graph") as index:
-        hits = search_index(index, list(words), EVERYTHING, (CLAIM,)) if index is not None and words else []
+        hits = search_index(index, list(words), NO_LIMIT, (CLAIM,)) if index is not None and words else []
     if not hits:
         return [], 0
     known = {one.id: one for one in all_claims(ws, lambda _: None)}
@@ -115,7 +115,7 @@ def _supported(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     if not cited:
         return list(claims)
     catch_up_records(ws)
-    records = {one.id: one for one in by_ids(ws, sorted(ref for ref in cited if RECORD_ID.fullmatch(ref)))}
+    records = {one.id: one for one in get_records(ws, sorted(ref for ref in cited if RECORD_ID.fullmatch(ref)))}
     made = []
     for claim in claims:
         support, reasons = list(claim.support), list(claim.reasons)
@@ -134,7 +134,7 @@ def _observed(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Recor
     record = records.get(ref)
     if record is not None:
         kind = ws.kinds[record.kind].proof or "AgentAssertion"
-        why = not_live_because(ws, record)
+        why = not_live_reason(ws, record)
         seen = Observation(kind, "records", record.authority, record.id, False, why or "cited, not observed")
     elif is_hex(ref):
         why = "" if _commit(ws, ref) else "not in this repository"
@@ -153,7 +153,7 @@ def _resolved(ws: Workspace, given: str) -> str:
     if match := _SHORT_ID.fullmatch(bare):
         bare = f"{match[1].upper()}-{int(match[2]):04}"
     if "-" in bare:
-        return find(ws, bare).id
+        return get_record(ws, bare).id
     if (sha := _commit(ws, bare)) and bare:
         return sha
     hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b) or a commit."

@@ -100,7 +100,7 @@ def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
 
 def accept(ws: Workspace, reason: str) -> list[Rollback]:
     """Take the store as it is from now on, with an Event that says why; what was missing. Raises as `Store.writing`."""
-    from kl_hooks.records.events import Event, append
+    from kl_hooks.records.events import Event, insert_events
     from kl_hooks.store.redact import redact
 
     require_home(ws)
@@ -109,12 +109,12 @@ def accept(ws: Workspace, reason: str) -> list[Rollback]:
         by = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
         body = {"reason": redact(reason), "by": redact(by), "lost": [one.to_dict() for one in lost]}
         if lost:
-            append(db, [Event(ACCEPTED, STORE, by, body)], iso(ws.clock.now()))
+            insert_events(db, [Event(ACCEPTED, STORE, by, body)], iso(ws.clock.now()))
     return lost
 
 
 def accepted(ws: Workspace) -> list[Event]:
     """The Events that accepted a store which had gone back, oldest first."""
-    from kl_hooks.records.events import events
+    from kl_hooks.records.events import list_events
 
-    return events(ws, STORE, ACCEPTED)
+    return list_events(ws, STORE, ACCEPTED)

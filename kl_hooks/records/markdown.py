@@ -1,11 +1,14 @@
-"""Which characters of a Markdown text are said, and which stand in code or comments. Pure and linear."""
+"""Markdown: which characters are prose, where headings are, and sections of the second level. Pure and linear."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from kl_hooks.model.record import Value
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
@@ -27,12 +30,12 @@ class Heading:
     words: str
 
 
-def said(text: str) -> str:
+def blank_code(text: str) -> str:
     """The text, equally long, with blanks for code (fenced, indented, inline) and HTML comments, marks included.
 
     A fence or a comment that never ends reaches to the end of the text, as Markdown has it.
     """
-    return _without_inline("\n".join(_Blocks().take(text.split("\n")).shown))
+    return _blank_inline("\n".join(_Blocks().take(text.split("\n")).shown))
 
 
 def headings(text: str, most: int = 6) -> list[Heading]:
@@ -40,27 +43,27 @@ def headings(text: str, most: int = 6) -> list[Heading]:
     it may belong to an item of a list.
     """
     raw, found = text.split("\n"), []
-    shown = said(text).split("\n")
+    shown = blank_code(text).split("\n")
     for number, line in enumerate(shown):
         if match := _HASHES.fullmatch(raw[number]) if line.startswith("#") else None:
             words = re.sub(r"(?:^|[ \t])#+[ \t]*$", "", match[2] or "").strip()
             found.append(Heading(number, 1, len(match[1]), words))
-        elif re.fullmatch(r"=+[ \t]*|-{2,}[ \t]*", line) and _stands_alone(shown, number - 1):
+        elif re.fullmatch(r"=+[ \t]*|-{2,}[ \t]*", line) and _is_setext_text(shown, number - 1):
             found.append(Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip()))
     return [one for one in found if one.level <= most]
 
 
-def _stands_alone(lines: list[str], number: int) -> bool:
+def _is_setext_text(lines: list[str], number: int) -> bool:
     """True for a line of words with nothing above it: what a line below makes a heading."""
     if number < 0 or not lines[number].strip() or (number and lines[number - 1].strip()):
         return False
     return not lines[number].startswith((" ", "\t", "#", ">", "|", "---")) and not _ITEM.match(lines[number])
 
 
-def closed(text: str) -> str:
+def close_open_blocks(text: str) -> str:
     """The text, with a fence or a comment that is open at its end closed, so that it swallows nothing that follows."""
     for _ in range(3):
-        if said(text + "\n\n.").endswith("."):
+        if blank_code(text + "\n\n.").endswith("."):
             break
         fence = _Blocks().take(text.split("\n")).fence
         text += f"\n{fence}" if fence else "\n-->"
@@ -123,11 +126,11 @@ def _indent(line: str) -> int:
 def _comment_open(line: str, inside: bool) -> bool:
     """True where a comment is open at the end of the line; marks in inline code of the line do not count."""
     if not inside:
-        line = _without_inline(line, comments=False)
+        line = _blank_inline(line, comments=False)
     return line.rfind("<!--") > line.rfind("-->") or (inside and "-->" not in line)
 
 
-def _without_inline(text: str, comments: bool = True) -> str:
+def _blank_inline(text: str, comments: bool = True) -> str:
     """The text with blanks for inline code, which ends with its paragraph at the latest, and for comments."""
     runs: dict[int, list[int]] = {}
     for run in re.finditer("`+", text):
@@ -156,3 +159,84 @@ def _end_of_code(text: str, mark: re.Match[str], same: list[int], gaps: list[int
     if next_one == len(same) or same[next_one] > limit:
         return mark.end(), True
     return same[next_one] + len(mark[0]), False
+
+
+_SECTION_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SECTION_HEADING: Final = re.compile(r"## +(.+?) *#*")
+_BULLET: Final = re.compile(r"[-*+] +(.*)")
+_COMMENT_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
+_TITLE: Final = re.compile(r"# +(.+?) *#*")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines `start` to `end` (counted from 0, the end left out) of a body: a heading and what stands under it."""
+
+    heading: str
+    """As written; empty: what stands before the first heading."""
+    start: int
+    end: int
+
+
+def split_lines(body: str) -> list[str]:
+    """The lines of a text without their ends; only newlines divide."""
+    return [line.removesuffix("\r") for line in body.split("\n")]
+
+
+def split_sections(lines: Sequence[str]) -> list[Section]:
+    """The sections, in order; headings in fenced code are none."""
+    starts = [(0, "")]
+    fence = ""
+    for number, line in enumerate(lines):
+        found = _SECTION_FENCE.match(line)
+        if found and not fence:
+            fence = found[1]
+        elif found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        elif not fence and (heading := _SECTION_HEADING.fullmatch(line)):
+            starts.append((number, heading[1]))
+    ends = [start for start, _ in starts[1:]] + [len(lines)]
+    return [Section(heading, start, end) for (start, heading), end in zip(starts, ends, strict=True)]
+
+
+def leading_title(lines: Sequence[str]) -> str:
+    """The heading of the first level that stands before everything else; empty where there is none."""
+    first = next((line for line in lines if line.strip()), "")
+    found = _TITLE.fullmatch(first)
+    return found[1] if found else ""
+
+
+def section_text(lines: Sequence[str], section: Section) -> str:
+    """What stands under the heading, without the empty lines around it; a comment alone, as in a form, is nothing."""
+    text = _strip_blank_lines(lines[section.start + bool(section.heading) : section.end])
+    return "" if _COMMENT_ONLY.fullmatch(text) else text
+
+
+def list_items(text: str) -> tuple[str, ...]:
+    """The points of a list, lines that go on with a point joined to it; a paragraph outside a list is one too."""
+    found: list[list[str]] = []
+    gap = True
+    for line in split_lines(text):
+        bullet = _BULLET.fullmatch(line)
+        if bullet:
+            found.append([bullet[1]])
+        elif line.strip() and (not gap or (found and line.startswith("  "))):
+            if gap:
+                found[-1].append("")
+            found[-1].append(line[2:] if line.startswith("  ") else line)
+        elif line.strip():
+            found.append([line])
+        gap = not line.strip()
+    return tuple("\n".join(item) for item in found)
+
+
+def value_to_markdown(value: Value) -> str:
+    """A value as Markdown: text as it is, a list as points."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return "\n".join("- " + item.replace("\n", "\n  ") for item in value)
+
+
+def _strip_blank_lines(lines: Sequence[str]) -> str:
+    said = [number for number, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""

@@ -62,9 +62,9 @@ def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
 def _opened(ws: Workspace) -> Iterator[Graph]:
     """The graph with the records and pages in it, as they are now."""
     from kl_hooks.code.asking.opened import opened
-    from kl_hooks.records.catch_up import catch_up
+    from kl_hooks.records.sync import sync
 
-    catch_up(ws)
+    sync(ws)
     with opened(ws) as graph:
         yield graph
 

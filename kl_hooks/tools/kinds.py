@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.kind import AUTHORITIES, COUNTED, SUPERSEDED, Field, Kind, Verb
-from kl_hooks.records.ask import Wanted, chain, find, listing
-from kl_hooks.records.fresh import shown, stale
-from kl_hooks.records.plain import plain_record
-from kl_hooks.records.retrieve import search_in_force
-from kl_hooks.records.seed.fields import SEEDED
-from kl_hooks.records.verbs import apply, superseded_ids
-from kl_hooks.records.write import change, create, delete, refuse_unset
+from kl_hooks.model.kind import AUTHORITIES, COUNTED, SEEDED, SUPERSEDED, Field, Kind, Verb
+from kl_hooks.records.liveness import stale_reasons, with_stale_status
+from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain
+from kl_hooks.records.retrieval import search_live
+from kl_hooks.records.write import (
+    apply_verb,
+    change_record,
+    create_record,
+    delete_record,
+    require_setup,
+    superseded_ids,
+)
 from kl_hooks.tools.arguments import flag, line, number, several
 from kl_hooks.tools.tool import Arguments, Tool
 from kl_hooks.tools.who import by
@@ -96,10 +100,10 @@ def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
     takes = {**id_, **{name: _schema(kind.by_name[name]) for name in verb.needs}}
 
     def call(ws: Workspace, given: Arguments) -> Any:
-        refuse_unset(ws)
-        record = find(ws, given["id"], kind.name)
+        require_setup(ws)
+        record = get_record(ws, given["id"], kind.name)
         raw = {name: value for name, value in given.items() if name != "id"}
-        return whole(ws, apply(ws, record.id, verb.name, raw, by=by(ws)))
+        return whole(ws, apply_verb(ws, record.id, verb.name, raw, by=by(ws)))
 
     return Tool(
         f"{kind.name}_{verb.name}", f"{verb.says} It becomes {verb.to}.", takes, call, ("id", *verb.needs), True
@@ -117,14 +121,14 @@ def _schema(field: Field) -> dict[str, Any]:
 
 def whole(ws: Workspace, record: Any) -> dict[str, Any]:
     """A record as it is given to an agent, with what took its place and why it may not hold any more."""
-    (seen,) = shown(ws, [record])
-    line_ = [one.id for one in chain(ws, record)]
-    return plain_record(ws, seen) | {"chain": line_, "stale": stale(ws, [record]).get(record.id, "")}
+    (seen,) = with_stale_status(ws, [record])
+    line_ = [one.id for one in supersession_chain(ws, record)]
+    return record_to_dict(ws, seen) | {"chain": line_, "stale": stale_reasons(ws, [record]).get(record.id, "")}
 
 
 def rows(ws: Workspace, found: Any, total: int) -> dict[str, Any]:
     """Records as a list is given."""
-    return {"records": [plain_record(ws, one, whole=False) for one in shown(ws, found)], "total": total}
+    return {"records": [record_to_dict(ws, one, whole=False) for one in with_stale_status(ws, found)], "total": total}
 
 
 def _statuses(given: Arguments) -> tuple[str, ...]:
@@ -133,26 +137,26 @@ def _statuses(given: Arguments) -> tuple[str, ...]:
 
 def _search(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     tag, about = given.get("tag", ""), given.get("about", "")
-    wanted = Wanted((kind.name,), _statuses(given), tag, about, archived=True, expired=given["all"])
-    found = search_in_force(ws, given["query"].split(), wanted, given["limit"])
+    wanted = RecordFilter((kind.name,), _statuses(given), tag, about, archived=True, expired=given["all"])
+    found = search_live(ws, given["query"].split(), wanted, given["limit"])
     return rows(ws, found.records, found.total) | {"not_in_force": found.omitted}
 
 
 def _list(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     every = given["all"]
     tag, about, authority = (str(given.get(name, "")) for name in ("tag", "about", "authority"))
-    wanted = Wanted((kind.name,), _statuses(given), tag, about, authority, every, every)
-    return rows(ws, *listing(ws, wanted, given["limit"]))
+    wanted = RecordFilter((kind.name,), _statuses(given), tag, about, authority, every, every)
+    return rows(ws, *list_and_count(ws, wanted, given["limit"]))
 
 
 def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    return whole(ws, find(ws, given["id"], kind.name))
+    return whole(ws, get_record(ws, given["id"], kind.name))
 
 
 def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    refuse_unset(ws)
+    require_setup(ws)
     older = {"supersedes": superseded_ids(ws, kind, given["supersedes"])} if given.get("supersedes") else {}
-    return whole(ws, create(ws, kind, {**given, **older, "authority": "agent"}, by=by(ws)))
+    return whole(ws, create_record(ws, kind, {**given, **older, "authority": "agent"}, by=by(ws)))
 
 
 def changes(given: Arguments) -> dict[str, Any]:
@@ -163,14 +167,14 @@ def changes(given: Arguments) -> dict[str, Any]:
 
 
 def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    refuse_unset(ws)
-    record = find(ws, given["id"], kind.name)
+    require_setup(ws)
+    record = get_record(ws, given["id"], kind.name)
     raw = changes(given)
-    return whole(ws, change(ws, record, raw, by=by(ws)) if raw else record)
+    return whole(ws, change_record(ws, record, raw, by=by(ws)) if raw else record)
 
 
 def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    refuse_unset(ws)
-    record = find(ws, given["id"], kind.name)
-    delete(ws, record, by=by(ws))
+    require_setup(ws)
+    record = get_record(ws, given["id"], kind.name)
+    delete_record(ws, record, by=by(ws))
     return {"id": record.id, "deleted": True}

@@ -114,19 +114,18 @@ def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
 
 def _search(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.model.record import Record
-    from kl_hooks.records.ask import Wanted
-    from kl_hooks.records.fresh import shown
-    from kl_hooks.records.linked import plain_passage, search_everywhere
-    from kl_hooks.records.plain import plain_record
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.page_search import search_all, section_to_dict
+    from kl_hooks.records.query import RecordFilter, record_to_dict
 
     words = given["query"].split()
     kinds = (given["kind"],) if given.get("kind") else ()
-    found, total, omitted = search_everywhere(ws, words, Wanted(kinds, archived=True), given["limit"])
-    records = shown(ws, [one for one in found if isinstance(one, Record)])
-    pages = [plain_passage(one, words) for one in found if not isinstance(one, Record)]
+    found, total, omitted = search_all(ws, words, RecordFilter(kinds, archived=True), given["limit"])
+    records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
+    pages = [section_to_dict(one, words) for one in found if not isinstance(one, Record)]
     order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
     return {
-        "records": [plain_record(ws, one, whole=False) for one in records],
+        "records": [record_to_dict(ws, one, whole=False) for one in records],
         "pages": pages,
         "order": order,
         "total": total,
@@ -135,26 +134,30 @@ def _search(ws: Workspace, given: Arguments) -> Any:
 
 
 def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
-    from kl_hooks.records import linked
-    from kl_hooks.records.ask import EVERYTHING
+    from kl_hooks.records import page_search
+    from kl_hooks.records.query import NO_LIMIT
 
-    page, limit = linked.page_of(ws, given["page"]), given["limit"]
+    page, limit = page_search.get_page(ws, given["page"]), given["limit"]
     if verb == "related":
-        found = linked.related(ws, page, EVERYTHING, given["least"])
+        found = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
     else:
-        found = linked.backlinks(ws, page) if verb == "backlinks" else linked.mentions(ws, page, EVERYTHING)
+        found = (
+            page_search.backlinks(ws, page)
+            if verb == "backlinks"
+            else page_search.unlinked_mentions(ws, page, NO_LIMIT)
+        )
     return {
-        "page": linked.plain(page), verb: [linked.plain_place(one) for one in found[:limit]], "total": len(found)
+        "page": page_search.page_to_dict(page), verb: [page_search.page_line_to_dict(one) for one in found[:limit]],
+        "total": len(found),
     }  # fmt: skip
 
 
 def _supersede(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.verbs import supersede
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import require_setup, supersede
 
-    refuse_unset(ws)
-    old, new = find(ws, given["id"], "decision"), find(ws, given["new_id"], "decision")
+    require_setup(ws)
+    old, new = get_record(ws, given["id"], "decision"), get_record(ws, given["new_id"], "decision")
     if old.status == "accepted" and new.status != "accepted":
         hint = f"A person accepts it with: kl decision accept {new.id}"
         raise UsageProblem(f"is {new.status}: it can't take the place of one that holds.", place=new.id, hint=hint)
@@ -164,9 +167,9 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
 def _link_task(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.objective import link_task, reported_progress
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.write import require_setup
 
-    refuse_unset(ws)
+    require_setup(ws)
     session = (given.get("session") or "").strip()
     record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=by(ws))
     seen = reported_progress(ws, [record])[record.id].progress
@@ -185,11 +188,11 @@ def _remember(ws: Workspace, given: Arguments) -> Any:
 
 def _revise(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.memory.telling import revise
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.write import refuse_unset
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import require_setup
 
-    refuse_unset(ws)
-    record, raw = find(ws, given["id"], "memory"), changes(given)
+    require_setup(ws)
+    record, raw = get_record(ws, given["id"], "memory"), changes(given)
     return whole(ws, revise(ws, record, raw, None, by=by(ws)) if raw else record)
 
 

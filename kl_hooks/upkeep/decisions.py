@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.change import Change
-from kl_hooks.records.ask import Wanted, by_ids, every
+from kl_hooks.records.query import RecordFilter, get_records, list_records
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
@@ -50,9 +50,9 @@ def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Superseded decisions that still stand among the others."""
     if KIND not in ws.kinds:
         return []
-    records = every(ws, Wanted((KIND,), (STATUS,), expired=True))
+    records = list_records(ws, RecordFilter((KIND,), (STATUS,), expired=True))
     names = {name for one in records for name in one.many("superseded_by")}
-    return over(records, numbers, now, {one.id: one for one in by_ids(ws, sorted(names))})
+    return over(records, numbers, now, {one.id: one for one in get_records(ws, sorted(names))})
 
 
 def apply(ws: Workspace, changes: Sequence[Change], now: int) -> None:

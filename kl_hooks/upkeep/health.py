@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
 from kl_hooks.model.ids import RECORD_ID, split
-from kl_hooks.records.ask import Wanted, by_ids, every
-from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.events import Event, events
-from kl_hooks.records.fresh import stale as no_longer
-from kl_hooks.records.retrieve import BY_NAME, as_text
-from kl_hooks.records.rows import ended
-from kl_hooks.records.single import Wrong, node_of
+from kl_hooks.records.events import Event, list_events
+from kl_hooks.records.liveness import stale_reasons as no_longer
+from kl_hooks.records.query import RecordFilter, get_records, list_records
+from kl_hooks.records.repository import is_expired
+from kl_hooks.records.retrieval import NAMED_CATEGORIES, record_text
+from kl_hooks.records.sync import sync
+from kl_hooks.records.validate import InvalidValue, node_id
 from kl_hooks.upkeep import judge
 from kl_hooks.upkeep.against import forbidden
 from kl_hooks.upkeep.judge import SORTS, USES, Against
@@ -61,30 +61,30 @@ class Health:
 
 def look(ws: Workspace) -> Health:
     """The health of everything that is live, or would be if it could be read."""
-    caught, blind = catch_up(ws), []
-    all_ = every(ws, Wanted(expired=True))
+    caught, blind = sync(ws), []
+    all_ = list_records(ws, RecordFilter(expired=True))
     records = [one for one in all_ if not one.archived and (one.broken or one.status in ws.kinds[one.kind].live)]
     named = {one.id: _named(ws, one) for one in records}
     there, why = _there(ws, {name for names in named.values() for name in names})
     manifest, trouble = _manifest(ws)
     blind += [line for line in (why, trouble, caught.trouble) if line]
-    happened = events(ws)
+    happened = list_events(ws)
     seeds, blind_seeds = _seeds(ws)
     blind += blind_seeds
     used, since = _used(happened), min((micros(one.at) for one in happened), default=0)
     if not used:
         blind.append("unused: no Event tells yet what was given to anybody")
     never = list(_never_valid(ws))
-    offered = [one for one in records if ws.kinds[one.kind].share not in BY_NAME]
+    offered = [one for one in records if ws.kinds[one.kind].share not in NAMED_CATEGORIES]
     decisions = [one for one in records if one.kind == "decision"]
     memories = [one for one in records if one.kind == "memory"]
     governed = {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions}
-    over = [one.id for one in records if ended(ws, one)]
+    over = [one.id for one in records if is_expired(ws, one)]
     found = [
         *judge.broken(records), *never, *judge.stale(records, no_longer(ws, records) | seeds, over),
         *judge.ruled_twice(decisions, governed), *forbidden(memories, named, manifest),
         *(judge.unanchored(records, named, there) if not why else ()),
-        *judge.long(records, {one.id: len(as_text(ws.kinds[one.kind], one)) for one in records}),
+        *judge.long(records, {one.id: len(record_text(ws.kinds[one.kind], one)) for one in records}),
         *(judge.unused(offered, used, ws.clock.now(), since) if used else ()),
     ]  # fmt: skip
     order = sorted(found, key=lambda one: (SORTS.index(one.sort), one.id))
@@ -103,10 +103,10 @@ def _never_valid(ws: Workspace) -> Iterator[Against]:
 def _seeds(ws: Workspace) -> tuple[dict[str, str], list[str]]:
     """ID of a seeded record whose document says something else today → why; and why that could not be told."""
     from kl_hooks.kinds.seeds import document_paths, project_seeds
-    from kl_hooks.records.seed.sow import planned
+    from kl_hooks.records.seeding import plan_seeding
 
     try:
-        done = planned(ws, project_seeds(ws.root)[0], paths=document_paths())
+        done = plan_seeding(ws, project_seeds(ws.root)[0], paths=document_paths())
     except (KlError, OSError) as problem:
         return {}, [f"stale (seeds): {problem}"]
     return {
@@ -131,8 +131,8 @@ def _is_looked_for(node: str) -> bool:
 
 def _node(text: str) -> str:
     try:
-        return node_of(text)
-    except Wrong:
+        return node_id(text)
+    except InvalidValue:
         return ""
 
 
@@ -140,7 +140,7 @@ def _there(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
     """Those of these Ids that are there, and why symbols could not be looked for."""
     bare = {name: name.removeprefix("adr:") for name in names}
     found = {name for name in names if name.startswith("file:") and (ws.root / split(name)[1]).exists()}
-    records = {one.id for one in by_ids(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))}
+    records = {one.id for one in get_records(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))}
     found |= {name for name in names if bare[name] in records}
     symbols = {name for name in names - found if split(name)[0] not in ("", "file", "adr")}
     if not symbols:

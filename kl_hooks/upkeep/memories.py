@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.kinds.memory.upkeep import demotions, prunings
-from kl_hooks.records import upkeep as records_upkeep
-from kl_hooks.records.ask import Wanted, by_ids, every
-from kl_hooks.records.events import Event, events
-from kl_hooks.records.verbs import apply as verb
+from kl_hooks.records import retention as records_upkeep
+from kl_hooks.records.events import Event, list_events
+from kl_hooks.records.query import RecordFilter, get_records, list_records
+from kl_hooks.records.write import apply_verb as verb
 
 if TYPE_CHECKING:
     from kl_hooks.model.change import Change
@@ -38,19 +38,19 @@ def look_idle(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 def _known(ws: Workspace) -> tuple[list[Record], Mapping[str, Sequence[Event]]]:
     """All memories, and the Events of each."""
     happened: dict[str, list[Event]] = {}
-    for one in events(ws):
+    for one in list_events(ws):
         happened.setdefault(one.record, []).append(one)
-    return every(ws, Wanted((KIND,), expired=True)), happened
+    return list_records(ws, RecordFilter((KIND,), expired=True)), happened
 
 
 def demote(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Takes each back to the candidates: its file goes, git keeps it."""
     for one in changes:
-        if any(record.status == one.old for record in by_ids(ws, [one.id])):
+        if any(record.status == one.old for record in get_records(ws, [one.id])):
             verb(ws, one.id, "demote", {"reason": one.reason}, by="upkeep")
 
 
 def prune(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Takes them out of the state, all or none; one that was approved or refused meanwhile stays."""
-    still = {record.id for record in by_ids(ws, [one.id for one in changes]) if record.status == "candidate"}
-    records_upkeep.apply(ws, [one for one in changes if one.id in still], now)
+    still = {record.id for record in get_records(ws, [one.id for one in changes]) if record.status == "candidate"}
+    records_upkeep.purge_records(ws, [one for one in changes if one.id in still], now)

@@ -107,9 +107,9 @@ def _applied(ws: Workspace, looked: Looked, now: int) -> Looked:
 
 def noted(ws: Workspace, changes: Sequence[Change]) -> None:
     """Notes an Event for each change: what is done, to what, by which policy and why."""
-    from kl_hooks.records.events import Event, note
+    from kl_hooks.records.events import Event, append_events
 
-    note(ws, [Event("upkeep", one.id, body=one.plain()) for one in changes])
+    append_events(ws, [Event("upkeep", one.id, body=one.plain()) for one in changes])
 
 
 def plain(report: Report) -> dict[str, Any]:

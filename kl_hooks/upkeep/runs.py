@@ -12,7 +12,7 @@ from kl_hooks.evidence.folding import fold, foldable, runs_of
 from kl_hooks.evidence.place import place_of
 from kl_hooks.git.refs import tips
 from kl_hooks.model.change import Change
-from kl_hooks.records.ask import Wanted, every
+from kl_hooks.records.query import RecordFilter, list_records
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
@@ -45,7 +45,7 @@ def look(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 
 def cited(ws: Workspace) -> set[str]:
     """Whatever in the records could be the beginning of a receipt or of a run."""
-    records = every(ws, Wanted(archived=True, expired=True))
+    records = list_records(ws, RecordFilter(archived=True, expired=True))
     return {word for record in records for value in record.values.values() for word in hashes(str(value))}
 
 

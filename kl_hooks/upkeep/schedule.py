@@ -52,7 +52,7 @@ class Done:
 
 def _take_in(ws: Workspace) -> str:
     from kl_hooks.evidence.catch_up import catch_up
-    from kl_hooks.records.catch_up import catch_up as records
+    from kl_hooks.records.sync import sync as records
 
     taken, read = catch_up(ws), records(ws)
     return f"{taken.receipts} receipts taken in, {read.read} files of records read"

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from kl_hooks.records.events import Event, note
-from kl_hooks.records.verbs import supersede
-from kl_hooks.records.write import create
+from kl_hooks.records.events import Event, append_events
+from kl_hooks.records.write import create_record, supersede
 from tests.support import Checkout
 
 SAID = {"context": "Names.", "decision": "Feed them.", "status": "accepted"}
@@ -21,10 +20,10 @@ def known(repo: Checkout) -> Checkout:
     repo.commit()
     ws = repo.workspace()
     for title, about in (("Feed bytes", "src/a.py"), ("Feed text", "function:a.feed"), ("Feed lines", "src/gone.py")):
-        create(ws, ws.kinds["decision"], {"title": title, "governs": [about], **SAID})
+        create_record(ws, ws.kinds["decision"], {"title": title, "governs": [about], **SAID})
     supersede(ws, "ADR-0001", "ADR-0002")
-    create(ws, ws.kinds["memory"], {"title": "m", "pattern": "Feed slowly.", "authority": "agent"})
-    create(ws, ws.kinds["objective"], {"title": "Feed everything"})
+    create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Feed slowly.", "authority": "agent"})
+    create_record(ws, ws.kinds["objective"], {"title": "Feed everything"})
     return repo
 
 
@@ -69,7 +68,7 @@ def test_health_says_what_speaks_against_what_and_can_fail(known: Checkout) -> N
 
 def test_contradictions_by_subject_only(known: Checkout) -> None:
     ws = known.workspace()
-    create(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **SAID})
+    create_record(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **SAID})
     assert health(known)["contradicted"] == ["ADR-0002", "ADR-0004"]
     known.write(
         ".kl/architecture.yaml",
@@ -78,7 +77,7 @@ def test_contradictions_by_subject_only(known: Checkout) -> None:
     )
     known.write("src/core/a.py", "A = 1\n")
     said = {"title": "t", "pattern": "Use from cli import x.", "about": ["src/core/a.py"], "status": "approved"}
-    made = create(ws, ws.kinds["memory"], said)
+    made = create_record(ws, ws.kinds["memory"], said)
     assert made.id in health(known)["contradicted"]
 
 
@@ -90,7 +89,7 @@ def test_a_file_that_cannot_be_read_is_broken(known: Checkout) -> None:
 
 def test_unused_is_not_assessed_before_anything_was_given(known: Checkout) -> None:
     assert "not assessed: unused" in known.kl("knowledge", "health").stderr
-    note(known.workspace(), [Event("injected", "ADR-0002")])
+    append_events(known.workspace(), [Event("injected", "ADR-0002")])
     assert "not assessed" not in known.kl("knowledge", "health").stderr
 
 

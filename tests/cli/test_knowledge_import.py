@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kl_hooks.records.events import events
+from kl_hooks.records.events import list_events
 from tests.support import Checkout
 
 SEED = "Id: OBJ-0007\nTitle: Ship it\nStatus: Paused\nCompletedTasks: [A]\nRemainingTasks: [B]\nOwner: ada\n"
@@ -123,7 +123,7 @@ def test_an_agent_approves_nothing_by_an_import(repo: Checkout, said: dict[str, 
         (made,) = json.loads(done.stdout)["made"]
         found = json.loads(repo.kl("plan", "show", made, "--format", "json").stdout)
         assert (found["status"], found["authority"]) == (status, authority)
-        (event,) = events(repo.workspace(), made, "created")
+        (event,) = list_events(repo.workspace(), made, "created")
         assert event.session == ("agent:bot" if env else "")
 
 

@@ -16,8 +16,8 @@ from kl_hooks.context.deliver import RECORDED_TASK, Delivered, Request, deliver,
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
-from kl_hooks.records.events import events as happened
-from kl_hooks.records.write import create
+from kl_hooks.records.events import list_events as happened
+from kl_hooks.records.write import create_record
 from kl_hooks.workspace.open import Workspace, open_workspace
 from tests.context.making import ListRetriever, candidate
 from tests.support import Checkout
@@ -115,7 +115,7 @@ def test_the_event_says_what_was_given(root: Path) -> None:
 def test_each_record_that_was_given_is_noted_and_the_package_stays_the_same(repo: Checkout) -> None:
     ws = repo.workspace()
     said = {"title": "Zebra", "context": "c", "decision": "Feed the zebra.", "status": "accepted"}
-    made = create(ws, ws.kinds["decision"], said)
+    made = create_record(ws, ws.kinds["decision"], said)
     first = deliver(ws, Request("feed the zebra", "6000"))
     again = deliver(ws, Request("feed the zebra", "6000"))
     given = happened(ws, made.id, "injected")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.kinds.failure import times_phrase
 from kl_hooks.model.record import Record
-from kl_hooks.records.folds import Count, count_of
+from kl_hooks.records.events import OccurrenceCount, occurrence_count
 
 DAY = "2026-01-02"
 
@@ -22,23 +22,23 @@ def failure(**values: object) -> Record:
 def test_writing_the_count_changes_no_count_in_any_clone(held: dict[str, int], here: int, said: int) -> None:
     file = failure(occurrence_count=said, counted={name: str(n) for name, n in held.items()})
     moments = [f"2026-02-0{n + 1}" for n in range(here)]
-    before = count_of(file, "a", moments)
+    before = occurrence_count(file, "a", moments)
     written = failure(
         occurrence_count=before.total, counted={name: str(n) for name, n in (held | {"a": max(here, 0)}).items()}
     )
-    assert count_of(written, "a", moments).total == before.total
-    assert count_of(written, "b", ()).total == before.total
+    assert occurrence_count(written, "a", moments).total == before.total
+    assert occurrence_count(written, "b", ()).total == before.total
     assert before.total == max(said, sum(held.values())) + max(0, here - held.get("a", 0))
 
 
 def test_a_file_without_a_count_stands_for_one_occurrence() -> None:
-    assert count_of(failure(), "", ()) == Count(1, DAY, DAY)
-    assert count_of(failure(), "a", ["2026-03-01"]) == Count(2, DAY, "2026-03-01", 1, 1)
-    assert count_of(failure(), "a", ["2026-03-01"], made_here=True).total == 1
+    assert occurrence_count(failure(), "", ()) == OccurrenceCount(1, DAY, DAY)
+    assert occurrence_count(failure(), "a", ["2026-03-01"]) == OccurrenceCount(2, DAY, "2026-03-01", 1, 1)
+    assert occurrence_count(failure(), "a", ["2026-03-01"], made_here=True).total == 1
 
 
 def test_two_clones_that_made_it_at_once_count_both_whatever_number_the_merge_kept() -> None:
-    assert count_of(failure(occurrence_count=1, counted={"a": "1", "b": "1"}), "c", ()).total == 2
+    assert occurrence_count(failure(occurrence_count=1, counted={"a": "1", "b": "1"}), "c", ()).total == 2
 
 
 def test_numbers_as_people_say_them() -> None:

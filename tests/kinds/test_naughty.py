@@ -12,8 +12,8 @@ from kl_hooks.kinds.failure import record_failure
 from kl_hooks.kinds.interview import QUESTIONS, record_answer
 from kl_hooks.kinds.objective import link_task
 from kl_hooks.kinds.turn import add_turn
-from kl_hooks.records.ask import find
-from kl_hooks.records.write import cleaned, create
+from kl_hooks.records.query import get_record
+from kl_hooks.records.write import create_record, redact_values
 from kl_hooks.workspace.open import Workspace
 from tests.records.naughty import naughty
 from tests.support import Checkout
@@ -33,28 +33,28 @@ def files(ws: Workspace) -> set[Path]:
 
 def kept(text: str) -> str:
     """As it is stored: without secrets, and with what no terminal can show written out."""
-    return str(cleaned({"x": text})["x"])
+    return str(redact_values({"x": text})["x"])
 
 
 def test_answers(ws: Workspace) -> None:
     for text in TEXTS:
         made, _ = record_answer(ws, QUESTIONS[0], text)
-        assert find(ws, made.id).text("answer") == kept(text.strip()), repr(text)
+        assert get_record(ws, made.id).text("answer") == kept(text.strip()), repr(text)
     assert len(list((ws.root / ".kl/knowledge/facts").iterdir())) == 1
 
 
 def test_tasks_of_objectives(ws: Workspace) -> None:
-    made = create(ws, ws.kinds["objective"], {"title": "X"})
+    made = create_record(ws, ws.kinds["objective"], {"title": "X"})
     for text in TEXTS:
         link_task(ws, made.id, text, done=True)
-        completed = {one.strip().casefold() for one in find(ws, made.id).many("completed")}
+        completed = {one.strip().casefold() for one in get_record(ws, made.id).many("completed")}
         assert kept(text.strip()).casefold() in completed, repr(text)
 
 
 def test_turns(ws: Workspace) -> None:
     for text in TEXTS:
         made = add_turn(ws, "FEAT-A-1", "T", {"player_summary": text, "acceptance_criteria_status": {text[:100]: text}})
-        assert find(ws, made.id).text("player_summary") == kept(text), repr(text)
+        assert get_record(ws, made.id).text("player_summary") == kept(text), repr(text)
 
 
 def test_failures_are_found_again_or_refused(ws: Workspace) -> None:
@@ -68,4 +68,4 @@ def test_failures_are_found_again_or_refused(ws: Workspace) -> None:
             continue
         again, how_often = record_failure(ws, {"approach": approach.upper()})
         assert how_often.total >= 2 or again.id != first.id, repr(text)
-        assert find(ws, first.id).text("approach").casefold() == kept(approach).casefold()
+        assert get_record(ws, first.id).text("approach").casefold() == kept(approach).casefold()

@@ -26,7 +26,7 @@ from kl_hooks.kinds.seeds import (
     system_seeds,
     topic_of,
 )
-from kl_hooks.records.check import checked
+from kl_hooks.records.validate import validate
 
 KINDS = {kind.name: kind for kind in kl_kinds()}
 README = """\
@@ -126,7 +126,7 @@ def test_what_kl_brings_is_valid_and_never_prefixed() -> None:
     assert {"role-player", "role-coach", "gate-feature-4-6", "gate-docs-1-10", "mode-direct"} <= keys
     assert not [key for key in keys if "__" in key]
     for one in seeds:
-        assert checked(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))[1] == []
+        assert validate(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))[1] == []
     gates = {one.key: one.values for one in seeds if one.kind == "gate"}
     assert (gates["gate-feature-7-10"]["coverage_threshold"], gates["gate-feature-7-10"]["arch_review_threshold"]) == (
         80,
@@ -144,7 +144,7 @@ def test_any_document_gives_seeds_that_their_kinds_take(lines: list[str], name: 
     seeds = document_seeds("p", name, "\n".join(lines))
     assert seeds == document_seeds("p", name, "\n".join(lines))
     for one in seeds:
-        values, problems = checked(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))
+        values, problems = validate(KINDS[one.kind], one.values, lambda name: ("x", 0, 0))
         assert problems == [] and values["title"]
 
 
@@ -161,7 +161,7 @@ INNER = st.recursive(
 def test_any_pyproject_gives_valid_seeds(told: dict[str, object]) -> None:
     name_of(told)
     for one in pyproject_seeds("p", told):
-        assert checked(KINDS["guide"], one.values, lambda name: ("x", 0, 0))[1] == []
+        assert validate(KINDS["guide"], one.values, lambda name: ("x", 0, 0))[1] == []
 
 
 @pytest.mark.parametrize("piece", ["<!--", "<!-- kl:begin ", "<!-- kl:begin kl:end ", "[[", "- ", "\n", "`"])
@@ -232,7 +232,7 @@ def test_what_a_document_is_by_its_name() -> None:
 def test_any_specification_gives_values_that_the_kind_takes(text: str, path: str) -> None:
     seed = feature_seed("p", f"{path}FEAT-A-1.md", text)
     for one in [seed] if seed else []:
-        values, problems = checked(
+        values, problems = validate(
             FEATURE, {k: v for k, v in one.values.items() if k != "spec"}, lambda name: ("x", 0, 0)
         )
         assert problems == [] and values["title"]

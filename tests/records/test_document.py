@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.record import Record, Value
-from kl_hooks.records.changing import changed
-from kl_hooks.records.check import checked
-from kl_hooks.records.document import read, render
+from kl_hooks.records.document import change_fields, read_document, render_document
+from kl_hooks.records.validate import validate
 
 KIND = Kind(
     "decision", "decisions", "ADR", "What was decided, and why.", "file", ("proposed", "accepted"), ("accepted",),
@@ -53,15 +52,15 @@ def _place(name: str) -> tuple[str, int, int]:
 
 def _kept(raw: dict[str, object]) -> dict[str, Value]:
     """What passes the check: the rest is left out, and what must be there is made up."""
-    values, _ = checked(KIND, raw, _place, whole=False)
+    values, _ = validate(KIND, raw, _place, whole=False)
     return {"title": "a", "decision": "b", **values}
 
 
 @given(VALUES, TEXTS)
 def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None:
     record = Record("decision", "ADR-0001", _kept(raw), body)
-    made = render(KIND, record)
-    found = read(KIND, "ADR-0001-a.md", made.encode("utf-8"))
+    made = render_document(KIND, record)
+    found = read_document(KIND, "ADR-0001-a.md", made.encode("utf-8"))
     assert found.problems == () and found.remarks == ()
     assert found.record is not None and found.record.values == record.values
 
@@ -69,14 +68,14 @@ def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None
 @given(VALUES, VALUES)
 def test_a_change_changes_what_it_says_and_nothing_else(raw: dict[str, object], more: dict[str, object]) -> None:
     before, after = _kept(raw), _kept(more)
-    text = render(KIND, Record("decision", "ADR-0001", before))
+    text = render_document(KIND, Record("decision", "ADR-0001", before))
     text = text.replace("---\nid:", "---\n# a comment\nmine: [1, 2]\nid:", 1)
-    assert changed(KIND, text, {}) == text
-    assert changed(KIND, text, before) == text
+    assert change_fields(KIND, text, {}) == text
+    assert change_fields(KIND, text, before) == text
     wanted = {name: after.get(name) for name in before.keys() | after.keys()}
-    found = read(KIND, "ADR-0001-a.md", changed(KIND, text, wanted).encode("utf-8"))
+    found = read_document(KIND, "ADR-0001-a.md", change_fields(KIND, text, wanted).encode("utf-8"))
     assert found.record is not None and found.record.values == after
-    assert "# a comment\nmine: [1, 2]\n" in changed(KIND, text, wanted)
+    assert "# a comment\nmine: [1, 2]\n" in change_fields(KIND, text, wanted)
 
 
 HAND = """\
@@ -114,7 +113,7 @@ Use `ast`.
 
 
 def test_a_file_written_by_hand() -> None:
-    found = read(KIND, ".kl/knowledge/decisions/ADR-0001-two.md", HAND.encode())
+    found = read_document(KIND, ".kl/knowledge/decisions/ADR-0001-two.md", HAND.encode())
     assert found.record is not None
     assert found.record.values == {
         "title": "Two scanners", "status": "accepted", "tags": ("code", "speed"), "context": "It was slow.",
@@ -129,18 +128,18 @@ def test_a_file_written_by_hand() -> None:
 
 
 def test_one_line_changes() -> None:
-    new = changed(KIND, HAND, {"status": "proposed", "decision": "Use both."})
+    new = change_fields(KIND, HAND, {"status": "proposed", "decision": "Use both."})
     assert new == HAND.replace("status: accepted", "status: proposed").replace("Use `ast`.", "Use both.")
-    new = changed(KIND, HAND, {"title": "One scanner"})
+    new = change_fields(KIND, HAND, {"title": "One scanner"})
     assert "title: One scanner   # short\n" in new
-    assert changed(KIND, HAND.replace("\n", "\r\n"), {"tags": ("a",)}) == HAND.replace("[code, speed]", "[a]").replace(
-        "\n", "\r\n"
-    )
+    assert change_fields(KIND, HAND.replace("\n", "\r\n"), {"tags": ("a",)}) == HAND.replace(
+        "[code, speed]", "[a]"
+    ).replace("\n", "\r\n")
 
 
 def test_everything_wrong_is_said_at_once() -> None:
     text = "---\nid: 7\nstatus: acepted\ntags: [two words]\nconfidence: 300\nsupersedes: [../../etc/passwd]\n---\n"
-    found = read(KIND, "a.md", text.encode())
+    found = read_document(KIND, "a.md", text.encode())
     assert found.record is None
     assert [str(one) for one in found.problems] == [
         'a.md:1:1: "decision" is missing. What.',
@@ -157,12 +156,12 @@ def test_everything_wrong_is_said_at_once() -> None:
     st.binary(max_size=300) | st.text(max_size=300).map(lambda t: ("---\n" + t + "\n---\n").encode("utf-8", "replace"))
 )
 def test_no_bytes_bring_it_down(data: bytes) -> None:
-    found = read(KIND, "a.md", data)
+    found = read_document(KIND, "a.md", data)
     assert found.record is not None or found.problems
 
 
 def test_an_unfinished_merge_is_named() -> None:
     text = "---\nid: ADR-0001\n<<<<<<< HEAD\ntitle: a\n=======\ntitle: b\n>>>>>>> other\n---\n"
-    assert [str(one) for one in read(KIND, "a.md", text.encode()).problems] == [
+    assert [str(one) for one in read_document(KIND, "a.md", text.encode()).problems] == [
         "a.md:3:1: holds an unfinished merge. Settle it, then save the file."
     ]

@@ -13,9 +13,8 @@ from kl_hooks.cli.main import KINDS
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.kind import SHARES, TYPES, Field, Kind
 from kl_hooks.model.record import Record
-from kl_hooks.records.check import checked
-from kl_hooks.records.document import read, render
-from kl_hooks.records.form import form
+from kl_hooks.records.document import read_document, render_document, template
+from kl_hooks.records.validate import validate
 from kl_hooks.workspace.kinds import catalogue
 
 from .naughty import naughty
@@ -68,10 +67,10 @@ def test_a_kind_is_whole(kind: Kind) -> None:
 @BY_NAME
 def test_every_field_takes_what_fits_and_gives_it_back(kind: Kind) -> None:
     raw = {field.name: sample(field) for field in kind.all_fields if field.name != "status"}
-    values, problems = checked(kind, raw, _place)
+    values, problems = validate(kind, raw, _place)
     assert problems == [] and set(values) == set(raw)
-    found = read(
-        kind, f"{kind.prefix}-0001.md", render(kind, Record(kind.name, f"{kind.prefix}-0001", values)).encode()
+    found = read_document(
+        kind, f"{kind.prefix}-0001.md", render_document(kind, Record(kind.name, f"{kind.prefix}-0001", values)).encode()
     )
     assert found.record is not None and found.problems == ()
     assert found.record.values == values | {"status": kind.statuses[0]}
@@ -82,11 +81,11 @@ def test_every_text_comes_back_as_it_was(kind: Kind) -> None:
     for text in naughty():
         raw = {f.name: {"line": text, "text": text, "lines": [text, text], "map": {"k": text}}[f.type]
                for f in kind.all_fields if f.type in TEXTUAL and f.name != "status"}  # fmt: skip
-        values, problems = checked(kind, least(kind) | raw, _place)
+        values, problems = validate(kind, least(kind) | raw, _place)
         assert problems == [] or not text.strip(), text
         if not problems:
-            written = render(kind, Record(kind.name, f"{kind.prefix}-0001", values)).encode()
-            found = read(kind, f"{kind.prefix}-0001.md", written)
+            written = render_document(kind, Record(kind.name, f"{kind.prefix}-0001", values)).encode()
+            found = read_document(kind, f"{kind.prefix}-0001.md", written)
             assert found.record is not None, (text, found.problems)
             assert {n: v for n, v in found.record.values.items() if n != "status"} == values, text
             for name, value in values.items():
@@ -102,11 +101,11 @@ NESTED = ANY | st.lists(ANY, max_size=3) | st.dictionaries(st.text(max_size=5), 
 def test_whatever_is_given_is_kept_or_refused_with_a_reason(kind: Kind, data: st.DataObject) -> None:
     names = st.sampled_from([field.name for field in kind.all_fields])
     raw = data.draw(st.dictionaries(names | st.text(max_size=10), NESTED, max_size=8))
-    values, problems = checked(kind, raw, _place)
+    values, problems = validate(kind, raw, _place)
     assert all(one.message.endswith((".", '"')) and one.path == "kl" for one in problems)
     if not problems:
-        written = render(kind, Record(kind.name, f"{kind.prefix}-0001", values)).encode("utf-8")
-        found = read(kind, f"{kind.prefix}-0001.md", written)
+        written = render_document(kind, Record(kind.name, f"{kind.prefix}-0001", values)).encode("utf-8")
+        found = read_document(kind, f"{kind.prefix}-0001.md", written)
         assert found.record is not None
         assert {n: v for n, v in found.record.values.items() if n != "status"} == {
             n: v for n, v in values.items() if n != "status"
@@ -115,8 +114,8 @@ def test_whatever_is_given_is_kept_or_refused_with_a_reason(kind: Kind, data: st
 
 @BY_NAME
 def test_the_form_says_what_is_missing_and_nothing_else(kind: Kind) -> None:
-    found = read(kind, f"{kind.prefix}-0000.md", form(kind).encode())
+    found = read_document(kind, f"{kind.prefix}-0000.md", template(kind).encode())
     wanted = {f'"{field.name}" is missing.' for field in kind.all_fields if field.required}
     assert {one.message for one in found.problems} == wanted
-    filled = form(kind, least(kind))
-    assert read(kind, f"{kind.prefix}-0000.md", filled.encode()).problems == ()
+    filled = template(kind, least(kind))
+    assert read_document(kind, f"{kind.prefix}-0000.md", filled.encode()).problems == ()

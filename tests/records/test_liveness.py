@@ -10,10 +10,17 @@ import pytest
 
 from kl_hooks.model.kind import Field, Verb
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.liveness import in_force, is_live, not_live_because, quarantine_reasons
-from kl_hooks.records.retrieve import as_committed, candidate, candidates, find_records, search_in_force, uncommitted
-from kl_hooks.records.write import create
+from kl_hooks.records.liveness import filter_live, is_live, not_live_reason, quarantine_reasons
+from kl_hooks.records.query import RecordFilter, list_records, search_records
+from kl_hooks.records.retrieval import (
+    current_candidates,
+    demote_uncommitted,
+    find_records,
+    record_candidate,
+    search_live,
+    uncommitted_paths,
+)
+from kl_hooks.records.write import create_record
 from kl_hooks.workspace.open import Workspace
 from tests.support import Checkout
 
@@ -47,27 +54,32 @@ def test_superseded_and_archived_records_are_not_live_and_are_found_where_everyt
     author(repo, "RUL-0006", "proposed")
     author(repo, "RUL-0007", more="superseded_by: [RUL-0001]\n")
     author(repo, "RUL-0008", more="superseded_by: [RUL-0006]\n")
-    reasons = {one.id: not_live_because(ws, one) for one in every(ws, Wanted(("ruling",), archived=True, expired=True))}
+    reasons = {
+        one.id: not_live_reason(ws, one)
+        for one in list_records(ws, RecordFilter(("ruling",), archived=True, expired=True))
+    }
     assert reasons == {
         "RUL-0001": "", "RUL-0002": "superseded", "RUL-0003": "archived", "RUL-0004": "archived",
         "RUL-0005": "expired", "RUL-0006": "proposed", "RUL-0007": "superseded", "RUL-0008": "",
     }  # fmt: skip
     kinds = ("ruling",)
-    assert ids(every(ws, Wanted(kinds))) == ["RUL-0001", "RUL-0002", "RUL-0006", "RUL-0007", "RUL-0008"]
-    assert ids(search(ws, ["zebras"], Wanted(kinds))) == ids(every(ws, Wanted(kinds)))
+    assert ids(list_records(ws, RecordFilter(kinds))) == ["RUL-0001", "RUL-0002", "RUL-0006", "RUL-0007", "RUL-0008"]
+    assert ids(search_records(ws, ["zebras"], RecordFilter(kinds))) == ids(list_records(ws, RecordFilter(kinds)))
     archive = ["RUL-0003", "RUL-0004"]
-    assert set(ids(search(ws, ["zebras"], Wanted(kinds, archived=True)))) >= set(archive), "the archive is searched"
-    assert set(ids(every(ws, Wanted(kinds, archived=True)))) >= set(archive)
-    assert "RUL-0005" in ids(search(ws, ["zebras"], Wanted(kinds, expired=True)))
+    assert set(ids(search_records(ws, ["zebras"], RecordFilter(kinds, archived=True)))) >= set(archive), (
+        "the archive is searched"
+    )
+    assert set(ids(list_records(ws, RecordFilter(kinds, archived=True)))) >= set(archive)
+    assert "RUL-0005" in ids(search_records(ws, ["zebras"], RecordFilter(kinds, expired=True)))
 
-    found = search_in_force(ws, ["zebras"], Wanted(kinds, archived=True))
+    found = search_live(ws, ["zebras"], RecordFilter(kinds, archived=True))
     assert (ids(found.records), found.total, found.omitted) == (["RUL-0001", "RUL-0008"], 2, 6)
-    assert search_in_force(ws, ["zebras"], Wanted(kinds, archived=True), 1)[1:] == (2, 6)
-    found = search_in_force(ws, ["zebras"], Wanted(kinds, ("superseded",), archived=True))
+    assert search_live(ws, ["zebras"], RecordFilter(kinds, archived=True), 1)[1:] == (2, 6)
+    found = search_live(ws, ["zebras"], RecordFilter(kinds, ("superseded",), archived=True))
     assert (ids(found.records), found.omitted) == (["RUL-0002", "RUL-0004"], 0)
-    found = search_in_force(ws, ["zebras"], Wanted(kinds, archived=True, expired=True))
+    found = search_live(ws, ["zebras"], RecordFilter(kinds, archived=True, expired=True))
     assert (len(found.records), found.omitted) == (8, 0)
-    found = search_in_force(ws, ["zebras"], Wanted(kinds, ("accepted",)))
+    found = search_live(ws, ["zebras"], RecordFilter(kinds, ("accepted",)))
     assert "RUL-0005" not in ids(found.records), "ended ones are asked for by themselves"
 
 
@@ -87,50 +99,56 @@ def test_a_list_and_a_search_mean_the_same(
 ) -> None:
     author(repo, "RUL-0001", more="tags: [Animals, wet_paint]\ngoverns: [src/a.py]\nauthority: human\n")
     author(repo, "RUL-0002", "proposed", more="authority: agent\n")
-    assert ids(every(ws, Wanted(("ruling",), **wanted))) == expected
-    assert ids(search(ws, ["zebras"], Wanted(("ruling",), **wanted))) == expected
+    assert ids(list_records(ws, RecordFilter(("ruling",), **wanted))) == expected
+    assert ids(search_records(ws, ["zebras"], RecordFilter(("ruling",), **wanted))) == expected
 
 
 def test_a_record_in_the_database_is_asked_like_a_file(repo: Checkout, ws: Workspace) -> None:
-    made = create(ws, KEPT, {"title": "Zebras", "pattern": "Zebras are white."})
-    assert ids(every(ws, Wanted(("lesson",)))) == ids(search(ws, ["zebras"], Wanted(("lesson",)))) == [made.id]
-    assert not is_live(ws, made) and not_live_because(ws, made) == "candidate"
-    assert every(ws, Wanted(("ruling",))) == []
-    live, omitted = in_force(ws, [made], Wanted(("lesson",)))
+    made = create_record(ws, KEPT, {"title": "Zebras", "pattern": "Zebras are white."})
+    assert (
+        ids(list_records(ws, RecordFilter(("lesson",))))
+        == ids(search_records(ws, ["zebras"], RecordFilter(("lesson",))))
+        == [made.id]
+    )
+    assert not is_live(ws, made) and not_live_reason(ws, made) == "candidate"
+    assert list_records(ws, RecordFilter(("ruling",))) == []
+    live, omitted = filter_live(ws, [made], RecordFilter(("lesson",)))
     assert (live, omitted) == ([], 1)
 
 
 def test_what_is_offered_says_whether_it_is_committed(repo: Checkout, ws: Workspace) -> None:
     path = author(repo)
-    (record,) = every(ws, Wanted(("ruling",)))
-    (one,) = candidates(ws, [record], 5)
+    (record,) = list_records(ws, RecordFilter(("ruling",)))
+    (one,) = current_candidates(ws, [record], 5)
     assert (one.authority, one.marks, one.path, one.line) == ("agent", ("not committed",), path, 1)
     assert one.reasons == ("ruling, accepted, by human", "not committed yet, so it ranks as an agent's")
-    assert uncommitted(ws, [path]) == {path} and uncommitted(ws, []) == frozenset()
+    assert uncommitted_paths(ws, [path]) == {path} and uncommitted_paths(ws, []) == frozenset()
     repo.commit()
-    (one,) = candidates(repo.workspace(), [record], 5)
+    (one,) = current_candidates(repo.workspace(), [record], 5)
     assert (one.authority, one.marks, one.tier.word, one.freshness) == ("human", (), "inferred", "current")
     assert one.text == "RUL-0001 Paint zebras\nruling: White zebras."
     assert one.summary == "RUL-0001 Paint zebras: White zebras."
-    assert candidates(ws, [record], 0) == [] and as_committed(ws, []) == []
+    assert current_candidates(ws, [record], 0) == [] and demote_uncommitted(ws, []) == []
 
 
 def test_a_candidate_shows_each_field_once_and_a_summary_of_one_line(repo: Checkout, ws: Workspace) -> None:
     more = "governs: [src/a.py, adr:ADR-0001, src/sub/]\nauthority: agent\ntags: [x]\nsource: somewhere\n"
     author(repo, more=more)
-    (record,) = every(ws, Wanted(("ruling",)))
-    one = candidate(ws, record)
+    (record,) = list_records(ws, RecordFilter(("ruling",)))
+    one = record_candidate(ws, record)
     assert one.text.splitlines()[0] == "RUL-0001 Paint zebras" and "tags" not in one.text and "source" not in one.text
     assert "src/a.py" in one.touches and "src/sub/" in one.touches
     long = record.with_values(ruling="w" * 300)
-    summary = candidate(ws, long).summary
+    summary = record_candidate(ws, long).summary
     assert len(summary) == 200 and summary.endswith("…")
-    assert candidate(ws, record.with_values(ruling="Paint\nmore")).summary == "RUL-0001 Paint zebras", "it is in it"
+    assert record_candidate(ws, record.with_values(ruling="Paint\nmore")).summary == "RUL-0001 Paint zebras", (
+        "it is in it"
+    )
     exact = record.with_values(ruling="w" * (200 - len("RUL-0001 Paint zebras: ")))
-    assert len(candidate(ws, exact).summary) == 200 and not candidate(ws, exact).summary.endswith("…")
-    assert FILED.proof and candidate(ws, record).tier.word == "inferred"
-    lesson = create(ws, KEPT, {"title": "Zebras", "pattern": "White."})
-    assert candidate(ws, lesson).tier.word == "assumed" and candidate(ws, lesson).line == 0
+    assert len(record_candidate(ws, exact).summary) == 200 and not record_candidate(ws, exact).summary.endswith("…")
+    assert FILED.proof and record_candidate(ws, record).tier.word == "inferred"
+    lesson = create_record(ws, KEPT, {"title": "Zebras", "pattern": "White."})
+    assert record_candidate(ws, lesson).tier.word == "assumed" and record_candidate(ws, lesson).line == 0
 
 
 @pytest.fixture
@@ -163,39 +181,39 @@ def test_a_directive_needs_somebody_behind_it(
     repo: Checkout, ws: Workspace, values: dict[str, Any], because: str
 ) -> None:
     author(repo)
-    (record,) = every(ws, Wanted(("ruling",)))
+    (record,) = list_records(ws, RecordFilter(("ruling",)))
     record = record.with_values(**values)
-    assert not_live_because(ws, record) == because
+    assert not_live_reason(ws, record) == because
     reasons = quarantine_reasons(ws, record)
     assert isinstance(reasons, tuple) and bool(reasons) == (because == "quarantined")
     assert ("quarantine" not in values) or reasons == ("a", "b")
-    assert not_live_because(ws, replace(record, path="")) == because, "a row of the database was never committed"
+    assert not_live_reason(ws, replace(record, path="")) == because, "a row of the database was never committed"
     repo.commit()
-    assert not_live_because(repo.workspace(), record) == "", "people review what they commit"
+    assert not_live_reason(repo.workspace(), record) == "", "people review what they commit"
 
 
 def test_a_field_may_end_a_record_and_a_reviewers_verb_is_an_acceptance(
     repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     author(repo, more="authority: agent\n")
-    (record,) = every(ws, Wanted(("ruling",)))
+    (record,) = list_records(ws, RecordFilter(("ruling",)))
     fields = (*FILED.fields, Field("state", "line", "Whether it held.", ends=("disproven",)))
     verbs = (*FILED.verbs, Verb("review", "accepted", "It holds.", person=True, reviewer=True))
     known = {**ws.kinds, "ruling": replace(FILED, fields=fields, nature="directive")}
     monkeypatch.setattr(Workspace, "kinds", property(lambda self: known))
-    assert not_live_because(ws, record.with_values(authority="human", state="good")) == ""
-    assert not_live_because(ws, record.with_values(authority="human", state="disproven")) == "disproven"
-    assert not_live_because(ws, record) == "not accepted"
+    assert not_live_reason(ws, record.with_values(authority="human", state="good")) == ""
+    assert not_live_reason(ws, record.with_values(authority="human", state="disproven")) == "disproven"
+    assert not_live_reason(ws, record) == "not accepted"
     known["ruling"] = replace(known["ruling"], verbs=verbs)
-    assert not_live_because(ws, record) == "", "only a reviewer gives this status"
-    assert not_live_because(ws, record.with_values(state=IGNORE)) == "quarantined", "each text is looked at"
+    assert not_live_reason(ws, record) == "", "only a reviewer gives this status"
+    assert not_live_reason(ws, record.with_values(state=IGNORE)) == "quarantined", "each text is looked at"
 
 
 def test_of_several_successors_one_in_force_is_enough(repo: Checkout, ws: Workspace) -> None:
     author(repo, more="superseded_by: [RUL-0002, RUL-0003]\n")
     author(repo, "RUL-0002", "proposed")
     author(repo, "RUL-0003")
-    found = {one.id: not_live_because(ws, one) for one in every(ws, Wanted(("ruling",)))}
+    found = {one.id: not_live_reason(ws, one) for one in list_records(ws, RecordFilter(("ruling",)))}
     assert found == {"RUL-0001": "superseded", "RUL-0002": "proposed", "RUL-0003": ""}
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.records.markdown import closed, headings, said
+from kl_hooks.records.markdown import blank_code, close_open_blocks, headings
 
 MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "\n\n", "    ", "- ", "1. "])).map(
     "".join
@@ -37,7 +37,7 @@ MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "
     ],
 )
 def test_code_and_comments_are_not_said(text: str) -> None:
-    shown = said(text)
+    shown = blank_code(text)
     assert "HIDDEN" not in shown
     assert shown.count("shown") == text.count("shown")
     assert len(shown) == len(text) and shown.count("\n") == text.count("\n")
@@ -55,10 +55,10 @@ def test_headings_of_both_forms() -> None:
 
 @given(MARKS | st.text())
 def test_whatever_the_text_its_places_stay(text: str) -> None:
-    shown = said(text)
+    shown = blank_code(text)
     assert len(shown) == len(text)
     assert all(new in (old, " ") for new, old in zip(shown, text, strict=True))
-    assert said(shown) == said(said(shown))
+    assert blank_code(shown) == blank_code(blank_code(shown))
     headings(text)
 
 
@@ -66,12 +66,12 @@ def test_whatever_the_text_its_places_stay(text: str) -> None:
 def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
     """What costs more than its length would take hours here."""
     text = piece * (400_000 // len(piece))
-    assert len(said(text)) == len(text)
+    assert len(blank_code(text)) == len(text)
 
 
 @given(MARKS | st.text())
 def test_what_follows_a_closed_text_is_said(text: str) -> None:
-    whole = closed(text)
+    whole = close_open_blocks(text)
     assert whole.startswith(text)
     assert headings(f"{whole}\n\n## After")[-1].words == "After"
-    assert closed(whole) == whole
+    assert close_open_blocks(whole) == whole

@@ -10,12 +10,10 @@ import pytest
 from kl_hooks.clock import iso
 from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.records.ask import Wanted, chain, every, find
-from kl_hooks.records.events import counts, events
-from kl_hooks.records.history import versions
-from kl_hooks.records.keeping import Kept
-from kl_hooks.records.verbs import apply, supersede
-from kl_hooks.records.write import change, create, create_many, delete
+from kl_hooks.records.events import counts, list_events
+from kl_hooks.records.query import RecordFilter, get_record, list_records, past_versions, supersession_chain
+from kl_hooks.records.repository import FileChanges
+from kl_hooks.records.write import apply_verb, change_record, create_record, create_records, delete_record, supersede
 from kl_hooks.workspace.open import Workspace
 from tests.support import NOW, Checkout
 
@@ -26,24 +24,24 @@ LESSON = {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."}
 
 
 def test_a_file_is_named_by_its_id_and_title(repo: Checkout, ws: Workspace) -> None:
-    made = create(ws, FILED, {**RULING, "tags": ["style"]})
+    made = create_record(ws, FILED, {**RULING, "tags": ["style"]})
     assert made.path == ".kl/knowledge/rulings/RUL-0001-use-tabs.md"
     assert (repo.root / made.path).read_text() == (
         "---\nid: RUL-0001\ntitle: Use tabs\nstatus: proposed\ndate: 2027-01-15\ntags: [style]\n"
         "authority: human\n---\n\n## Ruling\n\nTabs.\n"
     )
-    assert find(ws, "RUL-0001").values == made.values
+    assert get_record(ws, "RUL-0001").values == made.values
 
 
 def test_numbers_never_come_back(repo: Checkout, ws: Workspace) -> None:
-    one = create(ws, FILED, RULING)
+    one = create_record(ws, FILED, RULING)
     repo.commit()
-    delete(ws, one)
-    assert create(ws, FILED, RULING).id == "RUL-0002"
+    delete_record(ws, one)
+    assert create_record(ws, FILED, RULING).id == "RUL-0002"
     (repo.root / ".kl/knowledge/rulings/RUL-0002-use-tabs.md").unlink()
-    assert create(ws, FILED, RULING).id == "RUL-0003"
+    assert create_record(ws, FILED, RULING).id == "RUL-0003"
     repo.write(".kl/knowledge/rulings/archive/RUL-0017-old.md", "whatever")
-    assert create(ws, FILED, RULING).id == "RUL-0018"
+    assert create_record(ws, FILED, RULING).id == "RUL-0018"
 
 
 def test_numbers_that_git_has_seen_on_any_branch_are_taken(repo: Checkout, ws: Workspace) -> None:
@@ -53,7 +51,7 @@ def test_numbers_that_git_has_seen_on_any_branch_are_taken(repo: Checkout, ws: W
     repo.git("rm", "-q", ".kl/knowledge/rulings/RUL-0041-x.md")
     repo.commit()
     repo.git("checkout", "-q", "main")
-    assert create(ws, FILED, RULING).id == "RUL-0042"
+    assert create_record(ws, FILED, RULING).id == "RUL-0042"
 
 
 def test_writers_side_by_side_get_numbers_of_their_own(repo: Checkout) -> None:
@@ -61,7 +59,7 @@ def test_writers_side_by_side_get_numbers_of_their_own(repo: Checkout) -> None:
 
     def write(n: int) -> None:
         for _ in range(5):
-            made.append(create(repo.workspace(NOW + n), FILED, RULING).id)
+            made.append(create_record(repo.workspace(NOW + n), FILED, RULING).id)
 
     threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -73,123 +71,123 @@ def test_writers_side_by_side_get_numbers_of_their_own(repo: Checkout) -> None:
 
 def test_everything_wrong_is_said_and_nothing_is_written(repo: Checkout, ws: Workspace) -> None:
     with pytest.raises(Problems) as caught:
-        create(ws, FILED, {"titel": "x", "governs": ["../out"], "expires": "soon"})
+        create_record(ws, FILED, {"titel": "x", "governs": ["../out"], "expires": "soon"})
     assert sorted(one.message for one in caught.value.problems) == [
         '"expires" must be a date such as 2027-01-31, or a moment in ISO 8601.', "\"governs\" holds '../out'.",
         '"ruling" is missing.', '"title" is missing.', 'ruling has no field "titel".',
     ]  # fmt: skip
     assert not (repo.root / ".kl/knowledge").exists()
     with pytest.raises(Problems):
-        create_many(ws, FILED, [RULING, {"title": "no ruling"}])
-    assert every(ws, Wanted(("ruling",))) == []
+        create_records(ws, FILED, [RULING, {"title": "no ruling"}])
+    assert list_records(ws, RecordFilter(("ruling",))) == []
 
 
 def test_a_folder_that_can_not_be_written_leaves_nothing_behind(repo: Checkout, ws: Workspace, tmp_path: Path) -> None:
     (repo.root / ".kl/knowledge").symlink_to(tmp_path)
     with pytest.raises(EnvironmentProblem, match="is a link"):
-        create(ws, FILED, RULING)
+        create_record(ws, FILED, RULING)
     assert not (tmp_path / "rulings").exists()
-    assert events(ws) == []
+    assert list_events(ws) == []
 
 
 def test_secrets_are_never_written(repo: Checkout, ws: Workspace) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    made = create(ws, FILED, {"title": "Key", "ruling": f"Use {secret}."})
-    create(ws, KEPT, {"title": "Key", "pattern": f"Use {secret}."})
+    made = create_record(ws, FILED, {"title": "Key", "ruling": f"Use {secret}."})
+    create_record(ws, KEPT, {"title": "Key", "pattern": f"Use {secret}."})
     assert secret not in (repo.root / made.path).read_text()
     assert all(secret.encode() not in path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
 
 
 def test_a_row_becomes_a_file_and_a_row_again(repo: Checkout, ws: Workspace) -> None:
-    made = create(ws, KEPT, {**LESSON, "authority": "agent"})
+    made = create_record(ws, KEPT, {**LESSON, "authority": "agent"})
     assert (made.path, made.text("expires")[:10]) == ("", iso(NOW + 90 * 86_400_000_000)[:10])
-    filed = apply(ws, made.id, "approve")
+    filed = apply_verb(ws, made.id, "approve")
     assert filed.path == f".kl/knowledge/lessons/{made.id}-umlauts.md"
-    assert [one.status for one in every(ws, Wanted(("lesson",)))] == ["approved"]
+    assert [one.status for one in list_records(ws, RecordFilter(("lesson",)))] == ["approved"]
     with pytest.raises(UsageProblem, match="needs reason"):
-        apply(ws, made.id, "reject")
-    back = apply(ws, made.id, "reject", {"reason": "wrong"})
+        apply_verb(ws, made.id, "reject")
+    back = apply_verb(ws, made.id, "reject", {"reason": "wrong"})
     assert (back.path, back.status) == ("", "rejected")
     assert not (repo.root / filed.path).exists()
-    assert find(ws, made.id).text("reason") == "wrong"
-    assert [one.how for one in versions(ws, back)] == ["approve"]
-    assert counts(events(ws))[(made.id, "created")] == 1
+    assert get_record(ws, made.id).text("reason") == "wrong"
+    assert [one.how for one in past_versions(ws, back)] == ["approve"]
+    assert counts(list_events(ws))[(made.id, "created")] == 1
 
 
 def test_the_same_lesson_is_the_same_record_in_every_clone(ws: Workspace) -> None:
-    made = create(ws, KEPT, LESSON)
+    made = create_record(ws, KEPT, LESSON)
     with pytest.raises(UsageProblem, match="is there already"):
-        create(ws, KEPT, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "})
-    delete(ws, made)
-    assert create(ws, KEPT, LESSON).id == made.id, "it is the same thing again"
+        create_record(ws, KEPT, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "})
+    delete_record(ws, made)
+    assert create_record(ws, KEPT, LESSON).id == made.id, "it is the same thing again"
 
 
 def test_a_change_by_hand_between_two_changes_of_ours_is_kept(repo: Checkout, ws: Workspace) -> None:
-    made = create(ws, FILED, RULING)
+    made = create_record(ws, FILED, RULING)
     path = repo.root / made.path
     path.write_text(
         path.read_text().replace("status: proposed", "status: proposed  # for now").replace("Tabs.", "Wide tabs.")
     )
-    changed = change(ws, find(ws, made.id), {"tags": ["style"], "governs": ["src/"]})
+    changed = change_record(ws, get_record(ws, made.id), {"tags": ["style"], "governs": ["src/"]})
     text = path.read_text()
     assert "status: proposed  # for now\n" in text and "Wide tabs." in text and "tags: [style]\n" in text
     assert changed.text("ruling") == "Wide tabs."
     path.write_text("broken")
     with pytest.raises(UsageProblem, match="can't be read today"):
-        change(ws, find(ws, made.id), {"tags": ["b"]})
+        change_record(ws, get_record(ws, made.id), {"tags": ["b"]})
     assert path.read_text() == "broken"
 
 
 def test_a_successor_is_said_on_both_sides(ws: Workspace) -> None:
     accepted = {**RULING, "status": "accepted"}
-    one, two, three = (create(ws, FILED, accepted).id for _ in range(3))
+    one, two, three = (create_record(ws, FILED, accepted).id for _ in range(3))
     supersede(ws, one, two)
     supersede(ws, two, three)
-    assert (find(ws, one).status, find(ws, one).many("superseded_by")) == ("superseded", (two,))
-    assert find(ws, three).many("supersedes") == (two,)
+    assert (get_record(ws, one).status, get_record(ws, one).many("superseded_by")) == ("superseded", (two,))
+    assert get_record(ws, three).many("supersedes") == (two,)
     for start in (one, two, three):
-        assert [record.id for record in chain(ws, find(ws, start))] == [three, two, one]
+        assert [record.id for record in supersession_chain(ws, get_record(ws, start))] == [three, two, one]
     for old, new in ((three, one), (two, one), (one, one), (three, two)):
         with pytest.raises(UsageProblem, match="supersede each other"):
             supersede(ws, old, new)
     with pytest.raises(UsageProblem, match="no record of this id"):
         supersede(ws, one, "RUL-0099")
-    assert find(ws, three).status == "accepted"
+    assert get_record(ws, three).status == "accepted"
 
 
 def test_a_verb_works_on_what_it_is_for(ws: Workspace) -> None:
-    made = create(ws, FILED, {**RULING, "status": "superseded"})
+    made = create_record(ws, FILED, {**RULING, "status": "superseded"})
     with pytest.raises(UsageProblem, match="is superseded; accept works on what is proposed"):
-        apply(ws, made.id, "accept")
+        apply_verb(ws, made.id, "accept")
     with pytest.raises(UsageProblem, match="has no verb 'akzept'"):
-        apply(ws, made.id, "akzept")
+        apply_verb(ws, made.id, "akzept")
 
 
 def test_history_of_a_file_is_git_s(repo: Checkout, ws: Workspace) -> None:
-    made = create(ws, FILED, RULING)
-    assert versions(ws, made) == []
+    made = create_record(ws, FILED, RULING)
+    assert past_versions(ws, made) == []
     repo.commit("rule it")
-    change(ws, made, {"ruling": "Spaces."})
+    change_record(ws, made, {"ruling": "Spaces."})
     repo.commit("rule otherwise")
-    assert [one.how for one in versions(ws, find(ws, made.id))] == ["rule otherwise", "rule it"]
+    assert [one.how for one in past_versions(ws, get_record(ws, made.id))] == ["rule otherwise", "rule it"]
 
 
 def test_two_changes_of_one_row_that_were_begun_together_are_both_kept(ws: Workspace) -> None:
-    made = create(ws, KEPT, LESSON)
-    seen = find(ws, made.id)
-    change(ws, seen, {"tags": ["names"]})
-    change(ws, seen, {"reason": "measured"})
-    now = find(ws, made.id)
+    made = create_record(ws, KEPT, LESSON)
+    seen = get_record(ws, made.id)
+    change_record(ws, seen, {"tags": ["names"]})
+    change_record(ws, seen, {"reason": "measured"})
+    now = get_record(ws, made.id)
     assert (now.many("tags"), now.text("reason")) == (("names",), "measured")
 
 
 def test_a_row_that_became_a_file_meanwhile_is_not_written_over(ws: Workspace) -> None:
-    made = create(ws, KEPT, LESSON)
-    seen = find(ws, made.id)
-    apply(ws, made.id, "approve")
+    made = create_record(ws, KEPT, LESSON)
+    seen = get_record(ws, made.id)
+    apply_verb(ws, made.id, "approve")
     with pytest.raises(UsageProblem, match="somebody else"):
-        change(ws, seen, {"tags": ["names"]})
-    assert [one.status for one in every(ws, Wanted(("lesson",)))] == ["approved"]
+        change_record(ws, seen, {"tags": ["names"]})
+    assert [one.status for one in list_records(ws, RecordFilter(("lesson",)))] == ["approved"]
 
 
 class Killed(BaseException):
@@ -197,23 +195,23 @@ class Killed(BaseException):
 
 
 def test_a_file_is_there_until_its_row_is_sure(repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = create(ws, KEPT, LESSON)
-    filed = apply(ws, made.id, "approve")
+    made = create_record(ws, KEPT, LESSON)
+    filed = apply_verb(ws, made.id, "approve")
     there: list[bool] = []
 
     def sure() -> bool:
         with ws.store.reading() as db:
             return db is not None and db.row("SELECT rests FROM record WHERE id = ?", (made.id,)) == ("state",)
 
-    put = Kept._put
+    put = FileChanges._put
 
-    def watched(self: Kept, path: str, data: bytes | None) -> None:
+    def watched(self: FileChanges, path: str, data: bytes | None) -> None:
         if data is None:
             there.append(sure())
         put(self, path, data)
 
-    monkeypatch.setattr(Kept, "_put", watched)
-    apply(ws, made.id, "reject", {"reason": "wrong"})
+    monkeypatch.setattr(FileChanges, "_put", watched)
+    apply_verb(ws, made.id, "reject", {"reason": "wrong"})
     assert there == [True], "the file goes when the row can no longer be lost"
     assert not (repo.root / filed.path).exists()
 
@@ -221,15 +219,17 @@ def test_a_file_is_there_until_its_row_is_sure(repo: Checkout, ws: Workspace, mo
 def test_what_was_killed_between_file_and_row_is_one_record(
     repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = create(ws, KEPT, LESSON)
+    made = create_record(ws, KEPT, LESSON)
     with monkeypatch.context() as patch:
-        patch.setattr(Kept, "__exit__", lambda self, *found: None)
-        patch.setattr("kl_hooks.records.keeping.row_of", lambda *given: (_ for _ in ()).throw(Killed))
+        patch.setattr(FileChanges, "__exit__", lambda self, *found: None)
+        patch.setattr("kl_hooks.records.repository.write_row", lambda *given: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
-            apply(ws, made.id, "approve")
+            apply_verb(ws, made.id, "approve")
     assert list((repo.root / ".kl/knowledge/lessons").glob("*.md")), "as a kill leaves it"
     again = repo.workspace()
-    assert [one.status for one in every(again, Wanted(("lesson",)))] == ["approved"], "the file is the truth"
-    assert find(again, made.id).path
-    apply(again, made.id, "reject", {"reason": "wrong"})
-    assert [(one.status, one.path) for one in every(again, Wanted(("lesson",)))] == [("rejected", "")]
+    assert [one.status for one in list_records(again, RecordFilter(("lesson",)))] == ["approved"], (
+        "the file is the truth"
+    )
+    assert get_record(again, made.id).path
+    apply_verb(again, made.id, "reject", {"reason": "wrong"})
+    assert [(one.status, one.path) for one in list_records(again, RecordFilter(("lesson",)))] == [("rejected", "")]

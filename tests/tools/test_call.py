@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.records.ask import find
-from kl_hooks.records.events import events
-from kl_hooks.records.proposals import pending
-from kl_hooks.records.verbs import accept_proposals, apply
-from kl_hooks.records.write import create
+from kl_hooks.records.events import list_events
+from kl_hooks.records.permissions import pending_proposals
+from kl_hooks.records.query import get_record
+from kl_hooks.records.write import accept_proposals, apply_verb, create_record
 from kl_hooks.tools.bounded import MOST
 from kl_hooks.tools.call import call
 from kl_hooks.tools.catalogue import catalogue
@@ -88,7 +87,7 @@ def test_a_decision_made_here_is_an_agent_s_proposal(ws: Workspace) -> None:
     assert ask(ws, "decision_read", id="adr-0001")["fields"]["decision"] == "Feed bytes."
     found = ask(ws, "decision_search", query="bytes", status="proposed")
     assert [one["id"] for one in found["records"]] == ["ADR-0001"]
-    assert {one.session for one in events(ws, "ADR-0001")} == {"agent:unnamed"}
+    assert {one.session for one in list_events(ws, "ADR-0001")} == {"agent:unnamed"}
 
 
 @pytest.mark.requirement("A21", "A23")
@@ -100,17 +99,17 @@ def test_what_is_missing_in_a_decision_is_said(ws: Workspace) -> None:
 
 @pytest.mark.requirement("A23")
 def test_only_an_accepted_decision_takes_the_place_of_one_that_holds(ws: Workspace) -> None:
-    old = create(ws, ws.kinds["decision"], {**SAID, "status": "accepted"})
+    old = create_record(ws, ws.kinds["decision"], {**SAID, "status": "accepted"})
     new = ask(ws, "decision_create", True, **SAID | {"title": "Feed text"})["id"]
     assert "a person accepts it" in refused(ws, "decision_supersede", id=old.id, new_id=new).lower()
     asked = ask(ws, "decision_update", True, id=old.id, decision="Never.")
     assert (asked["fields"]["decision"], asked["proposal"] > 0) == (SAID["decision"], True)
     assert "no tool" in refused(ws, "decision_deprecate", id=old.id)
-    apply(ws, new, "accept")
+    apply_verb(ws, new, "accept")
     both = ask(ws, "decision_supersede", True, id=old.id, new_id=new)
     assert (both["old"]["status"], both["old"]["proposal"] > asked["proposal"]) == ("accepted", True)
-    accept_proposals(ws, find(ws, old.id))
-    assert find(ws, old.id).status == "superseded" and find(ws, old.id).text("decision") == "Never."
+    accept_proposals(ws, get_record(ws, old.id))
+    assert get_record(ws, old.id).status == "superseded" and get_record(ws, old.id).text("decision") == "Never."
     assert "ADR-0099" in refused(ws, "decision_supersede", id=old.id, new_id="ADR-0099")
 
 
@@ -134,7 +133,7 @@ def test_the_graph_is_asked(ws: Workspace) -> None:
 def test_objectives_and_their_tasks(ws: Workspace) -> None:
     made = ask(ws, "objective_create", True, title="Parser", tasks=["Lexer", "Grammar"])
     assert (made["id"], made["status"]) == ("OBJ-0001", "proposed")
-    apply(ws, "OBJ-0001", "accept")
+    apply_verb(ws, "OBJ-0001", "accept")
     linked = ask(ws, "objective_link_task", True, id="OBJ-0001", task="lexer", done=True, session="s1")
     assert linked["percent"] == 50
     assert (linked["completed"], linked["remaining"]) == (["Lexer"], ["Grammar"])
@@ -143,8 +142,8 @@ def test_objectives_and_their_tasks(ws: Workspace) -> None:
     assert more["percent"] == 33
     assert ask(ws, "objective_update", True, id="OBJ-0001", description="All of it.")["status"] == "active"
     assert ask(ws, "objective_pause", True, id="OBJ-0001")["status"] == "active"
-    assert [one.how for one in pending(ws, "OBJ-0001")] == ["edit", "pause"]
-    accept_proposals(ws, find(ws, "OBJ-0001"))
+    assert [one.how for one in pending_proposals(ws, "OBJ-0001")] == ["edit", "pause"]
+    accept_proposals(ws, get_record(ws, "OBJ-0001"))
     assert ask(ws, "objective_list", status="paused")["total"] == 1
     assert ask(ws, "objective_read", id="OBJ-0001")["fields"]["description"] == "All of it."
 
@@ -159,7 +158,7 @@ def test_memory_is_told_found_listed_given_and_taken_away(ws: Workspace) -> None
     assert ask(ws, "memory_search", query="LC_ALL", all=True)["total"] == 1
     assert ask(ws, "memory_list", authority="agent", tag="locale")["total"] == 1
     assert ask(ws, "memory_inject", hints=["locale"])["ids"] == [], "nobody approved it"
-    apply(ws, told["id"], "approve")
+    apply_verb(ws, told["id"], "approve")
     assert ask(ws, "memory_inject", hints=["locale"])["ids"] == [told["id"]]
     asked = ask(ws, "memory_update", True, id=told["id"], pattern="Never.")
     assert (asked["status"], asked["fields"]["pattern"], asked["proposal"] > 0) == ("approved", told["title"], True)
@@ -182,9 +181,9 @@ def test_context_and_verify(ws: Workspace) -> None:
 
 
 def test_what_a_person_made_is_not_an_agent_s_to_delete(ws: Workspace) -> None:
-    made = create(ws, ws.kinds["outcome"], {"title": "x"})
+    made = create_record(ws, ws.kinds["outcome"], {"title": "x"})
     assert "not an agent's" in refused(ws, "outcome_delete", id=made.id)
-    assert find(ws, made.id).title == "x"
+    assert get_record(ws, made.id).title == "x"
 
 
 def test_a_huge_record_is_bounded_and_says_so(ws: Workspace) -> None:

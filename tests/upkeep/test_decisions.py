@@ -8,9 +8,8 @@ import pytest
 
 from kl_hooks.evidence.decay import DAY
 from kl_hooks.model.lifecycle import FILE
-from kl_hooks.records.events import events
-from kl_hooks.records.verbs import supersede
-from kl_hooks.records.write import create
+from kl_hooks.records.events import list_events
+from kl_hooks.records.write import create_record, supersede
 from kl_hooks.upkeep.run import look, run
 from tests.support import NOW, Checkout
 
@@ -23,7 +22,7 @@ def decided(repo: Checkout) -> Checkout:
     """ADR-0001, superseded by ADR-0002."""
     ws = repo.workspace()
     for title in ("Feed bytes", "Feed text"):
-        create(ws, ws.kinds["decision"], {"title": title, **SAID})
+        create_record(ws, ws.kinds["decision"], {"title": title, **SAID})
     supersede(ws, "ADR-0001", "ADR-0002")
     return repo
 
@@ -45,14 +44,14 @@ def test_it_moves_to_the_archive_and_is_still_found(decided: Checkout) -> None:
     package = decided.kl("context", "feed bytes and text").stdout
     assert "ADR-0002" in package
     assert "] ADR-0001" not in package
-    assert [one.body["policy"] for one in events(ws, "ADR-0001", "upkeep")] == ["superseded decisions"]
+    assert [one.body["policy"] for one in list_events(ws, "ADR-0001", "upkeep")] == ["superseded decisions"]
 
 
 @pytest.mark.requirement("A22")
 def test_its_number_is_never_used_again(decided: Checkout) -> None:
     decided.kl("knowledge", "gc", "--apply")
     ws = decided.workspace()
-    assert create(ws, ws.kinds["decision"], {"title": "Third", **SAID}).id == "ADR-0003"
+    assert create_record(ws, ws.kinds["decision"], {"title": "Third", **SAID}).id == "ADR-0003"
 
 
 @pytest.mark.requirement("A68")
@@ -86,8 +85,8 @@ def test_an_imported_decision_is_retained_from_the_day_its_successor_was_decided
     ws = repo.workspace()
     old = {"title": "Old", **SAID, "date": "2015-01-01", "status": "superseded", "superseded_by": ["ADR-0002"]}
     new = {"title": "New", **SAID, "date": "2026-12-31", "supersedes": ["ADR-0001"]}  # 15 days before NOW
-    create(ws, ws.kinds["decision"], old)
-    create(ws, ws.kinds["decision"], new)
+    create_record(ws, ws.kinds["decision"], old)
+    create_record(ws, ws.kinds["decision"], new)
     assert look(ws, ONLY).changes == ()
     (change,) = look(repo.workspace(now=NOW + 20 * DAY), ONLY).changes
     assert change.reason.startswith("superseded by ADR-0002 since 2026-12-31")

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.records.events import events
-from kl_hooks.records.verbs import supersede
-from kl_hooks.records.write import create
+from kl_hooks.records.events import list_events
+from kl_hooks.records.write import create_record, supersede
 from kl_hooks.upkeep.run import look, run
 from tests.support import NOW, Checkout
 
@@ -60,7 +59,7 @@ def messy(repo: Checkout) -> Checkout:
     untidy(repo)
     ws = repo.workspace()
     for title in ("Feed bytes", "Feed text"):
-        create(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
+        create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
     supersede(ws, "ADR-0001", "ADR-0002")
     look(ws)
     return repo
@@ -98,7 +97,7 @@ def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path
         run(ws)
         assert facts(repo) == wanted, f"killed at step {at} of {steps}"
         assert run(ws).changes == ()
-        assert {one.record for one in events(ws, name="upkeep")} >= {"ADR-0001"}
+        assert {one.record for one in list_events(ws, name="upkeep")} >= {"ADR-0001"}
         verified = repo.kl("evidence", "verify")
         assert verified.returncode == 0, verified.stdout
 

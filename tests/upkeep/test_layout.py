@@ -6,8 +6,7 @@ import pytest
 
 from kl_hooks.evidence.book import add_claim
 from kl_hooks.evidence.decay import DAY
-from kl_hooks.records.verbs import apply, supersede
-from kl_hooks.records.write import create
+from kl_hooks.records.write import apply_verb, create_record, supersede
 from kl_hooks.upkeep.run import run
 from tests.support import NOW, Checkout
 
@@ -21,12 +20,12 @@ def test_everything_has_its_place(repo: Checkout) -> None:
     ws = repo.workspace()
     said = {"context": "c", "decision": "d", "status": "accepted"}
     for title in ("Old way", "New way"):
-        create(ws, ws.kinds["decision"], {"title": title, **said})
+        create_record(ws, ws.kinds["decision"], {"title": title, **said})
     supersede(ws, "ADR-0001", "ADR-0002")
-    create(ws, ws.kinds["objective"], {"title": "Ship it"})
-    memory = create(ws, ws.kinds["memory"], {"title": "m", "pattern": "Test passes: a"})
-    apply(ws, memory.id, "approve")
-    create(ws, ws.kinds["finding"], {"title": "f", "entity": "src/shop/a.py", "finding": "is small"})
+    create_record(ws, ws.kinds["objective"], {"title": "Ship it"})
+    memory = create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Test passes: a"})
+    apply_verb(ws, memory.id, "approve")
+    create_record(ws, ws.kinds["finding"], {"title": "f", "entity": "src/shop/a.py", "finding": "is small"})
     add_claim(ws, "is quick", "file:src/shop/a.py", NOW + DAY)
     assert repo.kl("graph", "build").returncode == 0
     later = repo.workspace(now=NOW + 2 * DAY)

@@ -9,8 +9,7 @@ import pytest
 
 from kl_hooks.evidence.decay import DAY
 from kl_hooks.model.lifecycle import FILE, Lifecycle
-from kl_hooks.records.verbs import apply, supersede
-from kl_hooks.records.write import create
+from kl_hooks.records.write import apply_verb, create_record, supersede
 from kl_hooks.upkeep.run import look, run
 from tests.support import NOW, Checkout
 
@@ -21,14 +20,16 @@ def fill(repo: Checkout) -> None:
     untidy(repo)
     ws = repo.workspace()
     for title in ("Old way", "New way"):
-        create(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
+        create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
     supersede(ws, "ADR-0001", "ADR-0002")
     for number in range(6):
         said = {"title": f"m{number}", "pattern": f"Test passes: {number}", "source": "receipts"}
-        made = create(ws, ws.kinds["memory"], said | {"authority": "auto" if number % 2 else "human"})
+        made = create_record(ws, ws.kinds["memory"], said | {"authority": "auto" if number % 2 else "human"})
         if number < 3:
-            apply(ws, made.id, "approve")
-        create(ws, ws.kinds["finding"], {"title": "f", "entity": f"{number}.py", "finding": "x", "authority": "agent"})
+            apply_verb(ws, made.id, "approve")
+        create_record(
+            ws, ws.kinds["finding"], {"title": "f", "entity": f"{number}.py", "finding": "x", "authority": "agent"}
+        )
 
 
 @pytest.mark.requirement("A66", "A67")

@@ -17,12 +17,11 @@ from kl_hooks.kinds.memory.events import tallies
 from kl_hooks.kinds.memory.telling import tell
 from kl_hooks.kinds.objective import Progress, link_task, reported_progress
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, every, find
-from kl_hooks.records.events import events
+from kl_hooks.records.events import list_events
 from kl_hooks.records.liveness import is_live
-from kl_hooks.records.proposals import pending
-from kl_hooks.records.verbs import accept_proposals, apply, reject_proposals
-from kl_hooks.records.write import change, create
+from kl_hooks.records.permissions import pending_proposals
+from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.write import accept_proposals, apply_verb, change_record, create_record, reject_proposals
 from kl_hooks.workspace.open import Workspace
 from tests.support import Checkout
 
@@ -66,7 +65,7 @@ class World:
 def make(world: World) -> None:
     who, ws = world.someone()
     kind, title = world.dice.choice(DIRECTIVES), world.title()
-    record = create(ws, ws.kinds[kind], {"title": title, **NEEDS.get(kind, {})})
+    record = create_record(ws, ws.kinds[kind], {"title": title, **NEEDS.get(kind, {})})
     if who or kind == "decision":
         world.proposed.add(record.id)
     else:
@@ -81,8 +80,8 @@ def edit(world: World) -> None:
     if not known:
         return
     identifier, title = world.dice.choice(known), world.title()
-    record = find(ws, identifier)
-    made = change(ws, record, {"title": title})
+    record = get_record(ws, identifier)
+    made = change_record(ws, record, {"title": title})
     own = identifier in world.proposed and record.authority == "agent"
     if who and not own:
         assert made.proposal and made.title == record.title
@@ -99,18 +98,18 @@ def settle(world: World) -> None:
     identifier, ws = world.dice.choice(waiting), world.person
     if identifier in world.proposed:
         with pytest.raises(KlError):
-            apply(world.agents["bot"], identifier, "accept")
+            apply_verb(world.agents["bot"], identifier, "accept")
         taken = world.dice.random() < 0.7
-        made = apply(ws, identifier, "accept" if taken else "reject")
+        made = apply_verb(ws, identifier, "accept" if taken else "reject")
         world.proposed.discard(identifier)
         if taken:
             world.texts[identifier] = {"title": made.title}
     elif world.dice.random() < 0.6:
-        accept_proposals(ws, find(ws, identifier))
+        accept_proposals(ws, get_record(ws, identifier))
         world.texts[identifier] = {"title": [t for i, t, _ in world.changes if i == identifier][-1]}
         world.changes = [one for one in world.changes if one[0] != identifier]
     else:
-        reject_proposals(ws, find(ws, identifier))
+        reject_proposals(ws, get_record(ws, identifier))
         world.changes = [one for one in world.changes if one[0] != identifier]
 
 
@@ -123,7 +122,7 @@ def fail(world: World) -> None:
 
 def capture(world: World) -> None:
     who, ws = world.someone()
-    made = create(ws, ws.kinds["outcome"], {"title": world.title()})
+    made = create_record(ws, ws.kinds["outcome"], {"title": world.title()})
     assert made.authority == ("agent" if who else "human")
     world.outcomes[made.id] = who
 
@@ -146,10 +145,10 @@ def link(world: World) -> None:
         return
     identifier, task = world.dice.choice(known), f"task {world.dice.randrange(4)}"
     done = world.dice.random() < 0.5
-    before = find(ws, identifier)
+    before = get_record(ws, identifier)
     link_task(ws, identifier, task, done=done)
     if who:
-        assert find(ws, identifier).values == before.values, "an agent's link leaves the file as it is"
+        assert get_record(ws, identifier).values == before.values, "an agent's link leaves the file as it is"
 
 
 STEP: tuple[Callable[[World], None], ...] = (make, edit, settle, fail, capture, learn, link)
@@ -157,13 +156,13 @@ STEP: tuple[Callable[[World], None], ...] = (make, edit, settle, fail, capture, 
 
 def check(world: World) -> None:
     ws = world.person
-    records = {one.id: one for one in every(ws, Wanted())}
+    records = {one.id: one for one in list_records(ws, RecordFilter())}
     assert {i: records[i].title for i in world.texts} == {i: said["title"] for i, said in world.texts.items()}
     assert {i: records[i].authority for i in world.texts} == dict.fromkeys(world.texts, "human")
     live = {one.id for one in records.values() if ws.kinds[one.kind].nature == "directive" and is_live(ws, one)}
     assert not live & world.proposed
     assert all(records[i].authority == "human" for i in live), "nothing directs without a person"
-    assert [(one.record, one.changes["title"], one.by) for one in pending(ws) if "title" in one.changes] == [
+    assert [(one.record, one.changes["title"], one.by) for one in pending_proposals(ws) if "title" in one.changes] == [
         (identifier, title, f"agent:{who}") for identifier, title, who in world.changes
     ]
     assert set(world.outcomes) <= set(records), "nothing is lost"
@@ -172,17 +171,21 @@ def check(world: World) -> None:
 def check_counts(world: World) -> None:
     ws = world.person
     for identifier, number in world.happened.items():
-        assert _times(occurrences(ws, find(ws, identifier))) == number == len(events(ws, identifier, "occurred"))
+        assert (
+            _times(occurrences(ws, get_record(ws, identifier)))
+            == number
+            == len(list_events(ws, identifier, "occurred"))
+        )
     for identifier, sessions in world.told.items():
         assert {one.rsplit(":", 1)[0] for one in tallies(ws, [identifier])[identifier].sessions} or sessions
         assert tallies(ws, [identifier])[identifier].reinforcement == len(
-            {one.session for one in events(ws, identifier, "reinforced")}
+            {one.session for one in list_events(ws, identifier, "reinforced")}
         )
-    for record in every(ws, Wanted(("objective",))):
+    for record in list_records(ws, RecordFilter(("objective",))):
         seen = reported_progress(ws, [record])[record.id].progress
         assert seen.percent == Progress(seen.completed, seen.remaining).percent
         assert not set(seen.completed) & set(seen.remaining)
-    created = {one.record: one.session for one in events(ws, name="created")}
+    created = {one.record: one.session for one in list_events(ws, name="created")}
     for identifier, who in world.outcomes.items():
         assert created[identifier] == (f"agent:{who}" if who else "")
 
@@ -207,7 +210,7 @@ def test_nothing_is_lost_and_nothing_directs_without_a_person(repo: Checkout, se
             check(world)
     check(world)
     check_counts(world)
-    titles = {one.title for one in every(world.person, Wanted()) if _directs(world, one)}
+    titles = {one.title for one in list_records(world.person, RecordFilter()) if _directs(world, one)}
     package = json.loads(repo.kl("context", "thing number", "--budget", "60000", "--format", "json").stdout)
     shown = {one["id"] for one in package["items"]}
     assert shown & set(world.texts) and not shown & world.proposed and titles

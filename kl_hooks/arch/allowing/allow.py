@@ -22,7 +22,7 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
-from kl_hooks.records.numbers import used_numbers
+from kl_hooks.records.repository import used_numbers
 from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.folder_lock import folder_locked
 from kl_hooks.store.redact import redact

@@ -16,8 +16,8 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.symbol import Symbol
-from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.write import create_many
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.write import create_records
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -326,14 +326,18 @@ def discover_decisions(ws: Workspace, threshold: int = _THRESHOLD) -> tuple[list
     if ws.repo is None:
         raise EnvironmentProblem("there is no git repository to look at.", place=str(ws.root))
     found = [one for one in _all(ws) if one.confidence >= threshold]
-    known = {one.text("source") for one in every(ws, Wanted((DECISION.name,), archived=True, expired=True))}
+    known = {
+        one.text("source") for one in list_records(ws, RecordFilter((DECISION.name,), archived=True, expired=True))
+    }
     fresh = [one for one in found if one.source not in known]
     return sorted(fresh, key=lambda one: (-one.confidence, one.key)), len(found) - len(fresh)
 
 
 def record_proposals(ws: Workspace, proposals: Sequence[Proposal]) -> list[Record]:
     """Writes proposals as proposed records, all or none; nobody but a person accepts them."""
-    return create_many(ws, DECISION, [_raw(one) for one in proposals], by="kl decision discover") if proposals else []
+    return (
+        create_records(ws, DECISION, [_raw(one) for one in proposals], by="kl decision discover") if proposals else []
+    )
 
 
 def _raw(one: Proposal) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
 from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.check import checked
-from kl_hooks.records.numbers import used_numbers
-from kl_hooks.records.write import create_many
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.repository import used_numbers
+from kl_hooks.records.validate import validate
+from kl_hooks.records.write import create_records
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -271,7 +271,7 @@ def import_decisions(
     gathered = _gather(ws.root, places, form)
     if gathered.problems:
         raise Problems(gathered.problems)
-    here = every(ws, Wanted((DECISION.name,), archived=True, expired=True))
+    here = list_records(ws, RecordFilter((DECISION.name,), archived=True, expired=True))
     remarks = list(gathered.remarks)
     fresh, there = _known_and_new(gathered.found, here)
     ids = [f"ADR-{number:04}" for number in _assign_numbers(fresh, used_numbers(ws, DECISION))]
@@ -287,7 +287,7 @@ def import_decisions(
     pairs = _succeeded(zip([*ids, *(_id_in(place, ids) for _, place in there)], named, strict=True), by_name, known_ids)
     made: Sequence[Record] = ()
     if raws and not dry_run:
-        made = create_many(ws, DECISION, raws, asked=ids, by=f"agent:{agent}" if agent else "")
+        made = create_records(ws, DECISION, raws, asked=ids, by=f"agent:{agent}" if agent else "")
     if not dry_run and not agent:
         remarks += _supersede_existing(ws, pairs)
     shown = [(one.id, one.title) for one in made] or [(i, str(raw["title"])) for i, raw in zip(ids, raws, strict=True)]
@@ -364,7 +364,7 @@ def _succeeded(found: Iterable[tuple[str, _Found]], names: dict[str, str], known
 
 def _supersede_existing(ws: Workspace, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Brings records that were here before up to date with what took their place; why that failed, a line each."""
-    from kl_hooks.records.verbs import supersede
+    from kl_hooks.records.write import supersede
 
     failed = []
     for old, new in pairs:
@@ -418,4 +418,4 @@ def _fields_of(found: _Found, names: dict[str, str], known: set[str], remarks: l
 
 
 def _problems(found: _Found, raw: dict[str, Any]) -> list[Problem]:
-    return checked(DECISION, raw, lambda name: (found.path, 0, 0))[1]
+    return validate(DECISION, raw, lambda name: (found.path, 0, 0))[1]

@@ -15,11 +15,8 @@ from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import Kind
-from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.files import folder
-from kl_hooks.records.keeping import Kept
-from kl_hooks.records.numbers import used_numbers
-from kl_hooks.records.pages.places import written
+from kl_hooks.records.repository import FileChanges, files_naming_records, kind_folder, used_numbers
+from kl_hooks.records.sync import sync
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -48,7 +45,7 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
 
     UsageProblem where there is no such file, or an id that several have; then nothing was written.
     """
-    catch_up(ws)
+    sync(ws)
     path = _path(ws, place)
     old = _id_in_file(ws, path)
     if not old.startswith(f"{DECISION.prefix}-"):
@@ -60,8 +57,8 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
     others = [one for one in _files(ws, DECISION) if one != path and _id_in_file(ws, one) == old]
     target = _target(path, old, new)
     changed, unsure = [], []
-    with ws.store.writing(what="renumbering a decision"), Kept(ws) as kept:
-        for one in sorted({path, *written(ws)}):
+    with ws.store.writing(what="renumbering a decision"), FileChanges(ws) as kept:
+        for one in sorted({path, *files_naming_records(ws)}):
             text, some, left = _with_new_id(ws, one, path, others, old, new)
             if one == path:
                 if left:
@@ -72,7 +69,7 @@ def renumber(ws: Workspace, place: str) -> Renumbering:
                 kept.write(one, text.encode("utf-8", "surrogateescape"))
             changed += some if one != path else []
             unsure += left
-    catch_up(ws)
+    sync(ws)
     return Renumbering(old, new, target, tuple(changed), tuple(unsure))
 
 
@@ -107,13 +104,13 @@ def _path(ws: Workspace, place: str) -> str:
         path = full.relative_to(ws.root).as_posix() if full.is_relative_to(ws.root) else ""
         if path in _files(ws, DECISION):
             return path
-    raise UsageProblem(f"is no file in {folder(DECISION)}.", place=place, hint="See: kl decision list")
+    raise UsageProblem(f"is no file in {kind_folder(DECISION)}.", place=place, hint="See: kl decision list")
 
 
 def _files(ws: Workspace, kind: Kind) -> list[str]:
-    from kl_hooks.records.files import authored
+    from kl_hooks.records.repository import authored_files
 
-    return list(authored(ws.root, {kind.name: kind}, 0))
+    return list(authored_files(ws.root, {kind.name: kind}, 0))
 
 
 def _text(ws: Workspace, path: str) -> str:

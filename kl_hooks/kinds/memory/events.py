@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.kinds.memory import tally as names
 from kl_hooks.kinds.memory.seen import Sighting
 from kl_hooks.kinds.memory.tally import Happened, Tally, fold
-from kl_hooks.records.events import Event
-from kl_hooks.records.folds import happened
+from kl_hooks.records.events import Event, events_by_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -21,7 +20,7 @@ FOLDED: Final = (
 
 def tallies(ws: Workspace, ids: Sequence[str]) -> dict[str, Tally]:
     """Id → what its Events add up to."""
-    return {one: tally_of(found) for one, found in happened(ws, ids, FOLDED).items()}
+    return {one: tally_of(found) for one, found in events_by_record(ws, ids, FOLDED).items()}
 
 
 def tally_of(events: Iterable[Event]) -> Tally:

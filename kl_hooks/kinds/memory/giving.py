@@ -19,9 +19,9 @@ from kl_hooks.kinds.memory.support import supported
 from kl_hooks.kinds.memory.tally import INJECTED, OPENED, Tally
 from kl_hooks.kinds.memory.utility import weighed
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, every, search
-from kl_hooks.records.events import Event, note
+from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.liveness import is_live
+from kl_hooks.records.query import RecordFilter, list_records, search_records
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -48,7 +48,7 @@ def give(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *,
         chosen = sorted(chosen, key=lambda one: behind[one.id].tier, reverse=True)[:top]
     given = fit([replace(one, tier=behind[one.id].tier.word) for one in chosen], budget)
     try:
-        note(ws, [Event(INJECTED, one) for one in given.ids])
+        append_events(ws, [Event(INJECTED, one) for one in given.ids])
     except (EnvironmentProblem, OSError) as problem:
         return replace(given, trouble=str(problem))
     return given
@@ -62,9 +62,9 @@ def most_of(ws: Workspace, hints: Sequence[str]) -> int:
 
 def offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
     """Every memory that may be given, with how well it fits these words."""
-    wanted = Wanted((KIND.name,), ("approved",))
-    found = [one for one in every(ws, wanted) if is_live(ws, one)]
-    hits = search(ws, words, wanted, _LOOKED_AT) if words else []
+    wanted = RecordFilter((KIND.name,), ("approved",))
+    found = [one for one in list_records(ws, wanted) if is_live(ws, one)]
+    hits = search_records(ws, words, wanted, _LOOKED_AT) if words else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])
     fresh = [one for one in found if not has_faded(ws, one, known[one.id])]
@@ -114,4 +114,4 @@ def places(ws: Workspace, folder: str = "") -> list[str]:
 
 def opened(ws: Workspace, record: Record) -> None:
     """Notes that somebody asked for it by its id."""
-    note(ws, [Event(OPENED, record.id)])
+    append_events(ws, [Event(OPENED, record.id)])

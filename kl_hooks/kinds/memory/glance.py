@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kl_hooks.kinds.memory.kind import KIND, REJECTED
 from kl_hooks.kinds.memory.standing import is_behind
-from kl_hooks.records.files import authored
-from kl_hooks.records.folds import counted
+from kl_hooks.records.events import count_records
+from kl_hooks.records.repository import authored_files
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -31,6 +31,6 @@ def glance(ws: Workspace) -> dict[str, int]:
         from kl_hooks.kinds.memory.rejections import sync_rejections
 
         sync_rejections(ws)
-    files = authored(ws.root, {KIND.name: KIND}, 0)
+    files = authored_files(ws.root, {KIND.name: KIND}, 0)
     approved = sum("/archive/" not in path for path in files)
-    return {"approved": approved, "candidates": counted(ws, KIND.name, "candidate")}
+    return {"approved": approved, "candidates": count_records(ws, KIND.name, "candidate")}

@@ -11,15 +11,15 @@ from kl_hooks.kinds.memory.listing import MOST, Line, render
 from kl_hooks.kinds.memory.reviewing import to_review
 from kl_hooks.kinds.memory.support import supported
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.files import folder
-from kl_hooks.records.liveness import not_live_because, quarantine_reasons
+from kl_hooks.records.liveness import not_live_reason, quarantine_reasons
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.repository import kind_folder
 from kl_hooks.store.atomic import write_atomic
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
-PAGE: Final = f"{folder(KIND)}MEMORY.md"
+PAGE: Final = f"{kind_folder(KIND)}MEMORY.md"
 IGNORE: Final = ".kl/.gitignore"
 _RULE: Final = PAGE.removeprefix(".kl/")
 
@@ -43,8 +43,8 @@ def write_page(ws: Workspace) -> str:
 
 def page(ws: Workspace) -> str:
     """What MEMORY.md should say now."""
-    found = every(ws, Wanted((KIND.name,), ("approved",)))
-    approved = [one for one in found if not_live_because(ws, one) in ("", "quarantined")]
+    found = list_records(ws, RecordFilter((KIND.name,), ("approved",)))
+    approved = [one for one in found if not_live_reason(ws, one) in ("", "quarantined")]
     candidates, total = to_review(ws, MOST)
     return render(_lines(ws, approved), _lines(ws, candidates), total - len(candidates))
 
@@ -55,7 +55,7 @@ def _lines(ws: Workspace, records: list[Record]) -> list[Line]:
     return [
         Line(
             one.id, one.title, behind[one.id].tier.word, weight[one.id].reinforcement,
-            one.path.removeprefix(folder(KIND)), bool(quarantine_reasons(ws, one)),
+            one.path.removeprefix(kind_folder(KIND)), bool(quarantine_reasons(ws, one)),
         )
         for one in records
     ]  # fmt: skip

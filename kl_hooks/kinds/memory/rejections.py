@@ -15,9 +15,9 @@ from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.memory.kind import KIND, REJECTED
 from kl_hooks.model.text import one_line
-from kl_hooks.records.folds import resting
-from kl_hooks.records.keeping import Kept
-from kl_hooks.records.write import change
+from kl_hooks.records.events import stored_records
+from kl_hooks.records.repository import FileChanges
+from kl_hooks.records.write import change_record
 from kl_hooks.store.redact import redact
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def rejections(ws: Workspace) -> dict[str, str]:
 
 def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
     """Adds these IDs with their reasons; None takes one out. A file that says so already stays as it is."""
-    with ws.store.writing(what="noting a rejection"), Kept(ws) as kept:
+    with ws.store.writing(what="noting a rejection"), FileChanges(ws) as kept:
         before = rejections(ws)
         after = before | {one: one_line(redact(why), 200) for one, why in changes.items() if why is not None}
         for one in (one for one, why in changes.items() if why is None):
@@ -57,11 +57,11 @@ def sync_rejections(ws: Workspace) -> list[str]:
     told = rejections(ws)
     waiting = [
         one.record
-        for one in (resting(ws, list(told)) if told else {}).values()
+        for one in (stored_records(ws, list(told)) if told else {}).values()
         if one.rests == "state" and one.record.status == KIND.statuses[0]
     ]
     for record in waiting:
         values = {"status": "rejected", "reason": told[record.id] or None}
         with suppress(EnvironmentProblem, UsageProblem):
-            change(ws, record, values, how="reject", by="rejected.txt")
+            change_record(ws, record, values, how="reject", by="rejected.txt")
     return [one.id for one in waiting]

@@ -20,12 +20,11 @@ from kl_hooks.kinds.memory.utility import PERCENT, ready
 from kl_hooks.kinds.memory.who import Reviewer
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
-from kl_hooks.records.ask import Wanted, by_ids, every, find
-from kl_hooks.records.catch_up import catch_up
-from kl_hooks.records.events import Event, note
-from kl_hooks.records.folds import by_sessions
+from kl_hooks.records.events import Event, append_events, rank_by_sessions
 from kl_hooks.records.liveness import quarantine_reasons
-from kl_hooks.records.write import change
+from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
+from kl_hooks.records.sync import sync
+from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -67,14 +66,14 @@ class Shown:
 
 def to_review(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
     """(candidates, those that most sessions saw first; how many there are). `everything`: then all others too."""
-    catch_up(ws, (KIND.name,))
+    sync(ws, (KIND.name,))
     sync_rejections(ws)
-    order, total = by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
-    known = {one.id: one for one in by_ids(ws, [i for i, _ in order])}
+    order, total = rank_by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
+    known = {one.id: one for one in get_records(ws, [i for i, _ in order])}
     found = [known[i] for i, _ in order if i in known]
     if everything:
-        wanted = Wanted((KIND.name,), ("approved", "rejected"), expired=True)
-        others = every(ws, wanted)
+        wanted = RecordFilter((KIND.name,), ("approved", "rejected"), expired=True)
+        others = list_records(ws, wanted)
         weight = tallies(ws, [one.id for one in others])
         others.sort(key=lambda one: (one.status, -weight[one.id].reinforcement, one.id))
         found, total = [*found, *others][:limit], total + len(others)
@@ -109,7 +108,7 @@ def carry_out(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> li
 
 def _found(ws: Workspace, one: Decision) -> Record | Problem:
     try:
-        return find(ws, one.id, KIND.name)
+        return get_record(ws, one.id, KIND.name)
     except UsageProblem as problem:
         return Problem(one.id, 0, 0, problem.reason, problem.hint)
 
@@ -143,11 +142,11 @@ def decide(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Recor
     if not values:
         _take_back(ws, record, one)
         if one.do == "approve":
-            note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
+            append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
         return record
-    made = change(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
+    made = change_record(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
     _take_back(ws, record, one)
-    note(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
+    append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
     return made
 
 

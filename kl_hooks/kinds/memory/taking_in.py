@@ -19,10 +19,9 @@ from kl_hooks.kinds.memory.seen import Found
 from kl_hooks.kinds.memory.standing import CURSOR, stand
 from kl_hooks.kinds.memory.tally import REINFORCED
 from kl_hooks.kinds.memory.thresholds import COMMANDS_LOOKED_AT, COMMITS_LOOKED_AT, MOST_NEW, RUNS_LOOKED_AT
-from kl_hooks.records.events import Event, note
-from kl_hooks.records.folds import happened
-from kl_hooks.records.instructions import instructions
-from kl_hooks.records.write import create, create_many
+from kl_hooks.records.events import Event, append_events, events_by_record
+from kl_hooks.records.prompt_injection import injection_reasons
+from kl_hooks.records.write import create_record, create_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +104,7 @@ def keep(
     back = set(returning(ws, gone))
     fresh = [(i, one) for i, one in by_id.items() if i not in seen and (i not in gone or i in back) and one.enough]
     alive = [i for i, record in seen.items() if record.status != "rejected" and same(record, by_id[i].pattern)]
-    sessions = {i: {e.session for e in some} for i, some in happened(ws, alive, (REINFORCED,)).items()}
+    sessions = {i: {e.session for e in some} for i, some in events_by_record(ws, alive, (REINFORCED,)).items()}
     again = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
     now = fresh[:most]
     raws = {i: made_of(i, one) if made_of else raw_of(one) for i, one in now}
@@ -113,18 +112,18 @@ def keep(
     for i in raws:
         if i in back:
             revived(ws, i, raws[i], "mine")
-    note(ws, [*again, *(event for i, one in now for event in reinforcements(i, one.sightings))])
+    append_events(ws, [*again, *(event for i, one in now for event in reinforcements(i, one.sightings))])
     return Taken(tuple(i for i, _ in now), tuple(dict.fromkeys(_ids(again))), len(fresh) - len(now))
 
 
 def _make(ws: Workspace, raws: Sequence[Mapping[str, Any]]) -> None:
     """Makes all of them at once; where somebody else was faster with one of them, the others."""
     try:
-        create_many(ws, KIND, raws, by="mine")
+        create_records(ws, KIND, raws, by="mine")
     except UsageProblem:
         for raw in raws:
             with suppress(UsageProblem):
-                create(ws, KIND, raw, by="mine")
+                create_record(ws, KIND, raw, by="mine")
 
 
 def raw_of(found: Found) -> dict[str, Any]:
@@ -136,7 +135,7 @@ def raw_of(found: Found) -> dict[str, Any]:
     }  # fmt: skip
     if found.source == "receipts":
         raw["expires"] = None
-    if why := instructions(found.pattern) if found.untrusted else ():
+    if why := injection_reasons(found.pattern) if found.untrusted else ():
         raw["quarantine"] = "; ".join(why)
     return raw
 

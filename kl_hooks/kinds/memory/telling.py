@@ -20,10 +20,9 @@ from kl_hooks.kinds.memory.tally import REINFORCED
 from kl_hooks.kinds.memory.who import Reviewer
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
-from kl_hooks.records.events import note
-from kl_hooks.records.folds import happened
-from kl_hooks.records.instructions import instructions
-from kl_hooks.records.write import change, create, refuse_unset
+from kl_hooks.records.events import append_events, events_by_record
+from kl_hooks.records.prompt_injection import injection_reasons
+from kl_hooks.records.write import change_record, create_record, require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
@@ -47,7 +46,7 @@ def tell(
     where it reads like an order. `ttl_days`: None as the authority has it, 0 for ever. UsageProblem for a text without
     words, for one that was rejected, and for one that a person deleted and an agent tells again.
     """
-    refuse_unset(ws)
+    require_setup(ws)
     if not text.strip():
         raise UsageProblem(
             "there is no text.", place="kl memory add", hint='Example: kl memory add "Tests need Redis."'
@@ -64,7 +63,7 @@ def tell(
     raw["title"] = raw.get("title") or title_of(text)
     raw["source"] = raw.get("source") or _session(ws)
     raw |= expiry(ws, authority, ttl_days)
-    if why := instructions(text) if authority != "human" else ():
+    if why := injection_reasons(text) if authority != "human" else ():
         raw["quarantine"] = "; ".join(why)
     if identifier in gone:
         if authority != "human" and taken_away(ws, identifier):
@@ -72,7 +71,7 @@ def tell(
             raise UsageProblem("a person deleted this.", place=identifier, hint=hint)
         ends = raw if "expires" in raw else raw | {"expires": _until(ws, KIND.ttl.get(authority, 0))}
         return revived(ws, identifier, ends, _by(ws)), "new"
-    record = create(ws, KIND, raw, by=_by(ws))
+    record = create_record(ws, KIND, raw, by=_by(ws))
     if authority != "human":
         _reinforce(ws, record)
     return record, "new"
@@ -109,9 +108,9 @@ def _reinforce(ws: Workspace, record: Record) -> bool:
     """Notes that this session tells it; False where it did already."""
     name = _session(ws)
     seen = Sighting(name, f"told:{name}", "AgentAssertion", iso(ws.clock.now()))
-    sessions = {one.session for one in happened(ws, [record.id], (REINFORCED,))[record.id]}
+    sessions = {one.session for one in events_by_record(ws, [record.id], (REINFORCED,))[record.id]}
     events = reinforcements(record.id, [seen], sessions)
-    note(ws, events)
+    append_events(ws, events)
     return bool(events)
 
 
@@ -127,7 +126,7 @@ def _by(ws: Workspace) -> str:
 
 
 def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int | None, by: str = "") -> Record:
-    """The memory with some fields changed. What an agent changes of an approved one is proposed (`records.guard`).
+    """Change fields of a memory. What an agent changes of an approved one is proposed (`records.permissions`).
 
     `by`: the agent whose door this is; empty: as the environment tells. UsageProblem for what is not an agent's.
     """
@@ -141,8 +140,8 @@ def revise(ws: Workspace, record: Record, raw: Mapping[str, Any], ttl_days: int 
         raise UsageProblem("nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …")
     if machine and record.status == KIND.proposal and record.authority != "human":
         told = "\n".join(str(values.get(name) or record.text(name)) for name in ("title", "pattern"))
-        values["quarantine"] = "; ".join(instructions(told)) or None
-    return change(ws, record, values, by=by)
+        values["quarantine"] = "; ".join(injection_reasons(told)) or None
+    return change_record(ws, record, values, by=by)
 
 
 def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
@@ -155,4 +154,4 @@ def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
     values: dict[str, Any] = {"authority": new, "expires": _until(ws, KIND.ttl.get(new, 0))}
     if new == "human":
         values["quarantine"] = None
-    return change(ws, record, values, how="promote", by=who.name)
+    return change_record(ws, record, values, how="promote", by=who.name)

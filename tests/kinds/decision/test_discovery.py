@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.discovery import declared_dependencies, from_dependencies, from_layout, from_patterns
 from kl_hooks.model.symbol import Symbol
-from kl_hooks.records.check import checked
+from kl_hooks.records.validate import validate
 
 PROJECT = """
 [project]
@@ -74,4 +74,4 @@ def test_whatever_the_repository_every_proposal_is_a_valid_record(paths: list[st
     ]
     for one in found:
         raw = {"title": one.title, "context": one.evidence[0], "decision": one.decision, "confidence": one.confidence}
-        assert checked(DECISION, raw, lambda name: (name, 0, 0))[1] == []
+        assert validate(DECISION, raw, lambda name: (name, 0, 0))[1] == []

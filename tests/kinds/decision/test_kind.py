@@ -15,8 +15,8 @@ from kl_hooks.arch.manifest import read_manifest
 from kl_hooks.kinds.catalog import DECISION, TRIGGERS
 from kl_hooks.model.manifest import Allowance
 from kl_hooks.model.symbol import Link
-from kl_hooks.records.check import checked
-from kl_hooks.records.document import read, render
+from kl_hooks.records.document import read_document, render_document
+from kl_hooks.records.validate import validate
 from tests.arch.shop import LAYERS, ORDER
 
 OURS = sorted((Path(__file__).parents[3] / ".kl/knowledge/decisions").glob("*.md"))
@@ -27,7 +27,7 @@ BASE = {"title": "T", "context": "C", "decision": "D"}
 
 
 def problems_of(**values: Any) -> list[str]:
-    return [str(one) for one in checked(DECISION, {**BASE, **values}, lambda name: (name, 1, 1))[1]]
+    return [str(one) for one in validate(DECISION, {**BASE, **values}, lambda name: (name, 1, 1))[1]]
 
 
 def test_the_fields_of_both_seeds_are_there() -> None:
@@ -44,7 +44,7 @@ def test_the_fields_of_both_seeds_are_there() -> None:
     ],
 )  # fmt: skip
 def test_statuses_in_any_spelling(given: str, kept: str) -> None:
-    values, problems = checked(DECISION, {**BASE, "status": given}, lambda name: (name, 1, 1))
+    values, problems = validate(DECISION, {**BASE, "status": given}, lambda name: (name, 1, 1))
     assert (values["status"], problems) == (kept, [])
 
 
@@ -52,13 +52,13 @@ def test_statuses_in_any_spelling(given: str, kept: str) -> None:
 def test_triggers_in_any_spelling() -> None:
     for trigger in TRIGGERS:
         for spelling in (trigger.upper(), trigger.replace("_", "-"), trigger.title()):
-            values, problems = checked(DECISION, {**BASE, "trigger": spelling}, lambda name: (name, 1, 1))
+            values, problems = validate(DECISION, {**BASE, "trigger": spelling}, lambda name: (name, 1, 1))
             assert (values["trigger"], problems) == (trigger, [])
 
 
 @pytest.mark.parametrize(("given", "percent"), [(0.82, 82), ("0.4", 40), (85, 85), ("1.0", 100), (0, 0)])
 def test_confidence_is_a_whole_percent(given: Any, percent: int) -> None:
-    values, _ = checked(DECISION, {**BASE, "confidence": given}, lambda name: (name, 1, 1))
+    values, _ = validate(DECISION, {**BASE, "confidence": given}, lambda name: (name, 1, 1))
     assert values["confidence"] == percent
 
 
@@ -75,7 +75,7 @@ def test_title_context_and_decision_must_say_something() -> None:
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.name[:8])
 def test_our_own_records_are_valid(path: Path) -> None:
-    found = read(DECISION, f".kl/knowledge/decisions/{path.name}", path.read_bytes())
+    found = read_document(DECISION, f".kl/knowledge/decisions/{path.name}", path.read_bytes())
     assert (found.problems, found.remarks) == ((), ())
     assert found.record is not None and found.record.text("context") and found.record.text("decision")
 
@@ -90,7 +90,7 @@ def test_what_arch_allow_writes_is_valid(reason: str, source: str) -> None:
     edge = Edge(link, "shop.core.order", "shop.web.page", *rules.layers)
     one = Allowance(source, "web", "2027-01-31", "ADR-0007")
     text = decision_text("ADR-0007", one, reason, "2026-11-22", rules, [edge], [])
-    found = read(DECISION, "ADR-0007-x.md", text.encode("utf-8", "replace"))
+    found = read_document(DECISION, "ADR-0007-x.md", text.encode("utf-8", "replace"))
     assert found.problems == ()
     assert found.record is not None and found.record.status == "proposed"
-    assert read(DECISION, "ADR-0007-x.md", render(DECISION, found.record).encode()).record is not None
+    assert read_document(DECISION, "ADR-0007-x.md", render_document(DECISION, found.record).encode()).record is not None

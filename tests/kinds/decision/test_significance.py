@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.significance import alternatives, assess_answer, significance, title
-from kl_hooks.records.check import checked
+from kl_hooks.records.validate import validate
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_ids_and_trigger_are_kept() -> None:
 
 @given(st.text(min_size=1).filter(lambda t: bool(t.strip())), st.text(min_size=1).filter(lambda t: bool(t.strip())))
 def test_any_question_and_answer_make_a_valid_record(question: str, answer: str) -> None:
-    values, problems = checked(DECISION, assess_answer(question, answer).values, lambda name: (name, 0, 0))
+    values, problems = validate(DECISION, assess_answer(question, answer).values, lambda name: (name, 0, 0))
     assert problems == [] and values["title"]

@@ -12,8 +12,8 @@ from kl_hooks.kinds.memory.choosing import Offer, choose, fit
 from kl_hooks.kinds.memory.giving import offers, opened
 from kl_hooks.kinds.memory.telling import tell
 from kl_hooks.model.kind import AUTHORITIES
-from kl_hooks.records.ask import find
-from kl_hooks.records.events import events
+from kl_hooks.records.events import list_events
+from kl_hooks.records.query import get_record
 from tests.support import NOW, Checkout
 
 from .conftest import Call
@@ -76,7 +76,7 @@ def test_what_weighs_next_to_nothing_fades_unless_something_happens_to_it(repo: 
     for days, expected in ((30, {small, large}), (31, {large}), (300, {large})):
         later = repo.workspace(NOW + days * 86_400_000_000)
         assert {one.id for one in offers(later, ["redis"])} == expected
-    opened(repo.workspace(NOW + 300 * 86_400_000_000), find(ws, small))
+    opened(repo.workspace(NOW + 300 * 86_400_000_000), get_record(ws, small))
     assert small in {one.id for one in offers(repo.workspace(NOW + 301 * 86_400_000_000), ["redis"])}
 
 
@@ -102,7 +102,7 @@ def test_only_what_is_approved_is_given(repo: Checkout, kl: Call, monkeypatch: p
     assert waits not in out and dead not in out and "MySQL" not in out
     found = json.loads(kl("memory", "inject", "--format", "json")[1])
     assert (found["ids"], found["budget"]["total"]) == ([told], 8000)
-    assert len(events(repo.workspace(), told, "injected")) == 2
+    assert len(list_events(repo.workspace(), told, "injected")) == 2
     code, out, err = kl("memory", "inject", "zebra")
     assert (code, out) == (0, "") and "no approved memory fits" in err
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.records.instructions import LONGEST
-from kl_hooks.records.instructions import instructions as orders
+from kl_hooks.records.prompt_injection import LONGEST
+from kl_hooks.records.prompt_injection import injection_reasons as orders
 
 ASIDE = "set other instructions aside"
 PART = "new part to play"

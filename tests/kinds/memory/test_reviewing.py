@@ -239,17 +239,17 @@ def test_approving_what_is_approved_confirms_it(repo: Checkout, kl: Call) -> Non
     from kl_hooks.kinds.memory.reviewing import decide
     from kl_hooks.kinds.memory.who import Reviewer
     from kl_hooks.model.lifecycle import Lifecycle
-    from kl_hooks.records.ask import find
-    from kl_hooks.records.write import create
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import create_record
     from kl_hooks.upkeep.memories import look_aged
 
     day, numbers = 86_400_000_000, Lifecycle()
     raw = {"title": "t", "pattern": "Test passes: t", "authority": "auto", "source": "receipts"}
-    made, ada = create(repo.workspace(), KIND, raw), Reviewer("ada", True)
+    made, ada = create_record(repo.workspace(), KIND, raw), Reviewer("ada", True)
     decide(repo.workspace(), made, Decision(made.id, "approve"), ada)
-    path = repo.root / find(repo.workspace(), made.id).path
+    path = repo.root / get_record(repo.workspace(), made.id).path
     before, later = path.read_bytes(), repo.workspace(NOW + 80 * day)
-    decide(later, find(later, made.id), Decision(made.id, "approve"), ada)
+    decide(later, get_record(later, made.id), Decision(made.id, "approve"), ada)
     assert path.read_bytes() == before
     for days, aged in ((100, 0), (169, 0), (171, 1)):
         assert len(look_aged(repo.workspace(NOW + days * day), numbers, NOW + days * day)) == aged, days
@@ -259,10 +259,10 @@ def test_approving_what_is_approved_confirms_it(repo: Checkout, kl: Call) -> Non
 @pytest.mark.requirement("D49")
 def test_a_candidate_that_is_asked_for_and_matters_is_shown_as_ready(repo: Checkout, kl: Call) -> None:
     from kl_hooks.kinds.memory.kind import KIND
-    from kl_hooks.records.write import create
+    from kl_hooks.records.write import create_record
 
     raw = {"title": "t", "pattern": "Redis first.", "authority": "agent", "importance": 80}
-    made = create(repo.workspace(), KIND, raw)
+    made = create_record(repo.workspace(), KIND, raw)
     for _ in range(2):
         assert "ready" not in kl("memory", "show", made.id)[1]
     assert "for the project (asked for 2 times)" in kl("memory", "show", made.id)[1]

@@ -23,8 +23,8 @@ from kl_hooks.kinds.memory.taking_in import keep, take_in
 from kl_hooks.kinds.memory.thresholds import MOST_NEW
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.text import one_line
-from kl_hooks.records.ask import Wanted, every
-from kl_hooks.records.write import delete
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.write import delete_record
 from kl_hooks.upkeep.memories import look_idle, prune
 from kl_hooks.workspace.open import open_workspace
 from tests.store.secrets import SHAPES
@@ -47,7 +47,7 @@ def ran(repo: Checkout, *argv: str, day: int = 0) -> None:
 def seen(repo: Checkout) -> dict[str, tuple[str, int]]:
     """Pattern → status and reinforcement, of everything that can be seen."""
     ws = repo.workspace()
-    found = every(ws, Wanted((KIND.name,), expired=True))
+    found = list_records(ws, RecordFilter((KIND.name,), expired=True))
     weight = tallies(ws, [one.id for one in found])
     return {one.text("pattern"): (one.status, weight[one.id].reinforcement) for one in found}
 
@@ -182,8 +182,8 @@ def test_below_the_threshold_only_what_is_known_is_reinforced(repo: Checkout, kl
 def test_a_deleted_one_may_be_told_again(repo: Checkout, kl: Call) -> None:
     kl("memory", "add", "Tests need Redis.")
     ws = repo.workspace()
-    (record,) = every(ws, Wanted((KIND.name,)))
-    delete(ws, record)
+    (record,) = list_records(ws, RecordFilter((KIND.name,)))
+    delete_record(ws, record)
     code, out, err = kl("memory", "add", "Tests need Redis.")
     assert (code, out.split()[:2]) == (0, [record.id, "approved"]), err
     assert repo.root.joinpath(record.path).is_file()

@@ -11,8 +11,8 @@ from kl_hooks.clock import micros
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.telling import tell
 from kl_hooks.model.text import safe_text
-from kl_hooks.records.ask import Wanted, every, find, search
-from kl_hooks.records.document import read
+from kl_hooks.records.document import read_document
+from kl_hooks.records.query import RecordFilter, get_record, list_records, search_records
 from kl_hooks.store.redact import redact
 from tests.support import NOW, Checkout
 
@@ -84,8 +84,10 @@ def test_search_and_list_leave_out_what_has_ended(repo: Checkout, kl: Call) -> N
     tell(ws, "Parsers want UTF-8.", tags=["io"])
     tell(ws, "Parsers are slow.", authority="auto", tags=["speed"])
     later = repo.workspace(NOW + 31 * DAY)
-    assert [one.title for one in search(later, ["parsers"], Wanted(("memory",)))] == ["Parsers want UTF-8."]
-    assert len(every(repo.workspace(NOW + 29 * DAY), Wanted(("memory",)))) == 2
+    assert [one.title for one in search_records(later, ["parsers"], RecordFilter(("memory",)))] == [
+        "Parsers want UTF-8."
+    ]
+    assert len(list_records(repo.workspace(NOW + 29 * DAY), RecordFilter(("memory",)))) == 2
     listed = json.loads(
         kl("memory", "list", "--authority", "human", "--tag", "io", "--limit", "5", "--format", "json")[1]
     )
@@ -119,7 +121,7 @@ def test_fields_are_changed_and_a_memory_is_taken_away(repo: Checkout, kl: Call)
 def test_wrong_use_is_exit_2_and_writes_nothing(repo: Checkout, kl: Call, args: tuple[str, ...]) -> None:
     code, _, err = kl("memory", *args)
     assert code == 2 and err.strip()
-    assert every(repo.workspace(), Wanted(("memory",), expired=True)) == []
+    assert list_records(repo.workspace(), RecordFilter(("memory",), expired=True)) == []
     assert not (repo.root / ".kl/knowledge/memories").exists()
 
 
@@ -127,15 +129,15 @@ def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
     ws = repo.workspace()
     for text in NAUGHTY:
         record, done = tell(ws, text)
-        again = find(ws, record.id)
+        again = get_record(ws, record.id)
         assert (again.text("pattern"), done, again.broken) == (redact(text), "new", ""), text
         path = repo.root / record.path
-        file = read(KIND, record.path, path.read_bytes())
+        file = read_document(KIND, record.path, path.read_bytes())
         assert file.record is not None and not file.problems and not file.remarks, (text, file)
         assert file.record.text("pattern") == redact(text)
     for text in NAUGHTY[::3]:
         waiting, _ = tell(ws, f"{text} by an agent", authority="agent")
-        assert find(ws, waiting.id).text("pattern") == redact(f"{text} by an agent")
+        assert get_record(ws, waiting.id).text("pattern") == redact(f"{text} by an agent")
     shown = [kl("memory", *args)[1] for args in (("list", "--limit", "500"), ("inject", "--top", "100"), ("review",))]
     page = Path(repo.root / ".kl/knowledge/memories/MEMORY.md").read_text()
     for text in [*shown, page]:

@@ -26,7 +26,7 @@ from kl_hooks.kinds.decision.formats.sections import (
 )
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Value
-from kl_hooks.records.scalars import entry
+from kl_hooks.records.front_matter import format_entry
 
 REFERENCES: Final = ("supersedes", "superseded_by", "amends", "amended_by", "related_adrs", "related")
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
@@ -155,7 +155,7 @@ def yaml_block(values: Mapping[str, Value]) -> str:
 
 
 def _lines(items: Iterable[tuple[str, Value]]) -> list[str]:
-    return [line for name, value in items for line in entry(name, value, _is_date(name))]
+    return [line for name, value in items for line in format_entry(name, value, _is_date(name))]
 
 
 def _plain(node: Node) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.records.markdown import closed, headings, said
+from kl_hooks.records.markdown import blank_code, close_open_blocks, headings
 
 _ITEM: Final = re.compile(r"[-*+] (?: {0,2}(?=\S))")
 _HASHES: Final = re.compile(r"(#{1,12})(?=[ \t]|$)")
@@ -65,7 +65,7 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
 def shift_headings(text: str, by: int = 1) -> str:
     """The text with each of its headings so many levels deeper; a negative `by` undoes it, beyond level 6 as well."""
     lines = text.split("\n")
-    shown = said(text).split("\n")
+    shown = blank_code(text).split("\n")
     for one in headings(text):
         if one.lines == 2:
             lines[one.line], lines[one.line + 1] = f"{'#' * one.level} {one.words}", ""
@@ -81,7 +81,7 @@ def demote_headings(text: str, least: int = 3) -> str:
     """The tidy text with its headings moved down, if need be, so that none stands above level `least`, and
     with nothing left open that would swallow what follows.
     """
-    text = closed(tidy(text))
+    text = close_open_blocks(tidy(text))
     shallow = min((one.level for one in headings(text)), default=least)
     return tidy(shift_headings(text, max(0, least - shallow)))
 

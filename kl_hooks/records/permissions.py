@@ -1,0 +1,224 @@
+"""Permissions: what an agent may write, in one place for every command and tool; the rest waits as a proposal.
+
+Directives (a decision, a memory, a role …) tell their readers what to do: what an agent creates or changes of them
+waits until a person accepts it. Observations (an outcome, a finding …) report what happened: they are
+recorded at once, in the agent's name. An agent never writes with a person's authority. See ADR-0018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.actors import agent
+from kl_hooks.model.kind import AUTHORITIES, REJECTED, Kind, Verb
+from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
+from kl_hooks.records.events import Event, insert_events, list_events
+from kl_hooks.records.validate import validate
+
+if TYPE_CHECKING:
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace.open import Workspace
+
+
+_PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
+"""Programs of ours that write what people's documents or receipts say, whoever starts them."""
+_PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
+"""Fields that an agent neither sets nor takes out."""
+
+
+class Ruling(NamedTuple):
+    """What becomes of the fields that somebody wants to write."""
+
+    made: dict[str, Any]
+    """Written now."""
+    proposed: dict[str, Any] | None
+    """Noted as a proposal; None: nothing is."""
+
+
+def agent_author(ws: Workspace, by: str) -> str:
+    """Return `agent:NAME` where an agent writes; empty for a person, or for a program of ours."""
+    if by.startswith("agent:") or by in _PROGRAMS:
+        return by if by not in _PROGRAMS else ""
+    name = agent(ws.environ)
+    return f"agent:{name}" if name else ""
+
+
+def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
+    """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that says a person stands behind it."""
+    said = str(raw.get("authority") or "").strip().lower()
+    if who and said == "human":
+        reason = f"human is for people, and this is {who.removeprefix('agent:')}."
+        raise UsageProblem(reason, place="--authority", hint="Leave it out.")
+    made = dict(raw)
+    if who and said not in AUTHORITIES:
+        made["authority"] = "agent"
+    if kind.proposal and (who or (made.get("authority") == "agent" and not made.get("status"))):
+        made["status"] = kind.proposal
+    held = {f.name for f in kind.all_fields if f.directive} if who else set()
+    proposed = {name: made.pop(name) for name in list(made) if name in held and made[name] not in (None, "", [], ())}
+    return Ruling(made, proposed or None)
+
+
+def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, Any], how: str, who: str) -> Ruling:
+    """Rule on a change. `how`: `edit` or the name of a verb; `raw`: fields, None for one that is taken out.
+
+    UsageProblem for what is no agent's at all: a person's verb, a status or an authority by a field.
+    """
+    values = dict(raw)
+    if not who or (_is_reviewer(ws, who) and how in _reviewer_commands(kind)):
+        return Ruling(values, None)
+    verb = next((one for one in kind.verbs if one.name == how), None)
+    if verb is not None and verb.person:
+        raise _for_people_only(kind, record, how, who)
+    given = {name: value for name, value in values.items() if verb is None or name not in _fields_set_by(verb)}
+    if kind.nature == "observation":
+        if how == "edit":
+            _refuse_persons_values(kind, record, given)
+        return _rule_on_observation(kind, record, values, how, verb)
+    if record.status == REJECTED:
+        hint = f"Make a new {kind.name}, and let a person decide."
+        raise UsageProblem(f"a person decided about it, so {how} is for people.", place=record.id, hint=hint)
+    _refuse_persons_values(kind, record, given)
+    own = record.status == kind.proposal and record.authority != "human"
+    if own and verb is None:
+        return Ruling(values, None)
+    if own and verb is not None and verb.to in kind.live:
+        raise _for_people_only(kind, record, how, who)
+    return Ruling(values, None) if own else Ruling({}, given)
+
+
+def refuse_delete(kind: Kind, record: Record, who: str) -> None:
+    """UsageProblem where an agent deletes what a person made, or decided about."""
+    if not who:
+        return
+    hint = f"Ask a person to run: kl {kind.name} delete {record.id}"
+    if kind.proposal and record.status != kind.proposal and kind.proposal == kind.statuses[0]:
+        raise UsageProblem("a person decided about it, so delete is for people.", place=record.id, hint=hint)
+    if record.authority == "human" or (kind.proposal and record.status != kind.proposal):
+        raise UsageProblem("a person made it, so it is not an agent's to delete.", place=record.id, hint=hint)
+
+
+def _is_reviewer(ws: Workspace, who: str) -> bool:
+    """True for an agent that the user's configuration names as a reviewer."""
+    return who.removeprefix("agent:") in ws.settings.reviewers
+
+
+def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -> None:
+    """UsageProblem where an agent changes a status by a field, or says or takes back what only people say."""
+    given = {name: value for name, value in raw.items() if value is not None}
+    values, _ = validate(kind, given, lambda name: (record.id, 0, 0), whole=False)
+    cleared = {kind.by_name[name].name for name, value in raw.items() if value is None and name in kind.by_name}
+    for name in _PERSONS_FIELDS:
+        if (name in values or name in cleared) and record.values.get(name) != values.get(name):
+            if name == "authority" and values.get(name) == "human":
+                raise UsageProblem("human is for people.", place=record.id, hint="Leave it out.")
+            raise UsageProblem(f"{name} is not an agent's to change.", place=record.id, hint=f"See: kl {kind.name} -h")
+    for field in kind.all_fields:
+        before, after = record.text(field.name), str(values.get(field.name, ""))
+        for word in (after, before):
+            if word in field.persons and before != after and (field.name in values or field.name in cleared):
+                hint = f"Ask a person to run: kl {kind.name} {field.persons[word]} {record.id}"
+                raise UsageProblem(f"{word} is for people to say or to take back.", place=record.id, hint=hint)
+
+
+def _rule_on_observation(kind: Kind, record: Record, values: dict[str, Any], how: str, verb: Verb | None) -> Ruling:
+    """Of an observation: its directive fields wait, and so does a change of what a person reported."""
+    held = {kind.by_name[name].name for name in values if name in kind.by_name and kind.by_name[name].directive}
+    if verb is not None and verb.needs and held & set(verb.needs):
+        return Ruling({}, {name: value for name, value in values.items() if name not in ("status", verb.stamps)})
+    if how == "edit" and record.authority == "human":
+        return Ruling({}, values)
+    made = {name: value for name, value in values.items() if name not in held}
+    return Ruling(made, {name: value for name, value in values.items() if name in held} or None)
+
+
+def _fields_set_by(verb: Verb) -> tuple[str, ...]:
+    return ("status", verb.stamps) if verb.stamps else ("status",)
+
+
+def _reviewer_commands(kind: Kind) -> set[str]:
+    words = {command for field in kind.all_fields for command in field.persons.values()}
+    return words | {verb.name for verb in kind.verbs if verb.reviewer}
+
+
+def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsageProblem:
+    hint = f"Ask a person to run: kl {kind.name} {how} {record.id}"
+    return UsageProblem(f"{how} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint)
+
+
+_PROPOSED: Final = "proposed"
+SETTLED: Final = ("proposal accepted", "proposal rejected")
+_LONGEST: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change that waits for a person."""
+
+    number: int
+    """Of its Event."""
+    record: str
+    how: str
+    """`edit`, a verb of the kind, or `supersede`."""
+    changes: Mapping[str, Any]
+    """Field → value; None takes the field out. For `supersede`: `by`, the ID of the successor."""
+    by: str
+    at: str
+
+    def plain(self) -> dict[str, Any]:
+        """As in JSON."""
+        return {
+            "number": self.number, "record": self.record, "how": self.how, "changes": dict(self.changes),
+            "by": self.by, "at": self.at,
+        }  # fmt: skip
+
+    def line(self) -> str:
+        """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
+        parts = [
+            f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {_value_text(value)}"
+            for name, value in self.changes.items()
+        ]
+        said = f"{self.how}: {'; '.join(parts)}" if parts else self.how
+        return f"{one_line(said, _LONGEST)} ({one_line(self.by, 80)}, {self.at[:10]})"
+
+
+def insert_proposal(db: Database, record: Record, how: str, changes: Mapping[str, Any], by: str, now: int) -> int:
+    """Note a proposal, inside a transaction that the caller holds; return its number. The same one twice is one."""
+    for one in _pending(_proposal_events(db, record.id)):
+        if (one.how, dict(one.changes), one.by) == (how, dict(changes), by):
+            return one.number
+    insert_events(db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": dict(changes)})], iso(now))
+    row = db.row("SELECT MAX(seq) FROM record_event WHERE record = ? AND name = ?", (record.id, _PROPOSED))
+    return int(row[0]) if row else 0
+
+
+def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
+    """Return the proposals that wait, oldest first: all, or those for one record."""
+    return _pending(event for name in (_PROPOSED, *SETTLED) for event in list_events(ws, record, name))
+
+
+def _proposal_events(db: Database, record: str) -> Sequence[Event]:
+    import json
+
+    sql = "SELECT name, record, session, body, at, seq FROM record_event WHERE record = ? AND name IN (?, ?, ?)"
+    found = db.rows(f"{sql} ORDER BY seq", (record, _PROPOSED, *SETTLED))
+    return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in found]
+
+
+def _pending(some: Any) -> list[Proposal]:
+    all_ = list(some)
+    settled = {event.body.get("proposal") for event in all_ if event.name in SETTLED}
+    waiting = [event for event in all_ if event.name == _PROPOSED and event.seq not in settled]
+    return [
+        Proposal(e.seq, e.record, str(e.body.get("how", "edit")), e.body.get("changes") or {}, e.session, e.at)
+        for e in sorted(waiting, key=lambda event: event.seq)
+    ]
+
+
+def _value_text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,65 @@
+"""Redaction of secrets that somebody wrote into an authored file: out of everything stored or printed of it.
+
+The file itself is never changed. A text without a secret stays as it is, character for character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.record import Record, Value
+
+_MARK: Final = re.compile(r"\[redacted:([a-z0-9 _-]+)\]")
+_HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
+"""Rules that go by the look of a word, or of the word before it: worth a remark, not a finding."""
+
+
+def redact_text(text: str) -> str:
+    """The text without the secrets that can be recognised."""
+    from kl_hooks.store.redact import redact
+
+    made = redact(text)
+    return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
+
+
+def redact_record(record: Record) -> Record:
+    """The record without them in any field, or in its body."""
+    values = {name: _redact_value(value) for name, value in record.values.items()}
+    return replace(record, values=values, body=redact_text(record.body))
+
+
+def redact_problem(problem: Problem) -> Problem:
+    """The problem without them: it may quote what the file says."""
+    return problem._replace(message=redact_text(problem.message), hint=redact_text(problem.hint))
+
+
+def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
+    """A Problem for each line that holds one, and whether it is one for sure."""
+    if redact_text(text) == text:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        made = redact_text(line)
+        rules = sorted({*_MARK.findall(made)} - {*_MARK.findall(line)}) if made != line else []
+        if rules:
+            reason = f"holds what looks like a secret ({', '.join(rules)})."
+            hint = "Take it out, and make it worthless where it counts: git keeps what was committed."
+            yield Problem(path, number, 1, reason, hint), not _HEURISTIC_RULES.issuperset(rules)
+
+
+def _redact_value(value: Value) -> Value:
+    from kl_hooks.store.redact import redact_value
+
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, tuple):
+        return tuple(redact_text(one) for one in value)
+    if isinstance(value, Mapping):  # a key may say that the value is one
+        pairs: list[tuple[Any, Any]] = [
+            (pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items()
+        ]
+        return dict(new if _MARK.search("".join(new)) else old for old, new in pairs)
+    return value
