@@ -1,12 +1,13 @@
 """Calls of agents' tools, and the finding that each one leaves. Pure.
 
-A call is read from an agent hook's JSON or from a transcript. What comes in was written by others: anything may be
-missing or of another type, and nothing of it is followed. A finding is worded by us, with the beginning of the
-result as evidence, redacted before anything is cut.
+A call is read from an agent hook's JSON or from a transcript. Others wrote what comes in: anything may be missing or of
+another type, and nothing of it is followed. A finding is worded by us, with the beginning of the result as evidence,
+redacted before anything is cut.
 """
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
@@ -14,126 +15,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.catalog import LONGEST_ENTITY, LONGEST_EVIDENCE, LONGEST_FINDING
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import name_list, one_line, safe_text
 from kl_hooks.model.tier import Tier
 from kl_hooks.store.redact import redact
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.sources.transcript import Transcript
 
-
 MAX_HOOK_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of an agent hook's JSON."""
-_LONGEST: Final = 20_000
-_OMITTED: Final = ("[result omitted",)
+"""Of an agent hook's JSON."""
+CONFIDENCE_OF_TIER: Final = {Tier.VERIFIED: 95, Tier.INFERRED: 80, Tier.ASSUMED: 60, Tier.GUESSED: 40}
+"""Percent, where our own evidence supports it."""
+_READING_CONFIDENCE, _WRITING_CONFIDENCE = 85, 90
+"""Percent, where none does."""
+_MAX_RESULT: Final = 20_000
+_MAX_FINDING, _MAX_EVIDENCE, _MAX_ENTITY = 200, 500, 200
+_MAX_LINES: Final = 2_000
+_MAX_NAMES: Final = 5
+"""Names in a summary."""
+_OMITTED: Final = "[result omitted"
 _FAILED: Final = ("[ERROR]", "Error:", "<tool_use_error>", "[error]")
+_HINT: Final = "Expected the JSON of an agent hook after a tool: tool_name, tool_input, tool_response."
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool that was called, and what came of it."""
-
-    tool: str
-    given: Mapping[str, Any]
-    result: str
-    failed: bool = False
-    session: str = ""
-    agent: str = ""
-    folder: str = ""
-    """Where the agent worked."""
-
-    @property
-    def omitted(self) -> bool:
-        """True where the result was taken out of the transcript."""
-        return self.result.startswith(_OMITTED)
-
-    def text(self, *names: str) -> str:
-        """The first of these arguments that is a text and says something."""
-        found = (self.given.get(name) for name in names)
-        return next((one.strip() for one in found if isinstance(one, str) and one.strip()), "")
-
-
-def call_from_hook(content: bytes, place: str = "stdin") -> Call:
-    """The call in an agent hook's JSON (`tool_name`, `tool_input`, `tool_response`).
-
-    UsageProblem for what is too large, no JSON, or not of that shape.
-    """
-    import json
-
-    hint = "Expected the JSON of an agent hook after a tool: tool_name, tool_input, tool_response."
-    if len(content) > MAX_HOOK_BYTES:
-        raise UsageProblem(f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=hint)
-    try:
-        plain = json.loads(content)
-    except (ValueError, RecursionError) as problem:
-        raise UsageProblem(f"is no JSON ({type(problem).__name__}).", place=place, hint=hint) from None
-    if not isinstance(plain, dict) or not isinstance(plain.get("tool_name"), str):
-        raise UsageProblem("names no tool.", place=place, hint=hint)
-    given, answer = (
-        plain.get("tool_input"),
-        plain.get("tool_response", plain.get("tool_result", plain.get("error", ""))),
-    )
-    result = text_of(answer)
-    failed = "Failure" in str(plain.get("hook_event_name", "")) or "error" in plain or _says_failed(answer)
-    return Call(
-        plain["tool_name"][:100], given if isinstance(given, dict) else {}, result,
-        failed or result.startswith(_FAILED), _short(plain.get("session_id")), _short(plain.get("agent_name")),
-        _short(plain.get("cwd"), 4000),
-    )  # fmt: skip
-
-
-def with_agent_and_session(call: Call, environ: Mapping[str, str]) -> Call:
-    """The call with the agent and session that the environment names, where the call itself names none."""
-    from kl_hooks.evidence.who import agent, session
-
-    return replace(call, agent=call.agent or agent(environ) or "", session=call.session or session(environ) or "")
-
-
-def calls_in_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:
-    """The calls of a transcript, in its order."""
-    from kl_hooks.evidence.sources.transcript import Did
-
-    for item in found.items:
-        if isinstance(item, Did):
-            result = item.result[:_LONGEST]
-            failed = item.failed or result.startswith(_FAILED)
-            yield Call(item.name, item.given, result, failed, found.session, agent, found.folder)
-
-
-def _says_failed(answer: Any) -> bool:
-    if not isinstance(answer, dict):
-        return False
-    code = answer.get("exit_code", answer.get("exitCode", answer.get("returncode")))
-    bad = isinstance(code, int) and not isinstance(code, bool) and code != 0
-    return bad or answer.get("is_error") is True or answer.get("success") is False or answer.get("interrupted") is True
-
-
-def text_of(answer: Any) -> str:
-    """What a tool gave back, as text: of a map the parts that hold text. Bounded."""
-    if isinstance(answer, str):
-        return answer[:_LONGEST]
-    if isinstance(answer, dict):
-        file = answer.get("file")
-        parts = [answer.get(name) for name in ("content", "stdout", "output", "text", "result", "error", "stderr")]
-        names = answer.get("filenames")
-        parts += [file.get("content") if isinstance(file, dict) else "", names if isinstance(names, list) else ""]
-        return "\n".join(text for part in parts if (text := text_of(part)))[:_LONGEST]
-    if isinstance(answer, list):
-        some = (one if isinstance(one, str) else text_of(one) for one in answer[:200] if isinstance(one, str | dict))
-        return "\n".join(some)[:_LONGEST]
-    return ""
-
-
-def _short(value: Any, most: int = 200) -> str:
-    return value[:most] if isinstance(value, str) else ""
-
-
-_READING: Final = frozenset((
+_READING_TOOLS: Final = frozenset((
     "readfile", "grepfile", "getfilesummary", "searchcontent", "listfiles",
     "read", "grep", "glob", "ls", "notebookread", "listdir", "grepfiles", "searchfilecontent", "listdirectory", "view",
 ))  # fmt: skip
-_WRITING: Final = frozenset((
+_WRITING_TOOLS: Final = frozenset((
     "writefile", "patchfile", "deletefile", "write", "edit", "multiedit", "notebookedit", "applypatch", "replace",
     "strreplaceeditor", "createfile",
 ))  # fmt: skip
@@ -146,41 +54,17 @@ _READ_ONLY_COMMANDS: Final = frozenset((
     "[", "awk", "date", "diff", "cmp", "git status", "git diff", "git log", "git show", "git branch", "git blame",
     "git grep", "git ls-files", "git rev-parse", "git shortlog",
 ))  # fmt: skip
-"""Commands that look: that they end well is no change, that they end badly is an answer and no pitfall."""
-_SIGNS: Final = re.compile(r"[^a-z]")
-_ASSIGNED: Final = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=\S*\s+)+")
-
-
-def _role_of(tool: str) -> str:
-    """`looking`, `acting` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-` do not matter."""
-    name = _SIGNS.sub("", tool.lower())
-    for word, names in (("looking", _READING), ("acting", _WRITING), ("shell", _SHELLS)):
-        if name in names:
-            return word
-    return ""
-
-
-def _is_read_only(command: str) -> bool:
-    """True for a command line each of whose commands only looks."""
-    parts = [part.strip() for part in re.split(r"&&|\|\||[;|\n]", command)]
-    return all(_is_read_only_command(part) for part in parts if part)
-
-
-def _is_read_only_command(part: str) -> bool:
-    words = _ASSIGNED.sub("", part + " ", count=1).split() if "=" in part.split(" ")[0] else part.split()
-    return not words or words[0] in _READ_ONLY_COMMANDS or " ".join(words[:2]) in _READ_ONLY_COMMANDS
-
-
-_PATH_ARGUMENTS: Final = ("path", "file_path", "file", "filename", "notebook_path", "absolute_path", "target_file")
+"""Their success is no change, and their failure is an answer, no pitfall."""
+_PATH_ARGUMENTS: Final = (
+    "path", "file_path", "file", "filename", "notebook_path", "absolute_path", "target_file",
+)  # fmt: skip
 """Arguments that name a file, in the order in which they count; then `pattern`, then `query`, then any text."""
-LOOKED, ACTED, UNKNOWN = 85, 90, 70
-"""Percent, where nothing of ours supports it: a tool that looked, one that acted, any other."""
-CONFIDENCE_OF_TIER: Final = {Tier.VERIFIED: 95, Tier.INFERRED: 80, Tier.ASSUMED: 60, Tier.GUESSED: 40}
-"""Percent, where our own evidence speaks of it."""
-_NUMBERED: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
-_SHOWN: Final = 5
-"""Names in a summary."""
-_NAMED: Final = (
+_PAST_TENSE: Final = {"write": "written", "creat": "written", "delet": "deleted", "patch": "changed", "edit": "changed"}
+"""First letters of a tool that writes → what it did."""
+
+_ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=\S*\s+)+")
+_LINE_NUMBER: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
+_OUTLINES: Final = (
     ("defines", re.compile(
         r"[+ \t]{0,40}(?:export\s+|pub\s+|async\s+|static\s+|public\s+|default\s+){0,3}"
         r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(\w{1,80})"
@@ -189,7 +73,7 @@ _NAMED: Final = (
     ("tables", re.compile(r"\[{1,2}([\w.\"'-]{1,80})\]{1,2}\s*$")),
     ("keys", re.compile(r"\s{0,2}[\"']?([A-Za-z][\w.-]{0,60})[\"']?\s*:(?:\s|$)")),
 )  # fmt: skip
-"""What a text is summed up by: names of code, headings, tables of TOML, keys of YAML or JSON."""
+"""What a text is summarized by: names of code, headings, tables of TOML, keys of YAML or JSON."""
 _HIT: Final = re.compile(r"([^\s:]{1,200}):\d+(?::|$)|([^\s:]{1,200}\.\w{1,8}|[^\s:]{0,200}/[^\s:]{1,200})$")
 """A line of a search that names a file: `src/a.py:3: …`, or the path alone."""
 _DECISION: Final = re.compile(r"(?:^|/)(?:adrs?|decisions)/[^/]+\.md$|(?:^|/)adr-\d+[^/]*\.md$", re.IGNORECASE)
@@ -209,8 +93,107 @@ _TROUBLE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A tool that was called, and its result."""
+
+    tool: str
+    given: Mapping[str, Any]
+    result: str
+    failed: bool = False
+    session: str = ""
+    agent: str = ""
+    folder: str = ""
+    """Where the agent worked."""
+
+    @property
+    def omitted(self) -> bool:
+        """True where the result was removed from the transcript."""
+        return self.result.startswith(_OMITTED)
+
+    @property
+    def command(self) -> str:
+        """The command line of a shell; the words of a list are joined."""
+        words = self.given.get("command")
+        return " ".join(map(str, words[:100]))[:4000] if isinstance(words, list) else ""
+
+    def text(self, *names: str) -> str:
+        """Return the first of these arguments that is a text and not blank."""
+        found = (self.given.get(name) for name in names)
+        return next((one.strip() for one in found if isinstance(one, str) and one.strip()), "")
+
+
+def call_from_hook(content: bytes, place: str = "stdin") -> Call:
+    """Return the call in an agent hook's JSON (`tool_name`, `tool_input`, `tool_response`).
+
+    UsageProblem for what is too large, not JSON, or not of that shape.
+    """
+    if len(content) > MAX_HOOK_BYTES:
+        raise UsageProblem(f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=_HINT)
+    try:
+        hook = json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        raise UsageProblem(f"is no JSON ({type(problem).__name__}).", place=place, hint=_HINT) from None
+    if not isinstance(hook, dict) or not isinstance(hook.get("tool_name"), str):
+        raise UsageProblem("names no tool.", place=place, hint=_HINT)
+    given = hook.get("tool_input")
+    answer = hook.get("tool_response", hook.get("tool_result", hook.get("error", "")))
+    result = text_of(answer)
+    failed = "Failure" in str(hook.get("hook_event_name", "")) or "error" in hook or _is_failure(answer)
+    return Call(
+        hook["tool_name"][:100], given if isinstance(given, dict) else {}, result,
+        failed or result.startswith(_FAILED), _short(hook.get("session_id")), _short(hook.get("agent_name")),
+        _short(hook.get("cwd"), 4000),
+    )  # fmt: skip
+
+
+def calls_in_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:
+    """Yield the calls of a transcript, in its order."""
+    from kl_hooks.evidence.sources.transcript import Did
+
+    for item in found.items:
+        if isinstance(item, Did):
+            result = item.result[:_MAX_RESULT]
+            failed = item.failed or result.startswith(_FAILED)
+            yield Call(item.name, item.given, result, failed, found.session, agent, found.folder)
+
+
+def with_agent_and_session(call: Call, environ: Mapping[str, str]) -> Call:
+    """Return the call with the agent and session of the environment where the call itself names none."""
+    from kl_hooks.evidence.who import agent, session
+
+    return replace(call, agent=call.agent or agent(environ) or "", session=call.session or session(environ) or "")
+
+
+def _is_failure(answer: Any) -> bool:
+    if not isinstance(answer, dict):
+        return False
+    code = answer.get("exit_code", answer.get("exitCode", answer.get("returncode")))
+    bad = isinstance(code, int) and not isinstance(code, bool) and code != 0
+    return bad or answer.get("is_error") is True or answer.get("success") is False or answer.get("interrupted") is True
+
+
+def text_of(answer: Any) -> str:
+    """Return a tool's result as text, bounded: of a map the parts that hold text."""
+    if isinstance(answer, str):
+        return answer[:_MAX_RESULT]
+    if isinstance(answer, dict):
+        file = answer.get("file")
+        parts = [answer.get(name) for name in ("content", "stdout", "output", "text", "result", "error", "stderr")]
+        names = answer.get("filenames")
+        parts += [file.get("content") if isinstance(file, dict) else "", names if isinstance(names, list) else ""]
+        return "\n".join(text for part in parts if (text := text_of(part)))[:_MAX_RESULT]
+    if isinstance(answer, list):
+        return "\n".join(text_of(one) for one in answer[:200] if isinstance(one, str | dict))[:_MAX_RESULT]
+    return ""
+
+
+def _short(value: Any, most: int = 200) -> str:
+    return value[:most] if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """A finding before it is tied to content and kept."""
+    """A finding before it is bound to content and recorded."""
 
     entity: str
     is_path: bool
@@ -226,50 +209,61 @@ class Found:
 
 
 def extract(call: Call, root: str = "") -> Found | None:
-    """The finding of a call; None where the tool leaves none, its result is missing, or nothing is named.
+    """Return the finding of a call; None where the tool leaves none, its result is missing, or nothing is named.
 
     `root`: the folder that paths are made relative to; a path outside of it is nobody's finding.
     """
-    part = _role_of(call.tool)
-    command = call.text("command", "cmd", "script") or _joined(call)
-    if not part or call.omitted or (part != "shell" and call.failed):
+    role = _role_of(call.tool)
+    command = call.text("command", "cmd", "script") or call.command
+    if not role or call.omitted:
         return None
-    if part == "shell" and (not command or _is_read_only(command)):
+    if (not command or _is_read_only(command)) if role == "shell" else call.failed:
         return None
     entity, is_path = _entity_of(call, root)
     if not entity:
         return None
-    said = _said(call, part, command)
-    clean = redact(call.result)
-    sort = _sort_of(part, entity if is_path else "", command, failed=call.failed)
-    confidence = ACTED if part in ("acting", "shell") else LOOKED if part == "looking" else UNKNOWN
+    sort = _sort_of(role, entity if is_path else "", command, failed=call.failed)
     return Found(
-        one_line(redact(entity), LONGEST_ENTITY), is_path, one_line(redact(said), LONGEST_FINDING), sort, confidence,
-        safe_text(clean)[:LONGEST_EVIDENCE].strip(), one_line(call.tool, 100), one_line(redact(call.session), 100),
-        one_line(redact(call.agent), 100), command,
+        one_line(redact(entity), _MAX_ENTITY), is_path, one_line(redact(_wording(call, role, command)), _MAX_FINDING),
+        sort, _READING_CONFIDENCE if role == "reading" else _WRITING_CONFIDENCE,
+        safe_text(redact(call.result))[:_MAX_EVIDENCE].strip(), one_line(call.tool, 100),
+        one_line(redact(call.session), 100), one_line(redact(call.agent), 100), command,
     )  # fmt: skip
 
 
-def _joined(call: Call) -> str:
-    words = call.given.get("command")
-    return " ".join(str(word) for word in words[:100])[:4000] if isinstance(words, list) else ""
+def _role_of(tool: str) -> str:
+    """`reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-` do not matter."""
+    name = re.sub(r"[^a-z]", "", tool.lower())
+    roles = (("reading", _READING_TOOLS), ("writing", _WRITING_TOOLS), ("shell", _SHELLS))
+    return next((role for role, names in roles if name in names), "")
 
 
-def _entity_of(call: Call, root: str = "") -> tuple[str, bool]:
+def _is_read_only(command_line: str) -> bool:
+    """True where each command of the line only reads."""
+    for part in re.split(r"&&|\|\||[;|\n]", command_line):
+        words = part.split()
+        if words and "=" in words[0]:
+            words = _ASSIGNMENTS.sub("", part.strip() + " ", count=1).split()
+        if words and words[0] not in _READ_ONLY_COMMANDS and " ".join(words[:2]) not in _READ_ONLY_COMMANDS:
+            return False
+    return True
+
+
+def _entity_of(call: Call, root: str) -> tuple[str, bool]:
     """(what a call is about, whether that is a path in the repository); empty for a path outside, and for none."""
-    if path := call.text(*_PATH_ARGUMENTS):
-        inside = _inside(path, root, call.folder)
+    path = call.text(*_PATH_ARGUMENTS)
+    if not path and (patched := _PATCHED.search(call.text("input", "patch"))):
+        path = patched[1].strip()
+    if path:
+        inside = _path_inside(path, root, call.folder)
         return inside, bool(inside)
-    if patched := _PATCHED.search(call.text("input", "patch")):
-        inside = _inside(patched[1].strip(), root, call.folder)
-        return inside, bool(inside)
-    named = call.text("pattern") or call.text("query") or call.text("command", "cmd") or _joined(call)
-    return named or next((v.strip() for v in call.given.values() if isinstance(v, str) and v.strip()), ""), False
+    named = call.text("pattern") or call.text("query") or call.text("command", "cmd") or call.command
+    return named or call.text(*call.given), False
 
 
-def _inside(path: str, root: str, folder: str) -> str:
-    """The path from the root, `/` between; empty for one that leads out."""
-    path = path.replace("\\", "/") if "/" not in path and "\\" in path else path
+def _path_inside(path: str, root: str, folder: str) -> str:
+    """The path from the root, `/` between its parts; empty for one that leads out."""
+    path = path.replace("\\", "/") if "/" not in path else path
     if not posixpath.isabs(path) and folder and posixpath.isabs(folder):
         path = posixpath.join(folder, path)
     path = posixpath.normpath(path)
@@ -282,8 +276,7 @@ def _inside(path: str, root: str, folder: str) -> str:
     return "" if odd else path
 
 
-def _sort_of(part: str, path: str, command: str, *, failed: bool) -> str:
-    """What sort of finding it is."""
+def _sort_of(role: str, path: str, command: str, *, failed: bool) -> str:
     if failed:
         return "pitfall"
     if _DECISION.search(path):
@@ -292,57 +285,54 @@ def _sort_of(part: str, path: str, command: str, *, failed: bool) -> str:
         return "ownership"
     if _DEPENDENCIES.search(path) or _INSTALL.search(command[:4_000]):
         return "dependency"
-    return "observation" if part == "looking" else "change"
+    return "observation" if role == "reading" else "change"
 
 
-def _said(call: Call, part: str, command: str) -> str:
-    lines = [text for line in call.result.splitlines()[:2000] if (text := _NUMBERED.sub("", line).rstrip()).strip()]
-    if part == "shell":
+def _wording(call: Call, role: str, command: str) -> str:
+    """The finding in our words."""
+    lines = [text for line in call.result.splitlines()[:_MAX_LINES] if (text := _LINE_NUMBER.sub("", line).rstrip())]
+    if role == "shell":
         if not call.failed:
             return f"ran: {one_line(command, 160)}"
-        why = _why(lines)
-        return f"fails: {one_line(command, 90)}: {one_line(why.strip(), 100)}"
-    if part == "acting":
+        return f"fails: {one_line(command, 90)}: {one_line(_error_line(lines), 100)}"
+    if role == "writing":
         new = call.text("new_string", "new_str", "content", "file_text", "patch", "input")
-        done = _DONE.get(call.tool.lower()[:5], "changed")
+        done = _PAST_TENSE.get(call.tool.lower()[:5], "changed")
         return f"{done}: {_summary(new.splitlines(), call.text(*_PATH_ARGUMENTS))}" if new else done
-    searched = call.text("pattern") or call.text("query")
-    if searched:
-        return f"{one_line(searched, 60)!r}: {_hits(lines)}"
+    if searched := call.text("pattern") or call.text("query"):
+        return f"{one_line(searched, 60)!r}: {_search_hits(lines)}"
     return _summary(lines, call.text(*_PATH_ARGUMENTS)) if lines else "empty"
 
 
-def _summary(lines: list[str], name: str = "") -> str:
-    """What a text is, not how it begins: how long it is, and what it defines, its headings or its keys.
+def _summary(lines: list[str], name: str) -> str:
+    """How long a text is, and what it defines, its headings or its keys; never how it begins.
 
     `name`: of its file; only a document has headings, elsewhere `#` begins a comment.
     """
-    count = f"{len(lines)} line{'s' * (len(lines) != 1)}"
-    for says, pattern in _NAMED:
-        if says == "sections" and not name.lower().endswith((".md", ".markdown")):
+    for label, pattern in _OUTLINES:
+        if label == "sections" and not name.lower().endswith((".md", ".markdown")):
             continue
-        names = list(dict.fromkeys(found[1].strip() for line in lines[:2000] if (found := pattern.match(line))))
+        names = list(dict.fromkeys(found[1].strip() for line in lines[:_MAX_LINES] if (found := pattern.match(line))))
         if names:
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            return f"{count}; {says} {', '.join(one_line(name, 40) for name in names[:_SHOWN])}{more}"
-    return count
+            return f"{_line_count(lines)}; {label} {name_list([one_line(one, 40) for one in names], _MAX_NAMES)}"
+    return _line_count(lines)
 
 
-def _hits(lines: list[str]) -> str:
-    """Where a search found something: files by their names, of any other answer only how much it is."""
+def _search_hits(lines: list[str]) -> str:
+    """The files that a search found; of any other answer only how much it is."""
     if not lines:
         return "found nowhere"
     files = list(dict.fromkeys(found[1] or found[2] for line in lines if (found := _HIT.match(line))))
     if not files:
-        return f"{len(lines)} line{'s' * (len(lines) != 1)} found"
-    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
-    return f"found in {', '.join(one_line(name, 60) for name in files[:_SHOWN])}{more}"
+        return f"{_line_count(lines)} found"
+    return f"found in {name_list([one_line(name, 60) for name in files], _MAX_NAMES)}"
 
 
-def _why(lines: list[str]) -> str:
-    """The line that says best why a command failed: the last that names an error, else of trouble."""
+def _line_count(lines: list[str]) -> str:
+    return f"{len(lines)} line{'s' * (len(lines) != 1)}"
+
+
+def _error_line(lines: list[str]) -> str:
+    """The line that explains best why a command failed: the last that names an error, else trouble of any sort."""
     named = (line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line))
-    return next(named, lines[-1] if lines else "it says nothing")
-
-
-_DONE: Final = {"write": "written", "creat": "written", "delet": "deleted", "patch": "changed", "edit": "changed"}
+    return next(named, lines[-1] if lines else "no output").strip()

@@ -1,8 +1,9 @@
-"""Text that came from somewhere else, made harmless for a terminal, a log or a page."""
+"""Text that came from somewhere else, made harmless for a terminal, a log or a page; and short lists of names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _UNSAFE: Final = (
@@ -37,3 +38,8 @@ def one_line(text: str, limit: int = 200) -> str:
     """The safe text on one line, at most `limit` characters, `…` where it was cut."""
     line = " ".join(safe_text(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def name_list(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are: `a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
