@@ -20,8 +20,8 @@ def test_a_symbol_decides_where_it_is_known_and_its_file_elsewhere() -> None:
     assert stale_reason(anchors, {"file:a.py": "2"}) == "a.py has changed since"
     assert stale_reason(anchors, {"file:a.py": "2", "function:a.f": "x"}) == ""
     assert stale_reason(anchors, {"file:a.py": "2", "function:a.f": "y"}) == "function:a.f has changed since"
-    assert stale_reason(anchors, {"file:a.py": "", "function:a.f": ""}) == "function:a.f is gone"
-    assert stale_reason({"file:a.py": "1"}, {"file:a.py": ""}) == "a.py is gone"
+    assert stale_reason(anchors, {"file:a.py": "", "function:a.f": ""}) == "function:a.f was removed"
+    assert stale_reason({"file:a.py": "1"}, {"file:a.py": ""}) == "a.py was removed"
     assert stale_reason({}, {}) == ""
 
 
