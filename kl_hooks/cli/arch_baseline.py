@@ -22,7 +22,7 @@ def baseline() -> None:
     """
 
 
-@baseline.command(epilog="Example: kl arch baseline write")
+@baseline.command("write", epilog="Example: kl arch baseline write")
 @click.option("--grow", is_flag=True, help="Accept what is added to a baseline that is there already.")
 @format_option()
 def write(grow: bool, shape: str) -> None:
@@ -50,7 +50,7 @@ def write(grow: bool, shape: str) -> None:
         say(f"wrote {BASELINE}   {kept}; new ones will block, fixed ones are removed by kl. Commit it.")
 
 
-@baseline.command(epilog="Example: kl arch baseline show")
+@baseline.command("show", epilog="Example: kl arch baseline show")
 @format_option()
 def show(shape: str) -> None:
     """List what is accepted, what of it is fixed or renamed, and what is new."""
@@ -78,7 +78,7 @@ def show(shape: str) -> None:
     say(f"{sums[0]} accepted, {sums[1]} fixed, {sums[2]} new" + (" - see: kl arch baseline prune" if sums[1] else ""))
 
 
-@baseline.command(epilog="Example: kl arch baseline prune")
+@baseline.command("prune", epilog="Example: kl arch baseline prune")
 @format_option()
 def prune(shape: str) -> None:
     """Take out what is fixed, and give renamed modules their names of today. New violations are not taken in."""

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.arch.looking.explain import SCHEMA, explained
-from kl_hooks.arch.looking.explain_text import text
-from kl_hooks.arch.looking.overview import survey_now
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 from kl_hooks.cli.paths import from_top
 from kl_hooks.errors import UsageProblem
@@ -24,6 +21,10 @@ def explain(what: str, shape: str) -> None:
     and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
     For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
     """
+    from kl_hooks.arch.looking.explain import SCHEMA, explained
+    from kl_hooks.arch.looking.explain_text import text
+    from kl_hooks.arch.looking.overview import survey_now
+
     ws = workspace()
     seen, notes = survey_now(ws)
     for remark in notes:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.arch.fixing.mend import mend
-from kl_hooks.arch.fixing.report import SCHEMA, plain, text
 from kl_hooks.cli.common import format_option, note, say_json, say_line, workspace
 from kl_hooks.cli.paths import from_top
 
@@ -26,6 +24,9 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 
     Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad manifest.
     """
+    from kl_hooks.arch.fixing.mend import mend
+    from kl_hooks.arch.fixing.report import SCHEMA, plain, text
+
     ws = workspace()
     top = Path(ws.repo.top if ws.repo else ws.root)
     done = mend(ws, [from_top(path, top) for path in paths], not dry_run, accepted)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.arch.foreign.imported import Imported, imported_text
-from kl_hooks.arch.foreign.run import import_set_up
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
-from kl_hooks.cli.init_files import refuse_odd_home
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.workspace.open import Workspace
 
-SCHEMA = "kl.arch.import/1"
+if TYPE_CHECKING:
+    from kl_hooks.arch.foreign.imported import Imported
 
 
 @click.command("import", epilog="Example: kl arch import --write")
@@ -29,6 +28,9 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     Rules stay as strict as they were: what our layers can't say in full stays a contract that import-linter runs.
     What can't be translated is said, a line each.
     """
+    from kl_hooks.arch.foreign.imported import imported_text
+    from kl_hooks.arch.foreign.run import import_set_up
+
     ws = workspace()
     if force and not write:
         raise UsageProblem("--force goes with --write.", place="kl arch import")
@@ -55,6 +57,7 @@ def _from_root(ws: Workspace, file: str) -> str:
 
 
 def _write(ws: Workspace, text: str, force: bool) -> None:
+    from kl_hooks.cli.init_files import refuse_odd_home
     from kl_hooks.store.atomic import write_atomic
 
     refuse_odd_home(ws.root)
@@ -69,7 +72,7 @@ def _write(ws: Workspace, text: str, force: bool) -> None:
 
 def _plain(found: Imported, text: str, wrote: bool) -> dict[str, object]:
     return {
-        "schema": SCHEMA,
+        "schema": "kl.arch.import/1",
         "origin": found.origin,
         "layers": [layer.name for layer in found.layers],
         "contracts": [contract.name for contract in found.contracts],
@@ -77,6 +80,3 @@ def _plain(found: Imported, text: str, wrote: bool) -> dict[str, object]:
         "text": text,
         "wrote": wrote,
     }
-
-
-globals()["import"] = import_  # the verb is a word of the language

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 import click
 
-from kl_hooks.arch.looking.overview import SCHEMA, look, plain
-from kl_hooks.arch.looking.picture import ASCII, BOX, picture
 from kl_hooks.cli.common import format_option, note, say, say_json, workspace
 
 
@@ -22,6 +20,9 @@ def show(shape: str) -> None:
     (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
     code, use: kl arch check
     """
+    from kl_hooks.arch.looking.overview import SCHEMA, look, plain
+    from kl_hooks.arch.looking.picture import picture
+
     seen, notes = look(workspace())
     for remark in notes:
         note(remark)
@@ -37,6 +38,8 @@ def show(shape: str) -> None:
 
 def _painted(line: str) -> dict[str, int]:
     """What breaks the manifest in red, what is accepted or excepted in yellow; nothing is said by colour alone."""
+    from kl_hooks.arch.looking.picture import ASCII, BOX
+
     signs = [sign for some in (BOX, ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
     start = max(line.rfind(sign) for sign in signs) + 1
     if start == 0 or line.startswith("  legend"):

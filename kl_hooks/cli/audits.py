@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.cli.common import counted, short
-from kl_hooks.evidence.audit import Audit
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
+    from kl_hooks.evidence.audit import Audit
     from kl_hooks.records.events import Event
 
 

@@ -8,12 +8,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from kl_hooks.cli.checkup_git import Said
 from kl_hooks.git.run import GitFailed
 from kl_hooks.workspace.open import Workspace
-
-Said = tuple[str, str, str]
-"""State (`ok`, `remark`, `wrong`), what it says, the fix."""
-
 
 def store(ws: Workspace) -> Iterator[Said]:
     """About the state directory: only what is wrong."""

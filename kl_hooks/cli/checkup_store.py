@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.cli.audits import accepted_line
+from kl_hooks.cli.checkup_git import Said
 from kl_hooks.cli.common import counted
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.audit import edited_headers
@@ -20,10 +21,6 @@ from kl_hooks.store.lock import store_lock
 from kl_hooks.store.spool_read import pending
 from kl_hooks.store.sqlite_look import is_there
 from kl_hooks.workspace.open import Workspace
-
-Said = tuple[str, str, str]
-"""State (`ok`, `remark`, `wrong`), what it says, the fix."""
-
 
 _NEEDED: Final = 256 * 1024
 """Bytes that a run of tests may need at once."""

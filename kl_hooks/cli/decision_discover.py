@@ -8,8 +8,6 @@ import click
 
 from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
 
-SCHEMA = "kl.decision.discover/1"
-
 
 @click.command(epilog="Example: kl decision discover --write")
 @click.option("--write", is_flag=True, help="Write them as proposed records; a person accepts or rejects each.")
@@ -34,7 +32,7 @@ def discover(write: bool, threshold: int, shape: str) -> None:
     if shape == "json":
         ids = [one.id for one in made] or [""] * len(found)
         rows = [{**asdict(one), "id": i} for one, i in zip(found, ids, strict=True)]
-        say_json({"schema": SCHEMA, "proposals": rows, "known": known, "wrote": write})
+        say_json({"schema": "kl.decision.discover/1", "proposals": rows, "known": known, "wrote": write})
         return
     for number, one in enumerate(found):
         head = f"{made[number].id}  " if made else ""

@@ -9,8 +9,6 @@ import click
 from kl_hooks.cli.common import counted, note, say, say_json, workspace
 from kl_hooks.errors import FOUND
 
-SCHEMA = "kl.decision.import/1"
-
 
 @click.command("import", epilog="Example: kl decision import docs/adr --dry-run")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
@@ -40,7 +38,7 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     if as_json:
         made = [{"id": i, "title": title, "path": path} for i, title, path in done.made]
         known = [{"id": i, "path": path} for i, path in done.known]
-        say_json({"schema": SCHEMA, "dry_run": dry_run, "made": made, "known": known, "left": list(done.left)})
+        say_json({"schema": "kl.decision.import/1", "dry_run": dry_run, "made": made, "known": known, "left": list(done.left)})
         return 0
     for identifier, title, path in done.made:
         say(f"{identifier}  {title}   ({path})")
@@ -51,6 +49,3 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
         return FOUND
     say(f"{'would make' if dry_run else 'made'} {counted(len(done.made), 'decision')}.")
     return 0
-
-
-globals()["import"] = import_  # the verb is a word of the language

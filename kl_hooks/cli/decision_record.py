@@ -7,7 +7,6 @@ import click
 from kl_hooks.cli.common import format_option, say, say_json, workspace
 from kl_hooks.kinds.catalog import TRIGGERS
 
-SCHEMA = "kl.decision.judged/1"
 TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
 
 
@@ -46,7 +45,7 @@ def record(
     if shape == "json":
         reasons = [{"points": points, "for": why} for points, why in judged.significance.reasons]
         said = {"significant": judged.worth, "significance": percent, "threshold": least, "reasons": reasons}
-        say_json({"schema": SCHEMA, **said, "id": made.id if made else "", "title": judged.values["title"]})
+        say_json({"schema": "kl.decision.judged/1", **said, "id": made.id if made else "", "title": judged.values["title"]})
         return
     word = "at least" if judged.worth else "below"
     say(f"{percent} % ({word} the threshold of {least} %)" + ("" if judged.worth else ": not kept."))

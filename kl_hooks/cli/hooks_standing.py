@@ -10,7 +10,7 @@ from kl_hooks.cli.init_precommit import CONFIG
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.hookfiles import content, runs_legacy
-from kl_hooks.git.hooks import HookState, status
+from kl_hooks.git.hooks import HookState
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
@@ -23,6 +23,8 @@ _IDS: Final = {
 
 def standing(repo: Repository) -> list[HookState]:
     """As `git.hooks.status`; but what pre-commit runs is called, and what it would run is installed by it."""
+    from kl_hooks.git.hooks import status
+
     try:
         config = read_small(repo.top / CONFIG, within=repo.top) or b""
     except UsageProblem:

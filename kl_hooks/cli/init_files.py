@@ -48,17 +48,17 @@ def apply(root: Path, state: State, plan: Plan) -> None:
 
 def _apply(root: Path, state: State, plan: Plan) -> None:
     record = record_of(state) or {"created": {}, "appended": {}}
-    record["created"].update({path: _hash(content) for path, content in plan.create.items()})
+    record["created"].update({path: _hash(data) for path, data in plan.create.items()})
     record["appended"].update({path: text.decode() for path, text in plan.append.items()})
     keep(state, record)
-    for path, content in plan.create.items():
+    for path, data in plan.create.items():
         target = root / path
         if target.exists() or target.is_symlink():
-            if read_small(target, within=root) == content:
+            if read_small(target, within=root) == data:
                 continue
             raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(target, content, within=root)
+        write_atomic(target, data, within=root)
     for path, text in plan.append.items():
         target = root / path
         there = target.read_bytes()
@@ -68,7 +68,7 @@ def _apply(root: Path, state: State, plan: Plan) -> None:
 
 
 def undo(root: Path, state: State) -> list[tuple[str, str]]:
-    """Takes back what `apply` wrote; (path, what was done) for each. EnvironmentProblem where nothing is on record."""
+    """Take back what `apply` wrote; return (path, what was done) pairs. EnvironmentProblem: nothing is recorded."""
     if not os.path.lexists(root / ".kl") and record_of(state) is None:
         raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
     record_of(state, needed=True)
@@ -100,13 +100,13 @@ def _remove(path: Path, expected: str) -> str:
 
 def _cut(path: Path, text: bytes) -> str:
     """Takes the added text out, if it is still there as it was."""
-    content = path.read_bytes() if path.is_file() else b""
-    if text not in content:
+    data = path.read_bytes() if path.is_file() else b""
+    if text not in data:
         return "kept: what was added is no longer there as it was"
-    before, _, after = content.rpartition(text)
+    before, _, after = data.rpartition(text)
     write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
     return "restored" if not after else "taken out"
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

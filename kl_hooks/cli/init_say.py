@@ -51,7 +51,8 @@ def say_found(ws: Workspace, found: Found) -> None:
         say(f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]")
     say(f"  store   {ws.state.directory}   private to this clone\n")
     if found.snippet:
-        say(f"  To check commits, add this to the list `repos` of {CONFIG} (kl init --yes appends it where it can):\n")
+        say(f"  To check commits, add this to the list `repos` of {CONFIG}")
+        say("  (kl init --yes appends it where it can):\n")
         say(snippet(4) + f"\n  and at the top of it:  {STAGES}")
     for number, step in enumerate(_steps(found), 1):
         say(f"  {'next' if number == 1 else '    '}    {number}. {step}")

@@ -23,7 +23,15 @@ def kind_of(name: str) -> Kind:
 def command_of(kind: Kind, name: str) -> click.Command:
     """The command `name` of a kind: a standard one, or one of its verbs."""
     verb = next((one for one in kind.verbs if one.name == name), None)
-    return _verb(kind, verb) if verb else _MADE[name](kind)
+    if verb:
+        return _verb(kind, verb)
+    from kl_hooks.cli.kind_read import delete_of, history_of, list_of, search_of, show_of
+
+    standard = {
+        "new": _new, "edit": _edit, "list": list_of, "show": show_of, "search": search_of, "history": history_of,
+        "delete": delete_of,
+    }  # fmt: skip
+    return standard[name](kind)
 
 
 def _option(field: Field) -> Callable[..., Any]:
@@ -125,16 +133,3 @@ def _example(kind: Kind) -> str:
     return next((field.example for field in kind.all_fields if field.name == "title" and field.example), "In one line")
 
 
-def _read(name: str) -> Callable[[Kind], click.Command]:
-    def made(kind: Kind) -> click.Command:
-        from kl_hooks.cli import kind_read
-
-        command: click.Command = getattr(kind_read, f"{name}_of")(kind)
-        return command
-
-    return made
-
-
-_MADE: dict[str, Callable[[Kind], click.Command]] = {
-    "new": _new, "edit": _edit, **{name: _read(name) for name in ("list", "show", "search", "history", "delete")},
-}  # fmt: skip

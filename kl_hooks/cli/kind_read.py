@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kl_hooks.cli.common import F, an, confirm, format_option, note, say, say_json, workspace
-from kl_hooks.cli.kind_verbs import FIRST
 from kl_hooks.cli.record_text import lines_of, rows, say_deleted
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.record import Record
@@ -19,6 +18,12 @@ from kl_hooks.records.query import record_to_dict
 if TYPE_CHECKING:
     from kl_hooks.records.query import RecordFilter
     from kl_hooks.workspace.open import Workspace
+
+FIRST: Final[Mapping[str, str]] = {
+    "memory": 'add "…"', "outcome": 'capture "…" --success', "failure": 'record "…"',
+    "turn": 'add --feature FEAT-0001 --summary "…"', "objective": 'create --title "…" --tasks "A,B"', "task": 'new "…"',
+}  # fmt: skip
+"""Kind → the call that most people begin with, as it can be typed, where it is not `new --edit`."""
 
 
 def topic_of(kind: Kind) -> Callable[[F], F]:

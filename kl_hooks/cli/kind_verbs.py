@@ -16,12 +16,6 @@ STANDARD: Final[Mapping[str, str]] = {
 }
 """Command → its line; each works on any kind."""
 
-FIRST: Final[Mapping[str, str]] = {
-    "memory": 'add "…"', "outcome": 'capture "…" --success', "failure": 'record "…"',
-    "turn": 'add --feature FEAT-0001 --summary "…"', "objective": 'create --title "…" --tasks "A,B"', "task": 'new "…"',
-}  # fmt: skip
-"""Kind → the call that most people begin with, as it can be typed, where it is not `new --edit`."""
-
 EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
     "decision": {
         "supersede": "Let one take the place of another.",

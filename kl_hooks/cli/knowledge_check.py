@@ -10,8 +10,6 @@ import click
 from kl_hooks.cli.common import broken_kinds_are_told, counted, format_option, note, say, say_json, workspace
 from kl_hooks.errors import CLEAN, FOUND, WRONG_USE
 
-SCHEMA = "kl.knowledge.check/1"
-
 
 @click.command(epilog="Example: kl knowledge check --staged")
 @click.argument("files", nargs=-1)
@@ -30,7 +28,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     found = run(ws, [_from_root(ws.root, one) for one in files], staged=staged)
     if shape == "json":
         told = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
-        say_json({"schema": SCHEMA, "files": found.files, "links": found.links, "staged": staged, **told})
+        say_json({"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **told})
     else:
         for problem in [*found.unread, *found.findings]:
             say(str(problem))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.cli.common import say, say_json, short
-from kl_hooks.evidence.known import Known, Seen, known_about
-from kl_hooks.evidence.place import place_of
 from kl_hooks.model.claim import standing
 from kl_hooks.model.text import one_line
-from kl_hooks.store.database import Database
 from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.known import Known, Seen
+    from kl_hooks.store.database import Database
 
 SHOWN = 40
 COMMITS = 10
@@ -21,6 +22,9 @@ COMMITS = 10
 
 def say_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
     """Prints what is known about a test, a file or a folder; False where nothing is."""
+    from kl_hooks.evidence.known import known_about
+    from kl_hooks.evidence.place import place_of
+
     about = from_root(ws.root, given)
     known = known_about(db, about, ws.clock.now())
     trees = place_of(ws.repo).trees

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kl_hooks.cli.memory_add import add as new
+from kl_hooks.cli.memory_add import add
 
-__all__ = ["new"]
+new = add
