@@ -1,12 +1,36 @@
-"""`kl arch`: layers, and imports held against them; every verb is a file `arch_VERB.py`."""
+"""`kl arch`: layers, and imports checked against them."""
 
 from __future__ import annotations
 
+import os
+import select
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from kl_hooks.cli.lazy import LazyGroup
+from kl_hooks.arch.render import text
+from kl_hooks.arch.run import Terms
+from kl_hooks.arch.run import check as run_check
+from kl_hooks.arch.source import STAGED, WORKTREE, on_disk, parted, pushed, repository, revision
+from kl_hooks.arch.verdict import Verdict
+from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, format_option, path_from_top, warn, workspace
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.manifest import BASELINE, MANIFEST
+from kl_hooks.workspace.open import Workspace
 
-VERBS = {
+if TYPE_CHECKING:
+    from kl_hooks.arch.baseline.file import Accepted
+    from kl_hooks.arch.changed import Range
+    from kl_hooks.arch.foreign.imported import Imported
+
+
+_COMMANDS = {
     "check": "Hold the imports against the manifest.",
     "show": "A picture of the layers, and of what is imported across them.",
     "explain": "How a file, module or layer came to be judged as it is.",
@@ -15,9 +39,515 @@ VERBS = {
     "baseline": "The violations that are accepted for now: write, show, prune.",
     "import": "Put a set-up of import-linter or tach into a manifest.",
 }
-"""Verb → its line in the help; it stands in `kl_hooks.cli.arch_VERB` under the verb's name."""
+"""Command → its line in the help."""
 
 
-@click.group(cls=LazyGroup, prefix="kl_hooks.cli.arch_", lines=VERBS)
+@click.group(cls=LazyGroup, module="kl_hooks.cli.arch", lines=_COMMANDS)
 def arch() -> None:
     """Layers: who may depend on whom."""
+
+
+_STDIN_TIMEOUT = 2.0
+"""Seconds to wait for git's lines on stdin."""
+_NO_MANIFEST = "no .kl/architecture.yaml in"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One call."""
+
+    shape: str
+    quiet: bool
+    lists: bool
+    """Whether files in no layer are listed."""
+    required: bool
+    """Whether a missing manifest is an error."""
+    trust: str
+    manifest: str
+    folder: str
+    """Of `--dir`, from the repository's root with `/` at its end; empty: everything."""
+    span: Range | None = None
+
+
+@click.command(epilog="Example: kl arch check --staged")
+@click.option("--staged", is_flag=True, help="What is staged, as a commit would hold it.")
+@click.option("--at", "rev", metavar="REV", help="A revision instead of the files as they are now.")
+@click.option("--pushed", "push", is_flag=True, help="What a pre-push git hook is about to push.")
+@click.option(
+    "--changed", "span", metavar="A...B", help="B, but only what is found in files changed since A and B parted."
+)
+@click.option("--trust-ref", "trust", metavar="REV", help="Fail where the rules allow more than they did at REV.")
+@click.option("--manifest", metavar="FILE", help=f"Rules to check against instead of {MANIFEST}; nothing is recorded.")
+@click.option("--dir", "folder", metavar="DIR", help="Check the repository of DIR and show what is found in DIR.")
+@click.option("--require-manifest", "required", is_flag=True, help="A missing manifest is an error (exit 2).")
+@click.option("--list-unassigned", "lists", is_flag=True, help="List the Python files that belong to no layer.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing when clean.")
+@format_option("sarif", "github", "gitlab", "mermaid")
+def check(rev: str | None, span: str | None, **options: Any) -> int:
+    """Check the imports against `.kl/architecture.yaml`. Exit 0 for clean, 1 for violations, 2 for a bad manifest.
+
+    By default the files as they are on disk. The manifest and the baseline are those of the same content.
+
+    --changed takes A...B, A..B (no common ancestor is looked for), or A alone (up to the files on disk).
+
+    Commits that loosen the manifest or the baseline they are checked by are named; with --trust-ref they fail.
+    """
+    if options["staged"] + options["push"] + (rev is not None) + (span is not None) > 1:
+        raise UsageProblem("give only one of --staged, --at, --pushed and --changed.", place="kl arch check")
+    if options["lists"] and options["shape"] not in ("text", "json"):
+        raise UsageProblem("--list-unassigned goes with --format text or json.", place="kl arch check")
+    ws = _workspace(options["folder"])
+    asked = _request(ws, span, options)
+    started = time.perf_counter()
+    sources = _sources(ws, rev, asked.span, options)
+    try:
+        found = [(source, _verdict(ws, source, since, asked)) for source, since in sources.items()]
+    except UsageProblem as problem:
+        _print_invalid(ws, asked.shape, next(iter(sources)), problem)
+        raise
+    seconds = time.perf_counter() - started
+    if asked.shape == "text":
+        _print_verdicts(ws, found, seconds, asked)
+    else:
+        from kl_hooks.arch.formats.document import document
+
+        click.echo(document(ws, asked.shape, found, asked.lists), nl=False)
+    return 0 if all(verdict is None or verdict.clean for _, verdict in found) else 1
+
+
+def _workspace(folder: str | None) -> Workspace:
+    if folder is not None:
+        if not Path(folder).is_dir():
+            raise UsageProblem("no such folder.", place=folder, hint="Give --dir a folder of a repository.")
+        click.get_current_context().find_root().ensure_object(dict)["root"] = folder
+    return workspace()
+
+
+def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Request:
+    top = repository(ws).top
+    folder = path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
+    manifest = options["manifest"] or ""
+    if manifest:
+        place = Path(os.path.abspath(manifest))  # noqa: PTH100 (which follows links)
+        manifest = place.relative_to(top).as_posix() if place.is_relative_to(top) else str(place)
+    names = {key: options[key] for key in ("shape", "quiet", "lists", "required")}
+    asked = _Request(**names, trust=options["trust"] or "", manifest=manifest, folder="")
+    if folder not in ("", "."):
+        asked = replace(asked, folder=folder + "/")
+    if span is None:
+        return asked
+    from kl_hooks.arch.changed import changed
+
+    return replace(asked, span=changed(ws, span))
+
+
+def _sources(ws: Workspace, rev: str | None, span: Range | None, options: dict[str, Any]) -> dict[str, str]:
+    """What is judged → the commit that it starts from, empty where that is the one before it."""
+    if options["push"]:
+        repo = repository(ws)
+        return {commit: since or parted(repo, commit) for commit, since in pushed(os.environ, _stdin()).items()}
+    if span:
+        return {span.source: span.before}
+    return {STAGED if options["staged"] else WORKTREE if rev is None else revision(rev): ""}
+
+
+def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict | None:
+    verdict, remarks = run_check(ws, source, Terms(since, asked.trust, asked.manifest))
+    for remark in remarks:
+        warn(remark)
+    if verdict is None and asked.required:
+        hint = "Create one with: kl init (or: pre-commit run kl-init --hook-stage manual)"
+        raise UsageProblem("is missing, and --require-manifest demands it.", place=MANIFEST, hint=hint)
+    for warning in verdict.warnings if verdict and not (asked.quiet and verdict.clean) else ():
+        warn(f"warning: {warning}")
+    if verdict is not None and asked.span is not None:
+        from kl_hooks.arch.changed import narrowed
+
+        verdict, others = narrowed(verdict, asked.span)
+        if others:
+            warn(f"{counted(others, 'finding')} in files that {asked.span.text} does not change: not shown.")
+    if verdict is not None and asked.folder:
+        from kl_hooks.arch.changed import within
+
+        verdict = within(verdict, asked.folder)
+    return verdict
+
+
+def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem) -> None:
+    """Unusable rules in the form that was asked for; the message on stderr and exit 2 follow."""
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.model.manifest import Manifest
+    from kl_hooks.model.problem import Problem
+
+    rules = isinstance(problem, Problems) or problem.place in (MANIFEST, BASELINE)
+    if shape == "text" or not rules:
+        return
+    from kl_hooks.arch.formats.document import document
+
+    single = (Problem(problem.place, 0, 0, problem.reason, problem.hint),)
+    problems = problem.problems if isinstance(problem, Problems) else single
+    verdict = Verdict(Manifest(MANIFEST, ()), (), problems, (), 0, source, invalid=True)
+    click.echo(document(ws, shape, [(source, verdict)]), nl=False)
+
+
+def _print_verdicts(ws: Workspace, found: list[tuple[str, Verdict | None]], seconds: float, asked: _Request) -> None:
+    for source, verdict in found:
+        if asked.quiet and (verdict is None or (verdict.clean and not verdict.loosened)):
+            continue
+        if verdict is not None:
+            for path in verdict.unassigned if asked.lists else ():
+                echo(f"{path}: in no layer")
+            for line in text(verdict, seconds):
+                echo(line)
+        elif on_disk(ws):
+            where = "what is staged" if source == STAGED else source
+            echo(f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there.")
+        else:
+            echo(f"{_NO_MANIFEST} this repository - nothing to enforce. Create one with: kl init")
+
+
+def _stdin() -> list[str]:
+    """The lines that git gives to a pre-push git hook; none on a terminal, from pre-commit, or if nothing comes."""
+    if os.environ.get("PRE_COMMIT") or sys.stdin is None or sys.stdin.isatty():
+        return []
+    try:
+        ready, _, _ = select.select([sys.stdin], [], [], _STDIN_TIMEOUT)
+    except (OSError, ValueError):
+        return []
+    return sys.stdin.read().splitlines() if ready else []
+
+
+@click.command(epilog="Example: kl arch show")
+@format_option()
+def show(shape: str) -> None:
+    """Show the layers as they are stacked, what each imports from which, and what breaks the manifest.
+
+    Of the files as they are on disk. The same stands below as a table. Box characters where the terminal has them
+    (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
+    code, use: kl arch check
+    """
+    from kl_hooks.arch.looking.overview import SCHEMA, look, plain
+    from kl_hooks.arch.looking.picture import picture
+
+    seen, notes = look(workspace())
+    for remark in notes:
+        warn(remark)
+    if shape == "json":
+        echo_json(plain(seen) if seen else {"schema": SCHEMA, "manifest": None, "layers": [], "arrows": []})
+        return
+    if seen is None:
+        echo("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
+        return
+    for line in picture(seen, _has_boxes(os.environ)):
+        echo(line, **_color(line))
+
+
+def _color(line: str) -> dict[str, int]:
+    """What breaks the manifest in red, what is accepted or excepted in yellow; nothing is said by colour alone."""
+    from kl_hooks.arch.looking.picture import ASCII, BOX
+
+    signs = [sign for some in (BOX, ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
+    start = max(line.rfind(sign) for sign in signs) + 1
+    if start == 0 or line.startswith("  legend"):
+        return {}
+    new = " NEW" in line[start:] or " new" in line[start:]
+    return {"red" if new else "yellow": start}
+
+
+def _has_boxes(environ: Mapping[str, str]) -> bool:
+    """True in a UTF-8 locale; Python itself writes UTF-8 even where the locale is C."""
+    locale = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "C")
+    stated = locale.lower().replace("-", "").endswith("utf8") or "utf8." in locale.lower().replace("-", "")
+    return stated and "utf" in (getattr(sys.stdout, "encoding", "") or "").lower()
+
+
+@click.command(epilog="Example: kl arch explain src/shop/core/order.py")
+@click.argument("what", metavar="FILE|LAYER|MODULE")
+@format_option()
+def explain(what: str, shape: str) -> None:
+    """Explain a file (which module it is and why, its layer, what crosses layers), or a layer, of what is on disk.
+
+    For a file: how it was mapped to a module, which path of the manifest owns it, what it imports from other layers
+    and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
+    For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
+    """
+    from kl_hooks.arch.looking.explain import SCHEMA, explained
+    from kl_hooks.arch.looking.explain_text import text
+    from kl_hooks.arch.looking.overview import survey_now
+
+    ws = workspace()
+    seen, notes = survey_now(ws)
+    for remark in notes:
+        warn(remark)
+    if seen is None:
+        if shape == "json":
+            echo_json({"schema": SCHEMA, "kind": None})
+        else:
+            echo("no .kl/architecture.yaml in this repository - nothing to explain. Create one with: kl init")
+        return
+    try:
+        paths = [path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
+    except UsageProblem:
+        paths = [what]
+    told = explained(seen, what, paths)
+    if shape == "json":
+        echo_json(told)
+        return
+    for line in text(told):
+        echo(line)
+
+
+@click.command(epilog="Example: kl arch fix --dry-run src/shop/core/")
+@click.argument("paths", nargs=-1, metavar="[FILE]...")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
+@click.option("--accepted", is_flag=True, help="Also fix what the baseline accepts.")
+@format_option()
+def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> int:
+    """Fix forbidden imports in FILEs and folders on disk (none given: everywhere), where that changes no behavior.
+
+    An import that nothing uses is dropped. One that only annotations use is moved under `if TYPE_CHECKING:`, where the
+    manifest ignores such imports. Whatever may be noticed at run time stays, and the reason is shown, as is the diff.
+    What an exception or the baseline accepts is left alone.
+
+    Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad manifest.
+    """
+    from kl_hooks.arch.fixing.mend import mend
+    from kl_hooks.arch.fixing.report import SCHEMA, plain, text
+
+    ws = workspace()
+    top = Path(ws.repo.top if ws.repo else ws.root)
+    done = mend(ws, [path_from_top(path, top) for path in paths], not dry_run, accepted)
+    if done is None:
+        if shape == "json":
+            empty: dict[str, object] = {key: [] for key in ("files", "fixed", "left", "problems")}
+            echo_json({"schema": SCHEMA, "written": not dry_run, "accepted": 0, **empty})
+        else:
+            echo_line("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
+        return 0
+    for remark in done.notes:
+        warn(remark)
+    if shape == "json":
+        echo_json(plain(done.outcome, done.unread, not dry_run, done.accepted))
+    else:
+        for line in text(done.outcome, done.unread, not dry_run, done.accepted):
+            echo_line(line)
+    return 0 if done.clean and not (dry_run and done.outcome.fixed) else 1
+
+
+@click.command(
+    epilog='Example: kl arch allow shop.core.order shop.web.page --until 30d --reason "until orders are split"'
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--until", required=True, help="Last day it holds: 30d, or YYYY-MM-DD.")
+@click.option("--reason", required=True, help="Why; it becomes the decision record.")
+@click.option("--decision", default="", metavar="ADR-NNNN", help="Name this record instead of writing a new one.")
+@click.option("--accept", is_flag=True, help="Write the new record as accepted; for people. Else it is proposed.")
+@format_option()
+def allow(source: str, target: str, until: str, reason: str, decision: str, accept: bool, shape: str) -> None:
+    """Allow imports of TO by FROM (modules or layers) until a day, and record why.
+
+    Adds an exception to `.kl/architecture.yaml`, every other byte of which stays as it is, and writes a decision into
+    `.kl/knowledge/decisions/` unless --decision names one: proposed, or accepted with --accept. Review and commit both.
+    Refused where it would excuse no import of today: no exception excuses a chain (`indirect: forbid`).
+    """
+    from kl_hooks.arch.allowing.allow import allow as run
+    from kl_hooks.evidence.who import agent
+
+    ws = workspace()
+    if accept and (name := agent(ws.environ)):
+        hint = "Leave it out: a person accepts the record with kl decision accept."
+        raise UsageProblem(f"accepting is for people, and this is {name}.", place="--accept", hint=hint)
+    made = run(ws, source, target, until, reason, decision, accept=accept)
+    one = made.exception
+    for remark in made.remarks:
+        warn(remark)
+    if shape == "json":
+        row = {"from": one.source, "to": one.target, "until": one.until, "decision": one.decision}
+        place = {"manifest": MANIFEST, "line": one.line, "record": made.record or None, "imports": made.imports}
+        echo_json({"schema": "kl.arch.allow/1", **row, **place})
+        return
+    echo(f"{MANIFEST}:{one.line}: {one.source} may import {one.target} until {one.until} ({one.decision})")
+    if made.record:
+        how = "" if accept else f" (proposed; accept it with: kl decision accept {one.decision})"
+        echo(f"wrote {made.record}{how}")
+    echo(f"{counted(made.imports, 'import')} excused. Review and commit it.")
+
+
+@click.group()
+def baseline() -> None:
+    """The violations that are accepted for now, in `.kl/baseline.json`: only new ones block.
+
+    Fixed ones leave the file by themselves at the next clean `kl arch check` of the work tree; it never grows by
+    itself. Commit it: a grown baseline is a diff that a review sees.
+    """
+
+
+@baseline.command("write", epilog="Example: kl arch baseline write")
+@click.option("--grow", is_flag=True, help="Accept what is added to a baseline that is there already.")
+@format_option()
+def baseline_write(grow: bool, shape: str) -> None:
+    """Accept today's violations of the work tree. Exit 2, and nothing is written, if a baseline would grow."""
+    from kl_hooks.arch.baseline_verbs import look, rewrite
+
+    ws = workspace()
+    seen = look(ws)
+    grows = seen.before is not None and bool(seen.added)
+    if not grows or grow:
+        rewrite(ws, seen, seen.today)
+    if shape == "json":
+        rows = {
+            "added": _entries_to_dicts(seen.added),
+            "fixed": _entries_to_dicts(seen.fixed),
+            "written": grow or not grows,
+        }
+        echo_json({"schema": "kl.arch.baseline.write/1", "violations": _entries_to_dicts(seen.today), **rows})
+    else:
+        _print_entries(
+            "added" if grow or not grows else "would be added", seen.added if seen.before is not None else ()
+        )
+        _print_entries("fixed", seen.fixed)
+    if grows and not grow:
+        more = counted(_total(seen.added), "violation")
+        hint = "Fix them, or accept them too: kl arch baseline write --grow"
+        raise UsageProblem(f"would grow by {more}; nothing was written.", place=BASELINE, hint=hint)
+    if shape == "text":
+        kept = counted(_total(seen.today), "accepted violation")
+        echo(f"wrote {BASELINE}   {kept}; new ones will block, fixed ones are removed by kl. Commit it.")
+
+
+@baseline.command("show", epilog="Example: kl arch baseline show")
+@format_option()
+def baseline_show(shape: str) -> None:
+    """List what is accepted, what of it is fixed or renamed, and what is new."""
+    from kl_hooks.arch.baseline_verbs import look
+
+    seen = look(workspace())
+    if shape == "json":
+        renamed = [{"entry": old, "today": new} for old, new in map(_entries_to_dicts, seen.found.renamed)]
+        rows = {
+            "accepted": _entries_to_dicts(seen.entries),
+            "fixed": _entries_to_dicts(seen.fixed),
+            "new": _entries_to_dicts(seen.added),
+        }
+        there = BASELINE if seen.before is not None else None
+        echo_json({"schema": "kl.arch.baseline/1", "baseline": there, "renamed": renamed, **rows})
+        return
+    if seen.before is None:
+        echo(
+            f"no {BASELINE}; {counted(_total(seen.today), 'violation')} today. Accept them with: kl arch baseline write"
+        )
+        return
+    _print_entries("accepted", seen.found.needed)
+    for old, new in seen.found.renamed:
+        echo(f"  renamed   {old}  is now {new.importer} imports {new.imported}")
+    _print_entries("fixed", seen.fixed)
+    _print_entries("new", seen.added)
+    sums = (_total(seen.found.needed), _total(seen.fixed), _total(seen.added))
+    echo(f"{sums[0]} accepted, {sums[1]} fixed, {sums[2]} new" + (" - see: kl arch baseline prune" if sums[1] else ""))
+
+
+@baseline.command("prune", epilog="Example: kl arch baseline prune")
+@format_option()
+def baseline_prune(shape: str) -> None:
+    """Take out what is fixed, and give renamed modules their names of today. New violations are not taken in."""
+    from kl_hooks.arch.baseline_verbs import look, rewrite
+
+    ws = workspace()
+    seen = look(ws)
+    if seen.before is None:
+        raise UsageProblem("is not there.", place=BASELINE, hint="Accept today's violations: kl arch baseline write")
+    changed = seen.found.today != seen.entries
+    if changed:
+        rewrite(ws, seen, seen.found.today)
+    if shape == "json":
+        rows = {
+            "fixed": _entries_to_dicts(seen.fixed),
+            "violations": _entries_to_dicts(seen.found.today),
+            "written": changed,
+        }
+        echo_json({"schema": "kl.arch.baseline.prune/1", **rows})
+        return
+    _print_entries("fixed", seen.fixed)
+    left = f"{_total(seen.fixed)} taken out, {len(seen.found.renamed)} renamed, {_total(seen.found.today)} left"
+    echo(f"{BASELINE}: {left}." + (" Commit it." if changed else ""))
+
+
+def _total(entries: tuple[Accepted, ...]) -> int:
+    return sum(one.count for one in entries)
+
+
+def _print_entries(what: str, entries: tuple[Accepted, ...]) -> None:
+    for one in entries:
+        echo(f"  {what:<9} {one}" + (f"  ({one.count} times)" if one.count > 1 else ""))
+
+
+def _entries_to_dicts(entries: tuple[Accepted, ...]) -> list[dict[str, Any]]:
+    from kl_hooks.arch.baseline.file import plain
+
+    return [plain(one) for one in entries]
+
+
+@click.command("import", epilog="Example: kl arch import --write")
+@click.argument("file", required=False)
+@click.option("--write", is_flag=True, help=f"Write {MANIFEST}; without it the text is only printed.")
+@click.option("--force", is_flag=True, help="With --write: replace the manifest that is there.")
+@format_option()
+def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
+    """Put a set-up of import-linter or tach (FILE, or the first one found) into a manifest for kl.
+
+    Rules stay as strict as they were: what our layers can't say in full stays a contract that import-linter runs.
+    What can't be translated is said, a line each.
+    """
+    from kl_hooks.arch.foreign.imported import imported_text
+    from kl_hooks.arch.foreign.run import import_set_up
+
+    ws = workspace()
+    if force and not write:
+        raise UsageProblem("--force goes with --write.", place="kl arch import")
+    found = import_set_up(ws, _path_from_root(ws, file) if file else None)
+    text = imported_text(found)
+    if write:
+        _write_manifest(ws, text, force)
+    for line in found.left:
+        warn(f"not translated: {line}")
+    if shape == "json":
+        echo_json(_import_to_dict(found, text, write))
+    elif write:
+        rules = f"{counted(len(found.layers), 'layer')}, {counted(len(found.contracts), 'contract')}"
+        echo(f"wrote {MANIFEST} from {found.origin}: {rules}. Next: kl arch check")
+    else:
+        echo(text.rstrip("\n"))
+    return 0
+
+
+def _path_from_root(ws: Workspace, file: str) -> str:
+    """A file named from the current folder, named from the root of the repository."""
+    place = Path(os.path.abspath(file))  # noqa: PTH100 (which follows links)
+    return place.relative_to(ws.root).as_posix() if place.is_relative_to(ws.root) else file
+
+
+def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
+    from kl_hooks.cli.init import refuse_linked_folder
+    from kl_hooks.store.atomic import write_atomic
+
+    refuse_linked_folder(ws.root)
+    target = ws.root / MANIFEST
+    if (target.exists() or target.is_symlink()) and not force:
+        raise UsageProblem("is there already.", place=MANIFEST, hint="Print it without --write, or add --force.")
+    if target.is_symlink() or target.is_dir():
+        raise UsageProblem("is not a file.", place=MANIFEST, hint="Move it away.")
+    target.parent.mkdir(exist_ok=True)
+    write_atomic(target, text.encode(), within=ws.root)
+
+
+def _import_to_dict(found: Imported, text: str, wrote: bool) -> dict[str, object]:
+    return {
+        "schema": "kl.arch.import/1",
+        "origin": found.origin,
+        "layers": [layer.name for layer in found.layers],
+        "contracts": [contract.name for contract in found.contracts],
+        "not_translated": list(found.left),
+        "text": text,
+        "wrote": wrote,
+    }

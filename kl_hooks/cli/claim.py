@@ -1,18 +1,29 @@
-"""`kl claim add · list · show`."""
+"""`kl claim add · list · search · show`."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from kl_hooks.cli.about import identifier
-from kl_hooks.cli.common import format_option, note, say, say_json, short, workspace
+from kl_hooks.cli.output import echo, echo_json, format_option, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.book import plain_claim
 from kl_hooks.model.claim import OLDER_TREE, Claim, standing
-from kl_hooks.model.ids import is_hex
+from kl_hooks.model.ids import PREFIXES, RECORD_ID, is_hex, split
 from kl_hooks.model.text import one_line
 from kl_hooks.model.tier import Tier
 from kl_hooks.proof.claims import all_claims, record_claim, search_claims
+
+
+def _checked_id(given: str) -> str:
+    """The Id, as it was given. UsageProblem for what is none, with the Id that was probably meant."""
+    prefix, name = split(given)
+    if (prefix and name) or RECORD_ID.fullmatch(given):
+        return given
+    meant = f"test:{given}" if "::" in given else f"file:{given}" if given and Path(given).exists() else ""
+    hint = f"Did you mean {meant!r}?" if meant else f"It begins with one of: {', '.join(f'{p}:' for p in PREFIXES)}"
+    raise UsageProblem(f"{given!r} is not an Id.", place="--about", hint=hint)
 
 
 @click.group()
@@ -32,12 +43,12 @@ def claim() -> None:
 @format_option()
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that holds."""
-    identifier(about)
+    _checked_id(about)
     made = record_claim(workspace(), text, about, cited, expires)
     if shape == "json":
-        say_json(plain_claim(made))
+        echo_json(plain_claim(made))
         return
-    say(f"claim {made.id}  {made.tier.word}  {made.text}")
+    echo(f"claim {made.id}  {made.tier.word}  {made.text}")
 
 
 @claim.command("list", epilog="Example: kl claim list --tier verified")
@@ -48,24 +59,24 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
 @format_option()
 def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
     """List claims: derived from evidence or asserted manually."""
-    about = identifier(about) if about else None
+    about = _checked_id(about) if about else None
     found = [
         c
-        for c in all_claims(workspace(), note, about)
+        for c in all_claims(workspace(), warn, about)
         if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
     ]
     if shape == "json":
-        say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found[:limit]], "total": len(found)})
+        echo_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found[:limit]], "total": len(found)})
         return
     for one in found[:limit]:
         columns = f"{one.tier.word:<8}  {one.freshness:<12}"
         stale = one.freshness == OLDER_TREE
-        say(f"{one.id}  {standing(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
+        echo(f"{one.id}  {standing(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
     if len(found) > limit:
-        say(f"… and {len(found) - limit} more: --limit {len(found)}")
+        echo(f"… and {len(found) - limit} more: --limit {len(found)}")
     if not found:
         limited = about or tier
-        say("no such claim. See: kl claim list" if limited else "no claims yet. A passing test makes one: run pytest.")
+        echo("no such claim. See: kl claim list" if limited else "no claims yet. A passing test makes one: run pytest.")
 
 
 @claim.command(epilog="Example: kl claim search utf-8 names")
@@ -76,14 +87,14 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     """Find asserted claims that match any of the WORDS and have not expired, best first."""
     found, total = search_claims(workspace(), list(words), limit)
     if shape == "json":
-        say_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found], "total": total})
+        echo_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found], "total": total})
         return
     for one in found:
-        say(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
+        echo(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
     if total > len(found):
-        say(f"… and {total - len(found)} more: --limit {total}")
+        echo(f"… and {total - len(found)} more: --limit {total}")
     if not found:
-        say(f"no matches for: {one_line(' '.join(words))}")
+        echo(f"no matches for: {one_line(' '.join(words))}")
 
 
 @claim.command(epilog="Example: kl claim show 3f9a1c2b")
@@ -92,19 +103,19 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
 def show(id: str, shape: str) -> None:
     """One claim with every reason for its tier."""
     digits = is_hex(id.lower())
-    found = [c for c in all_claims(workspace(), note) if c.id.startswith(id.lower())] if digits else []
+    found = [c for c in all_claims(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
     if len(found) != 1:
         several = "several claims begin like this; give more digits." if found else "no claim has this id."
         reason = several if digits else "an id is at least 4 hexadecimal digits."
         raise UsageProblem(reason, place=id or "''", hint="See: kl claim list")
     if shape == "json":
-        say_json(plain_claim(found[0]))
+        echo_json(plain_claim(found[0]))
         return
-    for text in reasons_of(found[0]):
-        say(text)
+    for text in _reason_lines(found[0]):
+        echo(text)
 
 
-def reasons_of(claim: Claim) -> list[str]:
+def _reason_lines(claim: Claim) -> list[str]:
     """The claim and the reasons for its tier, one line each."""
     lines = [f"claim      {claim.id}", f"text       {claim.text}", f"about      {claim.about}"]
     lines += [f"made by    {claim.author} on {claim.made_at}"]

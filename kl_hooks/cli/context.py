@@ -9,20 +9,94 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, workspace
-from kl_hooks.cli.context_critical import critical_
-from kl_hooks.cli.exact import say_exactly
-from kl_hooks.cli.task_first import TASK, TaskCommand, TaskFirst
+from kl_hooks.cli.output import echo, echo_exactly, echo_json, format_option, warn, workspace
 from kl_hooks.clock import FixedClock, micros
+from kl_hooks.context.critical import MOST, SECTIONS, Asked, critical
 from kl_hooks.context.deliver import Delivered, Request, deliver, find
 from kl_hooks.context.document import as_json, trace_id
 from kl_hooks.context.explain import explain, why
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.quote import field, quoted
 from kl_hooks.workspace.open import Workspace
+
+_TASK = "TASK"
+
+
+class _TaskContext(click.Context):
+    """Of a command that nobody types: usage, hints and variables name its group."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        if self.parent:
+            self.auto_envvar_prefix = self.parent.auto_envvar_prefix
+
+    @property
+    def command_path(self) -> str:
+        return self.parent.command_path if self.parent else super().command_path
+
+
+class _TaskCommand(click.Command):
+    """What a group does with a task."""
+
+    context_class = _TaskContext
+
+
+class _TaskFirst(click.Group):
+    """A group whose first word is a task unless it is one of its commands; `--` before it makes any word a task."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = args[: args.index("--")] if "--" in args else args
+        if not args or args[0] not in self.commands:
+            args = ["--help"] if {"-h", "--help"} & set(words) else [_TASK, *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [p for p in self.commands[_TASK].params if isinstance(p, click.Option)]
+        records = [record for option in options if (record := option.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(records)
+        self.format_commands(ctx, formatter)
+
+
+@click.command("critical", epilog="Example: kl context critical --command feature-build --feature FEAT-AUTH-12")
+@click.option("--task", default="", help="What will be done, in plain words: adds what fits it.")
+@click.option("--feature", default="", metavar="ID", help="A feature whose overview belongs with it.")
+@click.option("--command", default="", help="What is run; feature-build adds architecture, roles and features.")
+@click.option("--without", multiple=True, type=click.Choice([s.name for s in SECTIONS]), help="Leave out a section.")
+@click.option("--max-items", default=MOST, show_default=True, type=click.IntRange(1, 100), help="Most in a section.")
+@format_option()
+def critical_(task: str, feature: str, command: str, without: tuple[str, ...], max_items: int, shape: str) -> None:
+    """Show what binds every piece of work here: decisions, known failures, gates, what this system is."""
+    found = critical(workspace(), Asked(task, feature, command), max_items, without)
+    if shape == "json":
+        sections = {part.section.name: [_to_dict(one) for one in part.items] for part in found}
+        omitted = {part.section.name: part.omitted for part in found if part.omitted}
+        echo_json({"schema": "kl.critical/1", **sections, "omitted": omitted})
+        return
+    for part in found:
+        if part.items:
+            echo(f"## {part.section.heading}")
+            for one in part.items:
+                words = " · ".join([one.tier.word, *(one.marks or (one.authority,))])
+                echo(f"- [{words}] {field(one.id)}" + (f"  {one.path}" if one.path else ""))
+                echo(quoted(one.text if part.section.whole else one.summary, "  | "))
+            if part.omitted:
+                echo(f"… and {part.omitted} more: kl {part.section.kinds[0]} list, or --max-items")
+            echo()
+    if not any(part.items for part in found):
+        warn("nothing binds work here yet. See: kl decision new --edit, kl gate new --edit, kl seed --system")
+
+
+def _to_dict(one: Candidate) -> dict[str, Any]:
+    return {
+        "id": one.id, "kind": one.kind, "title": one.title, "text": one.text, "summary": one.summary, "path": one.path,
+        "tier": one.tier.word, "authority": one.authority,
+    }  # fmt: skip
 
 
 @click.group(
-    cls=TaskFirst, options_metavar="[OPTIONS]", subcommand_metavar="TASK",
+    cls=_TaskFirst, options_metavar="[OPTIONS]", subcommand_metavar="TASK",
     epilog='Example: kl context "fix rounding in checkout totals" --budget 1500tok',
 )  # fmt: skip
 def context() -> None:
@@ -32,7 +106,7 @@ def context() -> None:
     """
 
 
-@context.command(TASK, cls=TaskCommand, hidden=True)
+@context.command(_TASK, cls=_TaskCommand, hidden=True)
 @click.argument("words", nargs=-1, metavar="TASK")
 @click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Characters (6000, the default) or tokens (1500tok).")
 @format_option("markdown")
@@ -46,17 +120,17 @@ def task(
     ws = _at(workspace(), now)
     style = "markdown" if shape == "markdown" else "text"
     made = deliver(ws, Request(" ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ)))
-    _remarks(made)
+    _print_warnings(made)
     text = as_json(made.document) + "\n" if shape == "json" else made.text
     if explained and shape != "json":
         text += "\n" + "".join(f"{line}\n" for line in explain(made.document))
     if output is None:
-        say_exactly(text, ws.environ)
+        echo_exactly(text, ws.environ)
         return
     from kl_hooks.store.atomic import write_atomic
 
     write_atomic(output, text.encode("utf-8", "replace"))
-    note(f"{made.document['package_id']} written to {output}")
+    warn(f"{made.document['package_id']} written to {output}")
 
 
 @context.command(
@@ -69,8 +143,8 @@ def show(words: tuple[str, ...], shape: str) -> None:
     _require(len(words) == 1 and _is_package(words[-1]), "show", "PACKAGE", words)
     ws = workspace()
     made = find(ws, words[0])
-    _remarks(made)
-    say_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
+    _print_warnings(made)
+    echo_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
 
 
 @context.command(
@@ -83,9 +157,9 @@ def why_(words: tuple[str, ...]) -> None:
     """What became of one thing in a package: its score and reasons, or why it was left out."""
     _require(len(words) == 2 and _is_package(words[-1]), "why", "ID PACKAGE", words)
     made = find(workspace(), words[1])
-    _remarks(made)
+    _print_warnings(made)
     for line in why(made.document, words[0]):
-        say(line)
+        echo(line)
 
 
 context.add_command(critical_)
@@ -114,10 +188,10 @@ def _require(fine: bool, command: str, needs: str, words: tuple[str, ...]) -> No
         )
 
 
-def _remarks(made: Delivered) -> None:
+def _print_warnings(made: Delivered) -> None:
     if made.remark:
-        note(made.remark)
+        warn(made.remark)
     coverage: dict[str, Any] = made.document["coverage"]
     for name, how in coverage.items():
         if how.startswith("failed"):
-            note(f"{name} {how}. The package goes on without it.")
+            warn(f"{name} {how}. The package goes on without it.")

@@ -1,17 +1,273 @@
-"""`kl evidence list · show · import · export · verify · accept`."""
+"""`kl evidence list · show · import · export · verify · accept`, and how receipts are printed.
+
+A run is named by the first 8 digits of its ID, as pytest's line names it.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
-from kl_hooks.cli.reading import ledger_open
-from kl_hooks.cli.receipts import describe, line
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, short, warn, workspace
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.catch_up import Taken, catch_up
+from kl_hooks.evidence.home import require_home
+from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.weight import observation
 from kl_hooks.model.actors import agent
+from kl_hooks.model.claim import standing
+from kl_hooks.model.outcome import word_of_run
+from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import one_line
+from kl_hooks.proof.snapshot import Snapshot, snapshot
+from kl_hooks.store.database import Database
+from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.audit import Audit
+    from kl_hooks.evidence.known import Known, Seen
+    from kl_hooks.records.events import Event
+
+
+@contextmanager
+def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | None]:
+    """The evidence database, up to date, for reading; None where there is none yet. `head`: the commit, if known.
+
+    A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be added, what is there is
+    read, and the notes say so; where it can't be read either, the exception is all that is said.
+    """
+    require_home(ws)
+    taken = catch_up(ws, head)
+    with ws.store.reading() as db:
+        for remark in _import_warnings(taken):
+            warn(remark)
+        yield db
+
+
+@contextmanager
+def all_evidence(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
+    """The store and the spools together, for a verdict. `head` and the exceptions as `open_store`."""
+    with snapshot(ws, head) as seen:
+        for remark in _import_warnings(seen.taken, len(seen.waiting)):
+            warn(remark)
+        yield seen
+
+
+def _import_warnings(taken: Taken, judged: int | None = None) -> Iterator[str]:
+    """What a person should know about the import, a line each. `judged`: captures that were read from the spool."""
+    if taken.trouble:
+        yield taken.trouble
+        if judged:
+            yield f"{counted(judged, 'capture')} read from the spool: not in the store yet. Nothing is lost."
+        elif taken.waiting and judged is None:
+            yield f"not in this answer: {taken.waiting} captured, waiting in the spool. Nothing is lost."
+    if taken.blind:
+        yield f"{taken.blind} The newest commits are not in this answer."
+    if taken.bad:
+        yield f"{taken.bad} spool records were torn or altered, and left out."
+    for path in taken.aside:
+        yield f"{path}: holds no capture that could be understood; it was set aside under this name."
+    for run in taken.incomplete:
+        yield f"run {run[:8]} ended without a result (its process was killed); it is not evidence of success."
+
+
+def receipt_line(entry: Entry) -> str:
+    """`5d1e0a77  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
+    receipt = entry.receipt
+    when = receipt.ended[:16].replace("T", " ")
+    word = word_of_run(receipt.result)
+    what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {outcome_counts(receipt)}"
+    return f"{short(receipt.run, 8)}  {when}  {what}".rstrip()
+
+
+def outcome_counts(receipt: Receipt) -> str:
+    """`1 failed, 211 passed`; the command itself for a single command."""
+    if receipt.source == "command" and receipt.evidence:
+        return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
+    return ", ".join(f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n)
+
+
+def failed_run(entries: Iterable[Entry]) -> Entry | None:
+    """The first of these runs of tests that failed."""
+    runs = (one for one in entries if one.receipt.source in ("pytest", "junit"))
+    return next((one for one in runs if one.receipt.result.get("verdict") == "failed"), None)
+
+
+def _tree_label(receipt: Receipt) -> str:
+    """`tree 3f9a1c2`, with `+dirty` where it was not the commit's, `moved` where it changed under way."""
+    return f"tree {short(receipt.tree, 7)}{'+dirty' if receipt.dirty else ''}{' moved' if receipt.moved else ''}"
+
+
+def _receipt_lines(entry: Entry) -> Iterator[str]:
+    """The whole receipt: its facts, what failed, what it weighs."""
+    r = entry.receipt
+    parent = f", inside run {short(r.parent, 8)}" if r.parent else ""
+    yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
+    yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
+    yield f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
+    yield f"verdict   {word_of_run(r.result)}   {outcome_counts(r)}   exit {r.result.get('exit')}"
+    for reason in r.result.get("reasons") or ():
+        yield f"          {reason}"
+    limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
+    if limits:
+        yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
+    if told := _imported_modules(r.environment.get("imported")):
+        yield f"imported  {told}"
+    yield from _evidence_lines(entry)
+
+
+def _imported_modules(found: object) -> str:
+    """Where the modules of a run came from, in one line; empty where that was not recorded."""
+    if not isinstance(found, Mapping):
+        return ""
+    total = found.get("total")
+    total = total if isinstance(total, Mapping) else {}
+
+    def rows(key: str) -> tuple[list[str], int]:
+        listed = found.get(key)
+        listed = listed if isinstance(listed, list | tuple) else []
+        names = [str(one.get("module")) if isinstance(one, Mapping) else str(one) for one in listed]
+        return names[:3], total.get(key) or len(names)
+
+    parts = [f"{counted(found.get('in_place') or 0, 'module')} in place"]
+    if same := found.get("same"):
+        copies = "1 installed copy" if same == 1 else f"{same} installed copies"
+        parts.append(f"{copies}, same content ({_first_names(rows('same_first')[0], same)})")
+    if compiled := found.get("compiled"):
+        parts.append(f"{counted(compiled, 'compiled module')} {'was' if compiled == 1 else 'were'} not compared")
+    for key, words in (("generated", "generated"), ("different", "different"), ("missing", "not in this checkout"),
+                       ("not_compared", "could not be compared")):  # fmt: skip
+        names, number = rows(key)
+        if names:
+            parts.append(f"{words}: {_first_names(names, number)}")
+    return ", ".join(parts)
+
+
+def _first_names(names: list[str], number: int) -> str:
+    more = f" and {number - len(names)} more" if number > len(names) else ""
+    return one_line(", ".join(names), 200) + more
+
+
+def _evidence_lines(entry: Entry) -> Iterator[str]:
+    if entry.folded:
+        yield f"evidence  folded on {entry.folded}: the results of its tests were removed, their digest is kept"
+        return
+    order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
+    shown = sorted(entry.receipt.evidence, key=lambda e: (order.get(e.outcome, 9), e.subject))
+    yield f"evidence  {counted(len(shown), 'observation')}"
+    for one in shown[:40]:
+        weak = observation(entry.receipt, one, entry.origin).why_not
+        yield f"  {one.outcome:<9} {one_line(one.subject, 120)}" + (f"   not hard: {weak}" if weak else "")
+        for key in ("message", "tail"):
+            if text := one.detail.get(key):
+                yield from (f"            {row}" for row in str(text).splitlines()[-12:])
+    if len(shown) > 40:
+        yield f"  … and {len(shown) - 40} more: --format json shows all"
+
+
+_SHOWN_TESTS = 40
+_SHOWN_COMMITS = 10
+
+
+def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
+    """Prints what is known about a test, a file or a folder; False where nothing is."""
+    from kl_hooks.evidence.known import known_about
+    from kl_hooks.evidence.place import place_of
+
+    about = _path_from_root(ws.root, given)
+    known = known_about(db, about, ws.clock.now())
+    trees = place_of(ws.repo).trees
+    if known and shape == "json":
+        echo_json(_known_to_dict(about, known, trees))
+    for text in _known_lines(known, trees) if shape == "text" else ():
+        echo(text)
+    return bool(known)
+
+
+def _path_from_root(root: Path, given: str) -> str:
+    """A path below the current folder as it is called from the root of the repository; anything else as it is."""
+    path, colons, rest = given.partition("::")
+    here = Path(os.path.abspath(path))  # noqa: PTH100
+    if here.exists() and here.is_relative_to(root):
+        return here.relative_to(root).as_posix() + colons + rest
+    return given
+
+
+def _known_to_dict(about: str, known: Known, trees: tuple[str, ...]) -> dict[str, Any]:
+    """`kl.evidence.known/1`."""
+    return {
+        "schema": "kl.evidence.known/1",
+        "about": about,
+        "tests": [
+            {
+                "subject": one.evidence.subject, "outcome": one.evidence.outcome, "receipt": one.entry.id,
+                "at": one.entry.receipt.ended, "tree": one.entry.receipt.tree, "current": _is_current(one, trees),
+            }
+            for one in known.tests
+        ],
+        "commits": [{"commit": c.sha, "at": c.at, "subject": c.subject} for c in known.commits[:_SHOWN_COMMITS]],
+        "total": {"tests": len(known.tests), "commits": len(known.commits), "claims": len(known.claims)},
+        "claims": [{"id": c.id, "text": c.text, "tier": c.tier.word, "freshness": c.freshness} for c in known.claims],
+    }  # fmt: skip
+
+
+def _known_lines(known: Known, trees: tuple[str, ...]) -> Iterator[str]:
+    """For people: tests that do not pass first."""
+    tests = sorted(known.tests, key=lambda one: one.evidence.outcome == "passed")
+    for one in tests[:_SHOWN_TESTS]:
+        when = one.entry.receipt.ended[:16].replace("T", " ")
+        where = "this content" if _is_current(one, trees) else f"tree {short(one.entry.receipt.tree, 7)}"
+        name = one_line(one.evidence.subject.removeprefix("test:"), 120)
+        yield f"{one.evidence.outcome:<9} {name}   run {short(one.entry.receipt.run, 8)}  {when}  {where}"
+    if len(tests) > _SHOWN_TESTS:
+        yield f"… and {len(tests) - _SHOWN_TESTS} more: --format json shows all"
+    for commit in known.commits[:_SHOWN_COMMITS]:
+        yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
+    if len(known.commits) > _SHOWN_COMMITS:
+        yield f"… and {len(known.commits) - _SHOWN_COMMITS} more commits: git log -- PATH"
+    for claim in known.claims:
+        how = ", ".join(standing(claim.tier.word, claim.freshness))
+        yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
+
+
+def _is_current(one: Seen, trees: tuple[str, ...]) -> bool:
+    return bool({one.entry.receipt.tree, one.entry.receipt.tree_all} & set(trees))
+
+
+def _audit_to_dict(done: Audit, accepted: Sequence[Event]) -> dict[str, Any]:
+    """`kl.evidence.verify/1`."""
+    return {
+        "schema": "kl.evidence.verify/1", "receipts": done.receipts, "head": done.head,
+        "problems": list(done.problems), "anchors": list(done.anchors), "folded": done.folded,
+        "accepted": [{"at": one.at, **one.body} for one in accepted],
+    }  # fmt: skip
+
+
+def accepted_line(one: Event) -> str:
+    """`2026-11-22: this store had 41 receipts, then 17: kl.db restored (local:ada@host)`."""
+    lost = one.body.get("lost") or [{}]
+    numbers = f"had {lost[0].get('had')} receipts, then {lost[0].get('found')}"
+    return f"{one.at[:10]}: this store {numbers}: {one_line(str(one.body.get('reason')), 200)} ({one.body.get('by')})"
+
+
+def _audit_lines(done: Audit, accepted: Sequence[Event]) -> Iterator[str]:
+    """For people."""
+    for problem in done.problems:
+        yield f"  problem  {problem}"
+    yield f"{done.receipts} receipts, {'chain intact' if not done.problems else f'{len(done.problems)} problems'}."
+    yield f"  head     {short(done.head, 16)}"
+    if done.folded:
+        yield f"  folded   {counted(done.folded, 'old run')}: header and chain checked, results of tests were removed"
+    yield from (f"  accepted {accepted_line(one)}" for one in accepted)
+    for anchor in done.anchors:
+        yield f"  anchor   {anchor}"
+    yield "It proves that nothing before a remembered head was edited, removed or reordered. It does not prove that"
+    yield "what was recorded is true, nor that everything was recorded."
 
 
 @click.group()
@@ -28,21 +284,21 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
     """List the newest receipts, newest first."""
     from kl_hooks.evidence.ledger import listing
 
-    with ledger_open(workspace()) as db:
+    with open_store(workspace()) as db:
         entries, total, hidden = listing(db, limit, source, everything=everything) if db else ([], 0, 0)
     if shape == "json":
         receipts = [e.receipt.plain() for e in entries]
-        say_json({"schema": "kl.evidence.list/1", "receipts": receipts, "total": total, "hidden": hidden})
+        echo_json({"schema": "kl.evidence.list/1", "receipts": receipts, "total": total, "hidden": hidden})
         return
     for entry in entries:
-        say(line(entry))
+        echo(receipt_line(entry))
     if not entries and not hidden:
         nothing = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
-        say(f"no evidence of source {one_line(repr(source))}. See: kl evidence list" if source else nothing)
+        echo(f"no evidence of source {one_line(repr(source))}. See: kl evidence list" if source else nothing)
     if total > len(entries):
-        say(f"… and {total - len(entries)} more: --limit {total}")
+        echo(f"… and {total - len(entries)} more: --limit {total}")
     if hidden:
-        say(f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown: --all")
+        echo(f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown: --all")
 
 
 @evidence.command(epilog="Example: kl evidence show 3f9a1c2b, or: kl evidence show tests/test_shop.py")
@@ -50,23 +306,22 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """Show one receipt, by the first digits of its run ID, or what is known about a file or a test."""
-    from kl_hooks.cli.known import say_known
     from kl_hooks.evidence.ledger import find
 
     ws = workspace()
-    with ledger_open(ws) as db:
+    with open_store(ws) as db:
         if db is None:
             raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
         try:
             entry = find(db, id)
         except UsageProblem:
-            if say_known(ws, db, id, shape):
+            if _print_known(ws, db, id, shape):
                 return
             raise
     if shape == "json":
-        say_json(entry.receipt.plain())
-    for text in describe(entry) if shape == "text" else ():
-        say(text)
+        echo_json(entry.receipt.plain())
+    for text in _receipt_lines(entry) if shape == "text" else ():
+        echo(text)
 
 
 @evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')")
@@ -81,8 +336,8 @@ def import_(reader: str, file: Path, tree: str | None) -> int:
         raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
     done = import_file(workspace(), reader, str(file), file.read_bytes(), tree)
     for problem in done.problems:
-        note(str(problem))
-    say(f"{done.new} new, {done.known} known already, {len(done.problems)} refused.")
+        warn(str(problem))
+    echo(f"{done.new} new, {done.known} known already, {len(done.problems)} refused.")
     return 1 if done.problems else 0
 
 
@@ -94,15 +349,15 @@ def export(output: Path | None) -> None:
     from kl_hooks.evidence.sources.receipts import to_lines
     from kl_hooks.store.atomic import write_atomic
 
-    with ledger_open(workspace()) as db:
+    with open_store(workspace()) as db:
         entries = recent(db, 1_000_000) if db else []
     lines = list(to_lines(e.receipt for e in reversed(entries) if not e.folded))
     if folded := len(entries) - len(lines):
-        note(f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check them.")
+        warn(f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check them.")
     text = "".join(f"{one}\n" for one in lines)
     if output:
         write_atomic(output, text.encode())
-        note(f"{len(lines)} receipts written to {output}.")
+        warn(f"{len(lines)} receipts written to {output}.")
     else:
         click.echo(text, nl=False)
 
@@ -111,20 +366,19 @@ def export(output: Path | None) -> None:
 @format_option()
 def verify(shape: str) -> int:
     """Check the hash chain over all receipts, and say what that proves and what it does not."""
-    from kl_hooks.cli.audits import audit_lines, plain_audit
     from kl_hooks.evidence.audit import audit
     from kl_hooks.evidence.mark import read_marks
     from kl_hooks.proof.snapshot import accepted
 
     ws = workspace()
     marks = read_marks(ws)
-    with ledger_open(ws) as db:
+    with open_store(ws) as db:
         done = audit(db, marks)
     events = accepted(ws)
     if shape == "json":
-        say_json(plain_audit(done, events))
-    for text in audit_lines(done, events) if shape == "text" else ():
-        say(text)
+        echo_json(_audit_to_dict(done, events))
+    for text in _audit_lines(done, events) if shape == "text" else ():
+        echo(text)
     return 1 if done.problems else 0
 
 
@@ -146,9 +400,9 @@ def accept(reason: str, shape: str) -> int:
         raise UsageProblem("only a person accepts a store that lost receipts.", place=f"agent:{name}")
     lost = accept_loss(ws, reason.strip())
     if shape == "json":
-        say_json({"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]})
+        echo_json({"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]})
     for one in lost if shape == "text" else ():
-        say(f"accepted: {one}")
+        echo(f"accepted: {one}")
     if not lost and shape == "text":
-        say("nothing to accept: no receipts are missing.")
+        echo("nothing to accept: no receipts are missing.")
     return 0

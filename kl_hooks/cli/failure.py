@@ -1,110 +1,88 @@
-"""One wrapper that turns whatever goes wrong into one clear line and the right exit code."""
+"""`kl failure`: what failed, counted each time it comes back."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import Any
 
 import click
 
-from kl_hooks.cli.complaint import complain, complain_of_use
-from kl_hooks.errors import CLEAN, ENVIRONMENT, INTERRUPTED, OUR_FAULT, WRONG_USE, KlError
-from kl_hooks.model.text import one_line
-
-OBSERVERS = (("commits", "record"),)
-"""Commands that git runs after the fact: they warn, and always end with 0."""
-COMMIT_GATES = (("arch", "check"), ("knowledge", "check"))
-"""Commands whose own fault must not cost somebody a commit (outside CI), with `--staged`."""
+from kl_hooks.cli.output import echo, echo_json, format_option, workspace
 
 
-def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, str]) -> int:
-    """Runs the command and returns its exit code; never raises, never shows a traceback unless KL_DEBUG is set."""
-    words = command_words(argv)
-    try:
-        code = _call(command, argv)
-    except KlError as problem:
-        complain(str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1))
-        code = problem.exit_code
-    except Exception as fault:  # the one place where our own faults end
-        code = _our_fault(fault, argv, environ)
-        if words in COMMIT_GATES and "--staged" in argv and not environ.get("CI"):
-            complain("your commit was not blocked by this.")
-            return CLEAN
-    if words in OBSERVERS and code != INTERRUPTED:
-        return CLEAN
-    return code
+@click.command(
+    epilog='Example: kl failure record "Mock the database" --symptom "red build" --prevention "Use a real one"'
+)
+@click.argument("approach")
+@click.option("--symptom", help="What was seen.")
+@click.option("--cause", "root_cause", help="Why it failed.")
+@click.option("--prevention", help="What to do instead.")
+@click.option("--fix", "fix_applied", help="How it was put right.")
+@click.option("--severity", type=click.Choice(["low", "medium", "high", "critical"], case_sensitive=False))
+@click.option("--file", "file_path", multiple=True, metavar="PATH", help="Where it happened. May be repeated.")
+@click.option(
+    "--decision", "related_adrs", multiple=True, metavar="ID", help="Decisions that say how it should be done."
+)
+@click.option("--task", "task_id", help="The task it happened in.")
+@click.option("--feature", "feature_id", metavar="ID", help="The feature it happened in.")
+@click.option("--context", help="Where and when it happened.")
+@click.option(
+    "--fixed-in", "time_to_fix_minutes", type=click.IntRange(0, 1_000_000), help="Minutes it took to put right."
+)
+@format_option()
+def record(approach: str, shape: str, **said: Any) -> None:
+    """Record an APPROACH that failed. The same approach again is counted, and what is said anew is filled in.
+
+    Packages of context warn of it where it fits the task.
+    """
+    from kl_hooks.cli.kind_commands import sign_record, warn_of_proposal
+    from kl_hooks.kinds.failure import record_failure, times_phrase
+    from kl_hooks.records.query import record_to_dict
+    from kl_hooks.records.write import require_setup
+
+    ws = workspace()
+    require_setup(ws)
+    raw: dict[str, Any] = {"approach": " ".join(approach.split())}
+    raw |= {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
+    by = sign_record(ws, raw)
+    made, how_often = record_failure(ws, raw, by)
+    if shape == "json":
+        plain = {
+            "occurrence_count": how_often.total,
+            "first_occurred": how_often.first,
+            "last_occurred": how_often.last,
+        }
+        echo_json(record_to_dict(ws, made) | plain)
+        return
+    echo(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
+    warn_of_proposal(made)
+    if not made.text("prevention") and not made.proposal:
+        echo(f'    say what prevents it: kl failure edit {made.id} --prevention "…"')
 
 
-def command_words(argv: Sequence[str]) -> tuple[str, ...]:
-    """The first two words of a call that are no options of `kl` itself: which command it is, whatever follows."""
-    words = list(argv)
-    while words and words[0].startswith("-"):
-        del words[: 2 if words[0] == "--root" else 1]
-    return tuple(words[:2])
+@click.command(epilog="Example: kl failure show FAIL-3f9a1c2b")
+@click.argument("id")
+@format_option()
+def show(id: str, shape: str) -> None:
+    """One failure, whole, with how often it happened here."""
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.cli.record_output import record_lines
+    from kl_hooks.kinds.failure import occurrences, times_phrase
+    from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
 
-
-def _call(command: click.Command, argv: list[str]) -> int:
-    try:
-        answer = command.main(args=argv, prog_name="kl", standalone_mode=False)
-        sys.stdout.flush()
-        return answer if isinstance(answer, int) else CLEAN
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.ClickException as problem:
-        complain_of_use(problem)
-        return WRONG_USE
-    except UnicodeEncodeError:
-        odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
-        if not odd:
-            raise
-        complain(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here is called so.")
-        return WRONG_USE
-    except (click.Abort, KeyboardInterrupt):
-        complain("interrupted.")
-        return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click ends the process where a pipe breaks, with the code of a finding
-        # the reader has seen enough; give the interpreter something it can flush into at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 128 + 13
-    except OSError as problem:
-        if problem.filename is None and problem.errno is None:
-            raise
-        if problem.filename is None and isinstance(problem, FileNotFoundError):
-            complain("the current folder is gone. Change into one that is there, or give --root.")
-        else:
-            complain(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
-        if os.environ.get("KL_DEBUG"):
-            _print_traceback()
-        return ENVIRONMENT
-
-
-def _print_traceback() -> None:
-    import traceback
-
-    traceback.print_exc()
-
-
-def _our_fault(fault: Exception, argv: list[str], environ: Mapping[str, str]) -> int:
-    if environ.get("KL_DEBUG"):
-        _print_traceback()
-    report = _write_report(fault, argv)
-    complain(f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it.")
-    return OUR_FAULT
-
-
-def _write_report(fault: Exception, argv: list[str]) -> str:
-    import tempfile
-    import traceback
-
-    from kl_hooks.store.redact import redact
-
-    text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
-    try:
-        handle, name = tempfile.mkstemp(prefix="kl-crash-", suffix=".txt")
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(redact(text))
-        return str(Path(name))
-    except OSError as problem:
-        return f"(not written: {problem})"
+    ws = workspace()
+    record = get_record(ws, id, "failure")
+    how_often = occurrences(ws, record)
+    warn_of_index_problems()
+    if shape == "json":
+        plain = {
+            "occurrence_count": how_often.total,
+            "first_occurred": how_often.first,
+            "last_occurred": how_often.last,
+        }
+        echo_json(record_to_dict(ws, record) | plain)
+        return
+    head, *rest = record_lines(ws, record, supersession_chain(ws, record))
+    echo(head)
+    echo(f"{'happened':<13} {times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
+    for line in rest:
+        echo(line)

@@ -1,12 +1,32 @@
-"""`kl graph`: the code graph, built and asked; every verb is a file `graph_VERB.py`."""
+"""`kl graph`: the code graph, built and queried."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
 import click
 
-from kl_hooks.cli.lazy import LazyGroup
+from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.cli.output import F, counted, echo, echo_json, echo_line, format_option, warn, workspace
+from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_page, plain_symbol, plain_way
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.home import require_home
+from kl_hooks.model.text import one_line
 
-VERBS = {
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.answers import Answer
+    from kl_hooks.code.asking.inbound import Inbound
+    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.code.precise.compared import Comparison
+    from kl_hooks.model.symbol import Link, Symbol
+    from kl_hooks.workspace.open import Workspace
+
+
+_COMMANDS = {
     "build": "Bring the graph up to the work tree, and count what is in it.",
     "search": "Find symbols by name, then by words.",
     "show": "What is known of one thing, on a page.",
@@ -16,9 +36,548 @@ VERBS = {
     "dependents": "What depends on a thing, through others too.",
     "path": "How one thing depends on another.",
 }
-"""Verb → its line in the help; it stands in `kl_hooks.cli.graph_VERB` under the verb's name."""
+"""Command → its line in the help."""
 
 
-@click.group(cls=LazyGroup, prefix="kl_hooks.cli.graph_", lines=VERBS)
+@click.group(cls=LazyGroup, module="kl_hooks.cli.graph", lines=_COMMANDS)
 def graph() -> None:
     """The code graph: what is defined where, and what hangs on what. Always as the files are now."""
+
+
+_PATHS: Final = 5
+
+
+def _at_option() -> Callable[[F], F]:
+    """`--at REV`, as the parameter `rev`."""
+    return click.option("--at", "rev", metavar="REV", help="Ask about a revision, not the files as they are now.")
+
+
+def _limit_option(default: int) -> Callable[[F], F]:
+    """`--limit N`."""
+    return click.option(
+        "--limit", type=click.IntRange(1, 100_000), default=default, show_default=True, help="Most rows."
+    )
+
+
+@contextmanager
+def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: Any) -> Iterator[Graph]:
+    """The graph, current; as JSON the candidates are on stdout when a name means several things. `more` as `opened`.
+
+    `records`: with records and pages, as their files are now; who asks about code alone need not wait for them.
+    """
+    from kl_hooks.code.asking.address import Ambiguous
+    from kl_hooks.code.asking.opened import opened
+
+    ws = workspace()
+    require_home(ws)
+    if records and rev is None:
+        from kl_hooks.records.sync import sync
+
+        sync(ws)  # records and pages are nodes of the same graph
+    try:
+        with opened(ws, rev, **more) as graph:
+            yield graph
+    except Ambiguous as problem:
+        if shape == "json":
+            candidates = [plain_symbol(one) for one in problem.candidates]
+            echo_json({"schema": "kl.graph.candidates/1", "asked": problem.place, "candidates": candidates})
+        raise
+
+
+def _method(link: Link) -> str:
+    """`import`, or `instance, 80%`."""
+    return link.method if link.confidence == 100 else f"{link.method}, {link.confidence}%"
+
+
+def _print_symbol(symbol: Symbol) -> None:
+    """The thing that was asked about."""
+    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}")
+
+
+def _print_links(links: Sequence[Link], *, of_name: bool = False) -> None:
+    """Where links come from, by file and line; `of_name`: and what is called there."""
+    path = ""
+    for link in links:
+        if link.path != path:
+            path = link.path
+            echo_line(path)
+        name = f" {link.target.removeprefix('name:')}" if of_name else ""
+        echo_line(f"{link.line:>6}  {link.relation:<10}{name}  in {link.source}  ({_method(link)})")
+
+
+def _print_certainty(
+    answer: Answer, none: str, again: str, *, calls: bool = False, of: str = " of that name", title: str = ""
+) -> None:
+    """`none` where that is certain; what could not be told otherwise. `again`: the command without --unresolved."""
+    left = [*_unresolved(answer, again, calls, of), *_not_assessed(answer), *answer.doubts]
+    if answer.found:
+        if left:
+            warn(f"there may be more: {'; '.join(left)}.")
+    elif left:
+        echo_line(f"{title}none found; {'; '.join(left)}")
+    else:
+        echo_line(f"{title}{none}")
+
+
+def _unresolved(answer: Answer, again: str, calls: bool, of: str) -> list[str]:
+    number, called = len(answer.unresolved), sum(link.relation == "calls" for link in answer.unresolved)
+    if not number:
+        return []
+    what = "call" if calls and called else "use"
+    shown = called if what == "call" else number
+    rest = f" and {number - shown} other uses" if number > shown else ""
+    many = "" if shown == 1 else "s"
+    more = f" ({again} --unresolved lists them)" if again else ""
+    return [f"{shown} unresolved {what}{many}{rest}{of}{more}"]
+
+
+def _not_assessed(answer: Answer) -> list[str]:
+    paths = answer.not_assessed
+    if not paths:
+        return []
+    shown = ", ".join(paths[:_PATHS]) + (" …" if len(paths) > _PATHS else "")
+    return [f"{len(paths)} {'file' if len(paths) == 1 else 'files'} not assessed: {shown}"]
+
+
+@click.command(epilog="Example: kl graph build")
+@click.option("--precise", is_flag=True, help="Also read everything with libcst and grimp, and list the differences.")
+@_at_option()
+@format_option()
+def build(precise: bool, rev: str | None, shape: str) -> None:
+    """Bring the graph up to the work tree, and count what is in it.
+
+    Every command that reads the graph does this by itself; files that do not parse are named here. --precise is slow,
+    a hundred times and more: it holds the scanner against two others and changes nothing. Exit 0 whatever it finds.
+    """
+    from kl_hooks.code.ask import counts as count
+
+    if precise and rev is not None:
+        raise UsageProblem("--precise looks at the work tree; leave out --at.", place="kl graph build")
+    with _opened_graph(rev, shape, watch=_with_progress) as graph:
+        scan, counts = graph.scan, count(graph.db, graph.kinds)
+    sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
+    lines, differences = _compare_with_notice(scan.files) if precise else ([], None)
+    if shape == "json":
+        found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, "unresolved": counts.unresolved}
+        more = {
+            "nodes": counts.nodes,
+            "relations": counts.links,
+            "knowledge": counts.knowledge,
+            "problems": [_problem_to_dict(p) for p in scan.problems],
+        }
+        held = {"precise": differences} if precise else {}
+        echo_json({"schema": "kl.graph.build/1", **found, **sums, **more, **held})
+        return
+    for problem in scan.problems:
+        warn(str(problem))
+    files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} gone)"
+    echo(f"{files}, {counted(sums['symbols'], 'symbol')}, {counted(sums['links'], 'link')}")
+    echo(f"  symbols  {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}")
+    echo(f"  links    {_number_of_each(counts.links)}; {counts.unresolved} of them to a name only")
+    if counts.knowledge:
+        echo(f"  records  {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}")
+    echo(f"  {counted(len(scan.problems), 'file')} not assessed")
+    for line in lines:
+        echo(line)
+
+
+def _compare_with_notice(files: int) -> tuple[list[str], Any]:
+    """As `precise.compared`; at a terminal it says first why nothing is seen for a while."""
+
+    if sys.stderr.isatty():
+        warn(f"reading {counted(files, 'file')} with libcst and grimp too; that takes a while.")
+    return comparison(workspace())
+
+
+def _with_progress(read: Iterator[Any], number: int) -> Iterator[Any]:
+    """Progress on stderr while files are read, where that is a terminal; nothing stays of it."""
+    if not sys.stderr.isatty():
+        yield from read
+        return
+    with click.progressbar(read, length=number, label="Reading files", file=sys.stderr) as watched:
+        yield from watched
+
+
+def _number_of_each(counts: dict[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.items()) or "none"
+
+
+def _problem_to_dict(problem: Any) -> dict[str, Any]:
+    return {"path": problem.path, "line": problem.line, "column": problem.column, "message": problem.message}
+
+
+def comparison(ws: Workspace) -> tuple[list[str], dict[str, Any]]:
+    """The comparison as lines for people and as JSON; what could not be compared is noted."""
+    from kl_hooks.code.precise import compared as precise
+
+    found = precise.compared(ws)
+    for problem in found.not_assessed:
+        warn(f"{problem} Not assessed by the precise scanner.")
+    return _comparison_lines(found), _comparison_to_dict(found)
+
+
+def _comparison_lines(found: Comparison) -> list[str]:
+    sums = (found.files, "file"), (found.definitions, "definition"), (found.imports, "import"), (found.edges, "edge")
+    result = f"{counted(len(found.differences), 'difference')}:" if found.differences else "equal"
+    if found.not_assessed:
+        result = f"{len(found.not_assessed)} not assessed; {result}"
+    head = f"precise: {', '.join(counted(number, noun) for number, noun in sums)}; {result}"
+    unseen = [f"  not compared with grimp: {counted(n, 'time')} {what}" for what, n in sorted(found.unseen.items())]
+    return [head, *(f"  {one}" for one in found.differences), *unseen]
+
+
+def _comparison_to_dict(found: Comparison) -> dict[str, Any]:
+    return {
+        "files": found.files, "definitions": found.definitions, "imports": found.imports, "edges": found.edges,
+        "equal": not found.differences and not found.not_assessed,
+        "differences": [
+            {"path": d.path, "line": d.line, "what": d.what, "fast": d.fast, "precise": d.precise}
+            for d in found.differences
+        ],
+        "not_assessed": [{"path": p.path, "line": p.line, "message": p.message} for p in found.not_assessed],
+        "not_compared": found.unseen,
+    }  # fmt: skip
+
+
+SEARCHED_KINDS = (
+    "namespace",
+    "type",
+    "interface",
+    "function",
+    "method",
+    "property",
+    "field",
+    "test",
+    "file",
+    "violation",
+    "page",
+)
+"""Beside the kinds of records."""
+
+
+@click.command(epilog="Example: kl graph search parse_header --kind function")
+@click.argument("words", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--kind", "kinds", multiple=True, metavar="KIND",
+    help=f"Only these kinds: {', '.join(SEARCHED_KINDS)}, or a kind of records (decision, memory …); may be repeated.",
+)  # fmt: skip
+@click.option("--file", default="", metavar="PATH", help="Only in this file, folder, or pattern (src/*.py).")
+@_limit_option(20)
+@_at_option()
+@format_option()
+def search(words: tuple[str, ...], kinds: tuple[str, ...], file: str, limit: int, rev: str | None, shape: str) -> None:
+    """Find symbols, records, pages and violations by NAME.
+
+    Symbols of that name in any case, style or inflection (baskets finds Basket) come first, then records, pages and
+    violations with the words, then symbols whose name begins so, then those whose code or docstring has the words.
+
+    A dotted NAME is the end of an owner and the beginning of a name (Basket.add finds shop.core.Basket.add_line), or a
+    name as it is imported (shop.Basket, where shop/__init__.py takes it from shop.core).
+
+    --kind violation finds what the last `kl arch check` of the working tree found, with its receipt.
+    """
+    from kl_hooks.code.asking.plain import plain_found
+    from kl_hooks.code.asking.search import find_all
+
+    known = (*SEARCHED_KINDS, *workspace().kinds)
+    if wrong := [kind for kind in kinds if kind not in known]:
+        raise UsageProblem(f"no such kind: {one_line(wrong[0], 60)}.", place="--kind", hint=f"Use: {', '.join(known)}")
+    with _opened_graph(rev, shape) as graph:
+        hits, more = find_all(graph, words, kinds, file, limit)
+    if shape == "json":
+        rows = [plain_found(hit) for hit in hits]
+        echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
+        return
+    for hit in hits:
+        echo_line(hit.id)
+        echo_line(f"    {hit.path}:{hit.line} {hit.signature}")
+    if more:
+        warn(f"these are the first {limit}; more with --limit.")
+    if not hits:
+        warn(f"no matches for: {one_line(' '.join(words))}")
+
+
+_SHOWN_LINKS = 8
+_NOUNS = {
+    "calls": "call", "references": "reference", "imports": "import",
+    "inherits": "base class", "implements": "interface",
+}  # fmt: skip
+
+
+@click.command(epilog="Example: kl graph show Basket.total")
+@click.argument("name")
+@_at_option()
+@format_option()
+def show(name: str, rev: str | None, shape: str) -> None:
+    """Show what is known of NAME: signature, place, what it uses, what uses it, overrides it, tests it.
+
+    NAME as in `kl graph refs`. The content hash changes with the code, not with comments, docstrings or layout.
+    """
+    from kl_hooks.code.asking.shown import show as find
+
+    with _opened_graph(rev, shape) as graph:
+        page = find(graph, name)
+    layer = _layer(page.symbol.path)
+    if shape == "json":
+        echo_json({"schema": "kl.graph.show/1", **plain_page(page), "layer": layer})
+        return
+    symbol = page.symbol
+    echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
+    for line in (*symbol.decorators, symbol.signature, symbol.doc):
+        if line:
+            echo_line(f"    {line}")
+    if symbol.content_hash:
+        echo_line(f"content hash   {symbol.content_hash}")
+    if page.defined_by:
+        echo_line(f"defined by     {page.defined_by}")
+    if layer:
+        echo_line(f"governed by    layer:{layer}")
+    _print_ids("defines", page.defines)
+    _print_ids("inherits", page.bases)
+    _print_ids("inherited by", page.subclasses)
+    _print_ids("overrides", page.overrides)
+    _print_ids("overridden by", page.overridden_by)
+    _print_link_group("uses", page.uses, "target")
+    if page.unresolved:
+        echo_line(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
+    _print_link_group("used by", page.used_by, "source")
+    _print_ids("tests", page.tests)
+    _print_link_group("written of it", page.written, "source")
+    _print_link_group("says of", page.says, "target")
+    _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
+
+
+def _layer(path: str) -> str:
+    """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be read."""
+    from kl_hooks.arch.manifest import read_manifest
+    from kl_hooks.arch.paths import owner
+    from kl_hooks.config.files import read_small
+    from kl_hooks.errors import KlError
+    from kl_hooks.model.manifest import MANIFEST
+
+    root = workspace().root
+    try:
+        text = read_small(root / MANIFEST, within=root)
+        layer = owner(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
+    except KlError:  # `kl arch check` tells what is wrong with it
+        return ""
+    return layer.name if layer is not None else ""
+
+
+def _print_ids(title: str, ids: Sequence[str]) -> None:
+    if ids:
+        echo_line(f"{title:<14} {len(ids)}")
+        for one in ids[:_SHOWN_LINKS]:
+            echo_line(f"    {one}")
+        _print_more(len(ids))
+
+
+def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
+    from kl_hooks.code.asking.shown import counted_relations
+
+    if not links:
+        return
+    nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
+    numbers = counted_relations(links).items()
+    said = (counted(number, nouns[name]) if name in nouns else f"{number} {name}" for name, number in numbers)
+    echo_line(f"{title:<14} {', '.join(said)}")
+    inside = "in " if end == "source" else ""
+    for link in links[:_SHOWN_LINKS]:
+        echo_line(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({_method(link)})")
+    _print_more(len(links))
+
+
+def _names(links: Sequence[Link]) -> list[str]:
+    names = list(dict.fromkeys(link.target.removeprefix("name:") for link in links))
+    return [*names[:_SHOWN_LINKS], "…"] if len(names) > _SHOWN_LINKS else names
+
+
+def _print_more(number: int) -> None:
+    if number > _SHOWN_LINKS:
+        echo_line(f"    … {number - _SHOWN_LINKS} more")
+
+
+@click.command(epilog="Example: kl graph symbols src/shop/core.py")
+@click.argument("file")
+@_at_option()
+@format_option()
+def symbols(file: str, rev: str | None, shape: str) -> None:
+    """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or a module."""
+    from kl_hooks.code.asking.defined import symbols as find
+
+    with _opened_graph(rev, shape, records=False) as graph:
+        path, found, problem = find(graph, file)
+    if shape == "json":
+        rows = [
+            {**plain_symbol(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc} for depth, s in found
+        ]
+        answer = "not assessed" if problem else "yes" if rows else "no"
+        echo_json({"schema": "kl.graph.symbols/1", "path": path, "symbols": rows, "answer": answer, "problem": problem})
+        return
+    echo_line(path)
+    if problem:
+        echo_line(f"not assessed: {problem}")
+    for depth, symbol in found:
+        for mark in symbol.decorators:
+            echo_line(f"{'':>6}  {'  ' * depth}{mark}")
+        echo_line(f"{symbol.line:>6}  {'  ' * depth}{symbol.signature}")
+
+
+@click.command(epilog="Example: kl graph refs Basket.total")
+@click.argument("name")
+@click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
+@_limit_option(200)
+@_at_option()
+@format_option()
+def refs(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
+    """List what uses NAME: calls, references, base classes and imports, by file and line.
+
+    NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a place in one
+    (pkg/mod.py:12). Each link says how it was found, and with what confidence.
+    """
+    from kl_hooks.code.asking.inbound import refs as find
+
+    with _opened_graph(rev, shape) as graph:
+        found = find(graph, name)
+    _print_inbound(found, name, unresolved, limit, shape, "refs", "No references.")
+
+
+def _print_inbound(found: Inbound, name: str, unresolved: bool, limit: int, shape: str, verb: str, none: str) -> None:
+    """The answer of `refs` and `callers`; with `unresolved` what could not be told instead."""
+    links = found.answer.unresolved if unresolved else found.links
+    shown = links[:limit]
+    if shape == "json":
+        rows = {"unresolved_uses" if unresolved else verb: _by_place(shown), "total": len(links)}
+        head = {"schema": f"kl.graph.{verb}/1", "symbol": plain_symbol(found.symbol)}
+        echo_json({**head, **rows, **plain_answer(found.answer)})
+        return
+    _print_symbol(found.symbol)
+    _print_links(shown)
+    if len(links) > limit:
+        warn(f"{limit} of {len(links)}; more with --limit {len(links)}.")
+    if not unresolved:
+        _print_certainty(found.answer, none, f"kl graph {verb} {name}", calls=verb == "callers")
+    elif not links:
+        warn("no unresolved use of that name.")
+
+
+def _by_place(links: tuple[Link, ...]) -> list[dict[str, Any]]:
+    """Links by the place that says them, in the order given."""
+    places = groupby(links, key=lambda link: (link.path, link.line))
+    return [
+        {"path": path, "line": line, "links": [_without_place(plain_link(link)) for link in some]}
+        for (path, line), some in places
+    ]
+
+
+def _without_place(link: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in link.items() if key not in ("path", "line")}
+
+
+@click.command(epilog="Example: kl graph callers Basket.total")
+@click.argument("name")
+@click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
+@_limit_option(200)
+@_at_option()
+@format_option()
+def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
+    """List what calls NAME, by file and line; for a class also what calls its __init__.
+
+    "No callers." is said only where every file was read and no unresolved use bears that name. NAME as in
+    `kl graph refs`.
+    """
+    from kl_hooks.code.asking.inbound import callers as find
+
+    with _opened_graph(rev, shape, records=False) as graph:
+        found = find(graph, name)
+    _print_inbound(found, name, unresolved, limit, shape, "callers", "No callers.")
+
+
+@click.command(epilog="Example: kl graph dependents Basket --depth 2")
+@click.argument("name")
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 10, clamp=True),
+    default=3,
+    show_default=True,
+    help="Most links in between, 1 to 10.",
+)
+@click.option("--unresolved", is_flag=True, help="The uses of its name, or a part's, that may or may not mean it.")
+@_limit_option(200)
+@_at_option()
+@format_option()
+def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
+    """List what depends on NAME by calls, references, base classes and imports, through others too.
+
+    Each thing once, at its nearest level, with one of the links that lead there. Who uses a method depends on its
+    class, who uses anything in a module on the module. NAME as in `kl graph refs`.
+    """
+    from kl_hooks.code.asking.dependents import dependents as find
+
+    with _opened_graph(rev, shape, records=False) as graph:
+        found = find(graph, name, depth, limit)
+    open_uses = found.answer.unresolved[:limit] if unresolved else ()
+    if shape == "json":
+        rows = [
+            {"id": one.link.source, "level": one.level, "relation": one.link.relation, "link": plain_link(one.link)}
+            for one in found.found
+        ]
+        head = {"schema": "kl.graph.dependents/1", "symbol": plain_symbol(found.symbol), "depth": depth}
+        more = {"unresolved_uses": [plain_link(link) for link in open_uses]} if unresolved else {}
+        echo_json({**head, "dependents": rows, "total": found.total, **more, **plain_answer(found.answer)})
+        return
+    _print_symbol(found.symbol)
+    if unresolved:
+        _print_links(open_uses, of_name=True)
+        return
+    level = 0
+    for one in found.found:
+        if one.level != level:
+            level = one.level
+            echo_line(f"level {level}")
+        link = one.link
+        echo_line(f"  {link.source}  {link.relation} {link.target}  {link.path}:{link.line} ({_method(link)})")
+    if found.total > limit:
+        warn(f"{limit} of {found.total}; more with --limit {found.total}.")
+    _print_certainty(
+        found.answer, "Nothing depends on it.", f"kl graph dependents {name}", of=" of its name or a part's"
+    )
+
+
+_FIRST_UNRESOLVED = 5
+
+
+@click.command(epilog="Example: kl graph path shop.web.show_page Basket")
+@click.argument("start", metavar="FROM")
+@click.argument("end", metavar="TO")
+@_at_option()
+@format_option()
+def path(start: str, end: str, rev: str | None, shape: str) -> None:
+    """Show the shortest chain of links by which FROM depends on TO, with file and line for each.
+
+    Records, pages, files and symbols are nodes of one graph: a chain may lead from a page over a decision to a file and
+    to what the file defines. Where only TO leads to a record or page FROM, the chain from TO is shown, and it says so.
+
+    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is said only
+    where every file was read and no unresolved use on the way bears a name that could lead to TO.
+    """
+    from kl_hooks.code.asking.way import path as find
+
+    with _opened_graph(rev, shape) as graph:
+        found = find(graph, start, end)
+    if shape == "json":
+        echo_json({"schema": "kl.graph.path/1", **plain_way(found)})
+        return
+    if not found.answer.found:
+        _print_certainty(found.answer, "No path.", "", of=" on the way, of names that could lead there")
+        for link in found.answer.unresolved[:_FIRST_UNRESOLVED]:
+            echo_line(f"  {link.path}:{link.line}  {link.source} {link.relation} {link.target.removeprefix('name:')}")
+        return
+    if found.reversed:
+        warn("nothing leads from FROM to TO; this is the chain from TO to FROM.")
+    echo_line(
+        f"{found.start.id}  {found.start.path}:{found.start.line}  ({counted(found.length, 'link')} to {found.end.id})"
+    )
+    for step in found.steps:
+        place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""
+        echo_line(f"  {step.relation} {step.target}{place}")

@@ -1,16 +1,105 @@
-"""`kl hooks`: native git hooks, installed beside whatever is there and taken away without a trace."""
+"""`kl hooks`: native git hooks, installed beside whatever is there and removed without a trace; pre-commit's part."""
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
-from kl_hooks.errors import CLEAN, FOUND, EnvironmentProblem
+from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
+from kl_hooks.config.files import read_small
+from kl_hooks.config.nodes import Listing, Mapping, Node, Text
+from kl_hooks.config.yaml import load
+from kl_hooks.errors import CLEAN, FOUND, EnvironmentProblem, UsageProblem
+from kl_hooks.git.hookfiles import content, runs_legacy
+from kl_hooks.git.hooks import HookState
 from kl_hooks.git.repository import Repository
+from kl_hooks.shipped import form
 from kl_hooks.workspace.open import Workspace
+
+PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
+STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
+
+
+def pre_commit_entry(indent: int = 0) -> str:
+    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so many blanks."""
+    return "".join(" " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True))
+
+
+def mentions_kl_hooks(text: bytes) -> bool:
+    """True if the configuration names one of our pre-commit hooks already."""
+    return re.search(rb"\bkl-(init|check|check-push|record-commit|verify)\b", text) is not None
+
+
+def pre_commit_addition(text: bytes) -> str | None:
+    """What to append to a configuration so that it holds our entry; None where appending is not plainly right.
+
+    Plainly right: the file is read without problems, `repos` is a block list and stands last, and the longer file
+    reads as the old one with one repository more.
+    """
+    root, problems = load(PRE_COMMIT_FILE, text)
+    if problems or not isinstance(root, Mapping) or not root.entries or b"\r" in text:
+        return None
+    last, repos = root.entries[-1]
+    if last.value != "repos" or not isinstance(repos, Listing) or not repos.items or repos.line == last.line:
+        return None
+    added = ("" if text.endswith(b"\n") else "\n") + pre_commit_entry(repos.column - 1)
+    if "default_install_hook_types" not in {key.value for key, _ in root.entries}:
+        added += STAGES
+    return added if _is_old_plus_one(root, text + added.encode()) else None
+
+
+def _is_old_plus_one(old: Mapping, text: bytes) -> bool:
+    root, problems = load(PRE_COMMIT_FILE, text)
+    if problems or not isinstance(root, Mapping):
+        return False
+    before, after = _plain_value(old), _plain_value(root)
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return False
+    rest = {key: value for key, value in after.items() if key in before and key != "repos"}
+    return rest == {k: v for k, v in before.items() if k != "repos"} and after["repos"][:-1] == before["repos"]
+
+
+def _plain_value(node: Node) -> object:
+    if isinstance(node, Text):
+        return node.value
+    if isinstance(node, Listing):
+        return [_plain_value(item) for item in node.items]
+    return {key.value: _plain_value(value) for key, value in node.entries}
+
+
+_IDS: Final = {
+    "post-commit": rb"kl-record-commit", "pre-commit": rb"kl-check", "pre-push": rb"kl-(check-push|verify)",
+}  # fmt: skip
+"""Git hook → our pre-commit hooks that do its work."""
+
+
+def hook_states(repo: Repository) -> list[HookState]:
+    """As `git.hooks.status`; but what pre-commit runs is called, and what it would run is installed by it."""
+    from kl_hooks.git.hooks import status
+
+    try:
+        config = read_small(repo.top / PRE_COMMIT_FILE, within=repo.top) or b""
+    except UsageProblem:
+        config = b""
+    return [_with_pre_commit(one, config) for one in status(repo)]
+
+
+def all_hooks_run(repo: Repository) -> bool:
+    """True where git runs every one of them."""
+    return all(one.state in ("installed", "called", "edited") for one in hook_states(repo))
+
+
+def _with_pre_commit(one: HookState, config: bytes) -> HookState:
+    if one.state != "missing" or not re.search(rb"\b" + _IDS[one.name] + rb"(?![\w-])", config):
+        return one
+    if runs_legacy(content(one.path)):
+        return replace(one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}.")
+    return replace(one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})")
+
 
 _NOT_DONE = ("inert", "refused", "kept")
 
@@ -38,7 +127,7 @@ def install(only: tuple[str, ...], shape: str) -> int:
     repo = _repository(ws)
     prepare(ws.state)
     done = install_hooks(repo, only, sys.executable, ws.state.spool)
-    return _show("install", [_plain(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
+    return _print_rows("install", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
 
 
 @hooks.command(epilog="Example: kl hooks uninstall")
@@ -48,17 +137,16 @@ def uninstall(shape: str) -> int:
     from kl_hooks.git.hooks import uninstall as uninstall_hooks
 
     done = uninstall_hooks(_repository(workspace()))
-    return _show("uninstall", [_plain(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
+    return _print_rows("uninstall", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
 
 
 @hooks.command(epilog="Example: kl hooks status --format json")
 @format_option()
 def status(shape: str) -> int:
     """How each git hook stands: installed, called, missing, edited, broken or inert."""
-    from kl_hooks.cli.hooks_standing import standing
 
-    states = standing(_repository(workspace()))
-    return _show("status", [_plain(s.name, s.path, "state", s.state, s.reason) for s in states], shape)
+    states = hook_states(_repository(workspace()))
+    return _print_rows("status", [_row(s.name, s.path, "state", s.state, s.reason) for s in states], shape)
 
 
 def _repository(ws: Workspace) -> Repository:
@@ -68,18 +156,18 @@ def _repository(ws: Workspace) -> Repository:
     return ws.repo
 
 
-def _plain(name: str, path: object, key: str, word: str, reason: str) -> dict[str, str]:
+def _row(name: str, path: object, key: str, word: str, reason: str) -> dict[str, str]:
     return {"name": name, "path": str(path), key: word, "reason": reason}
 
 
-def _show(verb: str, rows: list[dict[str, Any]], shape: str) -> int:
+def _print_rows(verb: str, rows: list[dict[str, Any]], shape: str) -> int:
     """Prints the rows; the exit code is 1 where something asked for was not done."""
     if shape == "json":
-        say_json({"schema": f"kl.hooks.{verb}/1", "hooks": rows})
+        echo_json({"schema": f"kl.hooks.{verb}/1", "hooks": rows})
     else:
         for row in rows:
             word = row.get("action") or row["state"]
-            say(f"{word:<10} {row['path']}" + (f"\n           {row['reason']}" if row["reason"] else ""))
+            echo(f"{word:<10} {row['path']}" + (f"\n           {row['reason']}" if row["reason"] else ""))
         if not rows:
-            note("no git hook of kl is here.")
+            warn("no git hook of kl is here.")
     return FOUND if any(row.get("action") in _NOT_DONE for row in rows) else CLEAN

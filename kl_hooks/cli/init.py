@@ -1,25 +1,432 @@
-"""`kl init`: looks at the repository, proposes `.kl/`, and takes it back with `--undo`."""
+"""`kl init`: look at the repository, propose `.kl/`, and take it back with `--undo`.
+
+What was written is listed, with its hash, in a small file of the state directory: exactly that is taken back, and
+only while it is as it was written.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Literal, overload
 
 import click
 
-from kl_hooks.arch.source import repository
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
-from kl_hooks.cli.init_files import apply, refuse_odd_home, undo
-from kl_hooks.cli.init_plan import look
-from kl_hooks.cli.init_precommit import CONFIG, addition, mentions_kl
-from kl_hooks.cli.init_say import plain_of, say_found
-from kl_hooks.cli.init_seed import forget, how_many, sow_here
+from kl_hooks.arch.baseline.file import Accepted, accept, baseline_bytes
+from kl_hooks.arch.draft import draft
+from kl_hooks.arch.foreign.run import set_up
+from kl_hooks.arch.groups import packages
+from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.paths import owner
+from kl_hooks.arch.propose import propose
+from kl_hooks.arch.run import day, judge
+from kl_hooks.arch.source import WORKTREE, content, repository
+from kl_hooks.arch.survey import Survey, survey
+from kl_hooks.cli.hooks import (
+    PRE_COMMIT_FILE,
+    STAGES,
+    all_hooks_run,
+    mentions_kl_hooks,
+    pre_commit_addition,
+    pre_commit_entry,
+)
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
 from kl_hooks.config.files import read_small
+from kl_hooks.config.settings import CHECKOUT_FILE
+from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
+from kl_hooks.model.lifecycle import FILE as LIFECYCLE
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
+from kl_hooks.model.symbol import Link
+from kl_hooks.proof.expected_tests import outside_testpaths, source_of
+from kl_hooks.shipped import form
+from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.lock import store_lock
+from kl_hooks.store.state import State, prepare
 from kl_hooks.workspace.open import Workspace
+
+_RECORD: Final = "init.json"
+_SCHEMA: Final = "kl.init.record/1"
+
+
+@overload
+def _read_record(state: State) -> dict[str, Any] | None: ...
+
+
+@overload
+def _read_record(state: State, *, needed: Literal[True]) -> dict[str, Any]: ...
+
+
+def _read_record(state: State, *, needed: bool = False) -> dict[str, Any] | None:
+    """The record of earlier runs; None where there is none.
+
+    EnvironmentProblem for one that is not ours, and for none where it is needed.
+    """
+    try:
+        record = json.loads((state.directory / _RECORD).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        if not needed:
+            return None
+        hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
+        reason = "there is no record of a kl init to undo."
+        raise EnvironmentProblem(reason, place=str(state.directory), hint=hint) from None
+    except (OSError, ValueError) as error:
+        raise EnvironmentProblem(f"can't be read: {error}.", place=str(state.directory / _RECORD)) from error
+    if not isinstance(record, dict) or record.get("schema") != _SCHEMA:
+        raise EnvironmentProblem("is not a record of this version.", place=str(state.directory / _RECORD))
+    return record
+
+
+def _write_record(state: State, record: dict[str, Any] | None) -> None:
+    """Writes the record, or takes it away where nothing is left on it. OSError as it comes."""
+    if record is None:
+        (state.directory / _RECORD).unlink()
+    else:
+        text = json.dumps({"schema": _SCHEMA, **record}, indent=2)
+        write_atomic(state.directory / _RECORD, text.encode(), mode=0o600)
+
+
+_LOCK_TIMEOUT: Final = 10.0
+"""Seconds to wait for another command that writes in the state directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be written; paths from the root, `/` between."""
+
+    create: Mapping[str, bytes] = field(default_factory=dict)
+    append: Mapping[str, bytes] = field(default_factory=dict)
+    """Path of a file that is there → what is added at its end."""
+
+
+def refuse_linked_folder(root: Path) -> None:
+    """UsageProblem where `.kl` is something else than a folder of this repository: a link would lead us out."""
+    home = root / ".kl"
+    if home.is_symlink() or (home.exists() and not home.is_dir()):
+        raise UsageProblem("is not a folder.", place=str(home), hint="Move it away, then run kl init again.")
+
+
+def _apply_plan(root: Path, state: State, plan: _Plan) -> None:
+    """Notes what will be written in the state directory, then writes it. Nothing that is there is overwritten.
+
+    Of two that run at once one waits for the other, and then finds what it wanted done. StoreBusy, as `store_lock`.
+    """
+    prepare(state)
+    with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init"):
+        _write_files(root, state, plan)
+
+
+def _write_files(root: Path, state: State, plan: _Plan) -> None:
+    record = _read_record(state) or {"created": {}, "appended": {}}
+    record["created"].update({path: _hash(data) for path, data in plan.create.items()})
+    record["appended"].update({path: text.decode() for path, text in plan.append.items()})
+    _write_record(state, record)
+    for path, data in plan.create.items():
+        target = root / path
+        if target.exists() or target.is_symlink():
+            if read_small(target, within=root) == data:
+                continue
+            raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(target, data, within=root)
+    for path, text in plan.append.items():
+        target = root / path
+        there = target.read_bytes()
+        if text.strip() in there:
+            continue
+        write_atomic(target, there + text, mode=target.stat().st_mode & 0o777, within=root)
+
+
+def _undo(root: Path, state: State) -> list[tuple[str, str]]:
+    """Take back what `_apply_plan` wrote; return (path, what was done). EnvironmentProblem: nothing recorded."""
+    if not os.path.lexists(root / ".kl") and _read_record(state) is None:
+        raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
+    _read_record(state, needed=True)
+    with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init --undo"):
+        return _undo_files(root, state, _read_record(state, needed=True))
+
+
+def _undo_files(root: Path, state: State, record: dict[str, Any]) -> list[tuple[str, str]]:
+    done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
+    done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
+    folders = {folder for path in record["created"] for folder in (root / path).parents}
+    for folder in sorted(folders, reverse=True):
+        if folder.is_relative_to(root) and folder != root and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    kept = {path for path, what in done if what.startswith("kept")}
+    left: dict[str, Any] = {key: {p: v for p, v in record[key].items() if p in kept} for key in ("created", "appended")}
+    _write_record(state, left if kept else None)
+    return done
+
+
+def _remove(path: Path, expected: str) -> str:
+    if path.is_symlink() or not path.is_file():
+        return "gone already"
+    if _hash(path.read_bytes()) != expected:
+        return "kept: changed since"
+    path.unlink()
+    return "removed"
+
+
+def _cut(path: Path, text: bytes) -> str:
+    """Takes the added text out, if it is still there as it was."""
+    data = path.read_bytes() if path.is_file() else b""
+    if text not in data:
+        return "kept: what was added is no longer there as it was"
+    before, _, after = data.rpartition(text)
+    write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
+    return "restored" if not after else "taken out"
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class _Survey:
+    """What is there and what is to be done, as lines for a person: (column, column, …)."""
+
+    plan: _Plan
+    found: list[tuple[str, ...]] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    layers: int = 0
+    accepted: int = 0
+    """Imports of today that contradict the proposed layers and go into the baseline."""
+    snippet: bool = False
+    """True where the pre-commit configuration could hold our entry but has to be changed by hand."""
+    notes: tuple[str, ...] = ()
+    seeds: int = 0
+    """Records that the project's documents would give, beyond those that are there."""
+    seeded: list[str] = field(default_factory=list)
+    """Paths of those that were made."""
+    uninstalled: bool = False
+    """True where pre-commit runs `kl init` and kl itself is not installed."""
+    hooked: bool = False
+    """True where git runs every git hook of kl already, or pre-commit runs our entries."""
+    set_up: str = ""
+    """File of import-linter or tach whose rules could be taken over instead of the proposal."""
+
+
+def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
+    """Plans the set-up; writes nothing.
+
+    `append`: the user agreed to entries in his pre-commit configuration. `exact`: see `propose`.
+    """
+    seen = content(ws)
+    read = survey(ws, seen)
+    proposal = propose(read.links, read.modules, lambda layers: _through(read, layers), exact=exact)
+    wanted = {
+        CHECKOUT_FILE: form("config.yaml") + _excluded(ws),
+        ".kl/.gitignore": form("gitignore"),
+        LIFECYCLE: form("lifecycle.yaml"),
+    }
+    accepted = 0
+    if proposal.layers:
+        text = draft(proposal)
+        wanted = {MANIFEST: text, **wanted}
+        if proposal.against and not _exists(ws, MANIFEST):
+            entries = _violations_today(ws, read, text)
+            wanted = {MANIFEST: text, BASELINE: baseline_bytes(entries).decode("ascii"), **wanted}
+            accepted = sum(one.count for one in entries)
+    create = {path: text.encode() for path, text in wanted.items() if not _exists(ws, path)}
+    made = _Survey(_Plan(create), _packages(read), [path for path in wanted if path not in create], notes=read.notes)
+    made.layers, made.accepted = len(proposal.layers), accepted
+    made.found += [("unread", str(problem)) for problem in read.unread[:5]]
+    made.set_up = (set_up(ws) or "") if MANIFEST in create or not proposal.layers else ""
+    if made.set_up:
+        made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
+    _pre_commit(ws, made, append)
+    made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
+    made.hooked = ws.repo is not None and all_hooks_run(ws.repo)
+    return made
+
+
+def _excluded(ws: Workspace) -> str:
+    """The part of the settings that names files outside `testpaths` which look like tests; empty for none."""
+    globs = outside_testpaths(source_of(ws.repo, "")) if ws.repo is not None else []
+    if not globs:
+        return ""
+    lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)
+    return f"verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect them\n{lines}"
+
+
+def _through(read: Survey, layers: Sequence[Layer]) -> list[Link]:
+    """The imports that reach one of these layers through files in none."""
+    layer_of = owner(layers)
+    by_path = {path: layer_of(path) for path in read.modules}
+    return read.through(by_path, lambda source, target: source.name != target.name, Manifest(MANIFEST, ()))
+
+
+def _violations_today(ws: Workspace, read: Survey, text: str) -> tuple[Accepted, ...]:
+    """What a check by the drafted manifest finds today."""
+    return accept(judge(read_manifest(MANIFEST, text.encode()), read, day(ws), WORKTREE, ()).violations)
+
+
+def _exists(ws: Workspace, path: str) -> bool:
+    return (ws.root / path).exists() or (ws.root / path).is_symlink()
+
+
+def _packages(read: Survey) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for top, files in packages(read.modules).items():
+        inside = set(files)
+        imports = sum(link.path in inside for link in read.links)
+        folder = files[0].rpartition("/")[0] or "."
+        rows.append(("python", top, folder, f"{counted(len(files), 'module')}, {counted(imports, 'import')}"))
+    return rows
+
+
+def _pre_commit(ws: Workspace, made: _Survey, append: bool) -> None:
+    text = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root)
+    if text is None:
+        return
+    made.found.append(("pre-commit", PRE_COMMIT_FILE))
+    if mentions_kl_hooks(text):
+        made.kept.append(f"{PRE_COMMIT_FILE} (has our hooks)")
+        return
+    added = pre_commit_addition(text) if append else None
+    if added is None:
+        made.snippet = True
+    else:
+        made.plan = _Plan(made.plan.create, {PRE_COMMIT_FILE: added.encode()})
+
+
+def _seeds_left(ws: Workspace) -> int:
+    """Records that the documents at hand would give and that are not there yet; only small files are read for it."""
+    from kl_hooks.kinds.seeds import project_seeds
+
+    seeds = project_seeds(ws.root)[0]
+    if not ws.initialised or not seeds:
+        return len(seeds)
+    from kl_hooks.records.seeding import plan_seeding
+
+    try:
+        return sum(step.what in ("created", "updated") for step in plan_seeding(ws, seeds))
+    except KlError:  # what can't be read is said by who reads it
+        return len(seeds)
+
+
+def _seed(ws: Workspace) -> list[str]:
+    """Makes them and puts them on the record of `kl init`, so that --undo finds them; their paths.
+
+    What goes wrong is said; the set-up itself stands.
+    """
+    from kl_hooks.kinds.seeds import document_paths, project_seeds
+    from kl_hooks.records.seeding import seed_records
+
+    seeds, remarks = project_seeds(ws.root)
+    for remark in remarks:
+        warn(remark)
+    try:
+        done = seed_records(ws, seeds, "project", paths=document_paths())
+    except KlError as problem:
+        warn(f"nothing was seeded: {problem} Try again with: kl seed")
+        return []
+    made = [step.record.path for step in done if step.what == "created" and step.record]
+    with store_lock(ws.state.lock, wait=10.0, what="kl init"):
+        record = _read_record(ws.state, needed=True)
+        hashes = {path: hashlib.sha256((ws.root / path).read_bytes()).hexdigest() for path in made}
+        _write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
+    return made
+
+
+def _allow_seeding_again(ws: Workspace, removed: list[str]) -> None:
+    """After --undo: what was sown may be sown again."""
+    from kl_hooks.records.seeding import SEED_MARKER
+
+    if any(path.startswith(".kl/knowledge/") for path in removed):
+        (ws.state.directory / SEED_MARKER).unlink(missing_ok=True)
+
+
+def _to_dict(found: _Survey) -> dict[str, object]:
+    """`kl.init/1`."""
+    return {
+        "schema": "kl.init/1",
+        "found": [list(row) for row in found.found],
+        "wrote": sorted(found.plan.create),
+        "added_to": sorted(found.plan.append),
+        "kept": found.kept,
+        "layers": found.layers,
+        "accepted": found.accepted,
+        "seeds": found.seeds,
+        "seeded": found.seeded,
+        "snippet": pre_commit_entry() if found.snippet else None,
+        "next": _steps(found),
+    }
+
+
+def _print_survey(ws: Workspace, found: _Survey) -> None:
+    """What was found and done, for a person."""
+    echo(f"kl {_version()} - knowledge layer for this repository\n")
+    for row in found.found:
+        echo("  found   " + "  ".join(f"{word:<14}" for word in row).rstrip())
+    if not found.layers:
+        echo("  found   no python package: no layers to propose")
+    echo()
+    for path in found.plan.create:
+        about = {
+            MANIFEST: f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]",
+            BASELINE: f"{counted(found.accepted, 'import')} against these layers accepted; only new ones block",
+        }.get(path, "")
+        echo(f"  wrote   {path:<24} {about}".rstrip())
+    for path, text in found.plan.append.items():
+        lines = text.count(b"\n")
+        echo(f"  added   {path:<24} +{counted(lines, 'line')}")
+    for path in found.kept:
+        echo(f"  kept    {path}")
+    if found.seeded:
+        echo(f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]")
+    echo(f"  store   {ws.state.directory}   private to this clone\n")
+    if found.snippet:
+        echo(f"  To check commits, add this to the list `repos` of {PRE_COMMIT_FILE}")
+        echo("  (kl init --yes appends it where it can):\n")
+        echo(pre_commit_entry(4) + f"\n  and at the top of it:  {STAGES}")
+    for number, step in enumerate(_steps(found), 1):
+        echo(f"  {'next' if number == 1 else '    '}    {number}. {step}")
+    echo("Nothing was committed. Undo with: kl init --undo")
+
+
+def _steps(found: _Survey) -> list[str]:
+    if found.uninstalled:
+        return [
+            *([f"review the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []),
+            "check the code against it git add .kl && pre-commit run kl-check",
+            "install the git hooks    pre-commit install",
+        ]
+    pre_commit = any(row[0] == "pre-commit" for row in found.found)
+    hooks = "pre-commit install" if pre_commit else "kl hooks install"
+    force = " --force" if MANIFEST in found.plan.create else ""
+    own = [f"or keep your own rules   kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
+    look = [f"look at the proposal     {MANIFEST}"] if MANIFEST in found.plan.create else []
+    review = [*look, "hold the code to it      kl arch check"] if found.layers else []
+    seeds = [f"seed from your documents kl seed   ({counted(found.seeds, 'record')})"] if found.seeds else []
+    return [
+        *review,
+        *own,
+        *(seeds if not found.seeded else []),
+        *([] if found.hooked else [f"install the git hooks    {hooks}"]),
+        "leave a record of tests  pytest",
+        "see what is known        kl status",
+    ]
+
+
+def _version() -> str:
+    try:
+        return version("kl-hooks")
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 @click.command(epilog="Example: kl init --yes")
 @click.option(
-    "--yes", is_flag=True, help=f"Also add our entries to {CONFIG}, where they can simply be appended, and seed."
+    "--yes",
+    is_flag=True,
+    help=f"Also add our entries to {PRE_COMMIT_FILE}, where they can simply be appended, and seed.",
 )
 @click.option("--exact", is_flag=True, help="Layers without exceptions: parts that import each other become one layer.")
 @click.option("--undo", "back", is_flag=True, help="Take back what kl init wrote and nobody changed since.")
@@ -33,42 +440,42 @@ def init(yes: bool, exact: bool, back: bool, shape: str) -> int:
     ws = workspace()
     repository(ws)
     if back:
-        return _undo(ws, shape)
-    refuse_odd_home(ws.root)
+        return _print_undo(ws, shape)
+    refuse_linked_folder(ws.root)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
-    found = look(ws, append=yes or (person and _agrees(ws)), exact=exact)
-    found.seeds = how_many(ws)
-    apply(ws.root, ws.state, found.plan)
-    if found.seeds and (yes or (person and _sows(found.seeds))):
-        found.seeded = sow_here(ws)
+    found = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
+    found.seeds = _seeds_left(ws)
+    _apply_plan(ws.root, ws.state, found.plan)
+    if found.seeds and (yes or (person and _confirm_seeding(found.seeds))):
+        found.seeded = _seed(ws)
     for remark in found.notes:
-        note(remark)
+        warn(remark)
     if shape == "json":
-        say_json(plain_of(found))
+        echo_json(_to_dict(found))
     else:
-        say_found(ws, found)
+        _print_survey(ws, found)
     return 0
 
 
-def _agrees(ws: Workspace) -> bool:
+def _confirm_append(ws: Workspace) -> bool:
     """Asks, where there is a file to add to that has none of ours yet."""
-    text = read_small(ws.root / CONFIG, within=ws.root)
-    can_be = text is not None and not mentions_kl(text) and addition(text) is not None
-    return can_be and click.confirm(f"Add kl's entries to {CONFIG}?", default=False, err=True)
+    text = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root)
+    can_be = text is not None and not mentions_kl_hooks(text) and pre_commit_addition(text) is not None
+    return can_be and click.confirm(f"Add kl's entries to {PRE_COMMIT_FILE}?", default=False, err=True)
 
 
-def _sows(seeds: int) -> bool:
+def _confirm_seeding(seeds: int) -> bool:
     """Asks whether the documents' own words become records."""
     return click.confirm(f"Make {counted(seeds, 'record')} of what your documents say?", default=False, err=True)
 
 
-def _undo(ws: Workspace, shape: str) -> int:
-    done = undo(ws.root, ws.state)
-    forget(ws, [path for path, what in done if what == "removed"])
+def _print_undo(ws: Workspace, shape: str) -> int:
+    done = _undo(ws.root, ws.state)
+    _allow_seeding_again(ws, [path for path, what in done if what == "removed"])
     if shape == "json":
-        say_json({"schema": "kl.init.undo/1", "done": [{"path": path, "what": what} for path, what in done]})
+        echo_json({"schema": "kl.init.undo/1", "done": [{"path": path, "what": what} for path, what in done]})
         return 0
     for path, what in done:
-        say(f"  {path:<28} {what}")
-    say("What kl recorded in this clone stays; it is private to it: " + str(ws.state.directory))
+        echo(f"  {path:<28} {what}")
+    echo("What kl recorded in this clone stays; it is private to it: " + str(ws.state.directory))
     return 0

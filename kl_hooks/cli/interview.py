@@ -1,20 +1,24 @@
-"""`kl interview`: asks what nobody has said yet; every answer is written as it is given."""
+"""`kl interview`: asks what no record states yet; every answer is written as it is given."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
-from kl_hooks.errors import INTERRUPTED, KlError
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kl_hooks.cli.interview_keep import Keeper
-    from kl_hooks.records.interview import Question
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.interview import Question, SessionEvent
+    from kl_hooks.workspace.open import Workspace
+
 
 CATEGORIES = (
     "project_overview", "architecture", "domain", "constraints", "decisions", "goals", "role_customization",
@@ -35,55 +39,53 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
 
     Without a terminal and without --answers the open questions are listed.
     """
-    from kl_hooks.cli.interview_keep import Keeper, from_file
     from kl_hooks.records.write import require_setup
 
     ws = workspace()
     require_setup(ws)
-    keeper = Keeper(ws, mode or "", task)
+    keeper = _Answers(ws, mode or "", task)
     asked = keeper.questions(focus or "", most)
     if answers:
-        from_file(keeper, answers)
+        _answers_from_file(keeper, answers)
         for _, record in keeper.kept if shape == "text" else ():
-            say(f"{record.id}  {record.title}")
+            echo(f"{record.id}  {record.title}")
     elif shape == "json" or not (sys.stdin is not None and sys.stdin.isatty()):
-        _list(asked, keeper, shape)
+        _list_questions(asked, keeper, shape)
         return
     else:
-        _ask(keeper, asked)
+        _run_session(keeper, asked)
     if shape == "json":
-        say_json(keeper.plain())
+        echo_json(keeper.plain())
 
 
-def _list(asked: Sequence[Question], keeper: Keeper, shape: str) -> None:
+def _list_questions(asked: Sequence[Question], keeper: _Answers, shape: str) -> None:
     if shape == "json":
         rows: list[dict[str, Any]] = [
             {"key": q.key, "category": q.category, "importance": q.importance, "question": q.asks, "context": q.context,
              "example": q.example} for q in asked
         ]  # fmt: skip
-        say_json({"schema": "kl.interview.gaps/1", "questions": rows, "open": keeper.open})
+        echo_json({"schema": "kl.interview.gaps/1", "questions": rows, "open": keeper.open})
         return
     for one in asked:
-        say(f"{one.key}  ({one.importance}, {one.category})\n    {one.asks}")
+        echo(f"{one.key}  ({one.importance}, {one.category})\n    {one.asks}")
         if one.example:
-            say(f"    such as: {one.example}")
+            echo(f"    such as: {one.example}")
     if len(asked) < keeper.open:
-        say(f"… and {keeper.open - len(asked)} more: --max-questions {keeper.open}")
+        echo(f"… and {keeper.open - len(asked)} more: --max-questions {keeper.open}")
     if asked:
-        say(f"{keeper.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
+        echo(f"{keeper.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
     else:
-        say("nothing is left to ask.")
+        echo("nothing is left to ask.")
 
 
-def _ask(keeper: Keeper, asked: Sequence[Question]) -> None:
+def _run_session(keeper: _Answers, asked: Sequence[Question]) -> None:
     """The session in a terminal. Whatever ends it, what was answered has been written."""
-    from kl_hooks.cli.interview_say import show
     from kl_hooks.records.interview import begin_session, take_line
 
     session, events = begin_session(asked)
     try:
         for event in events:
-            show(event)
+            _print_event(event)
         while session.waiting is not None:
             line = click.prompt("", default="", show_default=False, prompt_suffix="> ", err=True)
             question = session.waiting
@@ -92,12 +94,148 @@ def _ask(keeper: Keeper, asked: Sequence[Question]) -> None:
                 for answer in [event.text for event in events if event.name == "captured"]:
                     keeper.keep(question, answer)
             except KlError as problem:  # it is not lost on us: the same question waits
-                note(f"not kept: {problem} Answer again, or skip.")
+                warn(f"not kept: {problem} Answer again, or skip.")
                 continue
             session = after
             for event in events:
-                show(event)
+                _print_event(event)
     except (click.Abort, EOFError):
         click.echo(err=True)
-        note(f"interrupted; {counted(len(keeper.kept), 'answer')} kept. Go on with: kl interview")
+        warn(f"interrupted; {counted(len(keeper.kept), 'answer')} kept. Go on with: kl interview")
         raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@dataclass
+class _Answers:
+    """One interview: what is asked, and what became of the answers."""
+
+    ws: Workspace
+    mode: str = ""
+    """The sort of review, for the short form."""
+    task: str = ""
+    kept: list[tuple[str, Record]] = field(default_factory=list)
+    asked: int = 0
+    open: int = 0
+    """Questions that nothing answers, of all."""
+
+    def all(self) -> tuple[Question, ...]:
+        """Every question of this form."""
+        from kl_hooks.kinds.interview import QUESTIONS, review_questions
+
+        return review_questions(self.mode) if self.mode else QUESTIONS
+
+    def questions(self, focus: str, most: int) -> list[Question]:
+        """The gaps, the most important first."""
+        from kl_hooks.kinds.interview import answered_questions
+        from kl_hooks.records.interview import open_questions
+
+        done = set() if self.mode else answered_questions(self.ws, self.all())
+        self.open = len(open_questions(self.all(), done, focus, 1_000))
+        found = open_questions(self.all(), done, focus, most)
+        self.asked = len(found)
+        return found
+
+    def keep(self, question: Question, answer: str) -> None:
+        """Writes one answer, now."""
+        from kl_hooks.cli.kind_commands import sign_record, warn_of_proposal
+        from kl_hooks.kinds.interview import FULL_CONFIDENCE, SHORT_CONFIDENCE, is_applicable, record_answer
+
+        raw: dict[str, Any] = {}
+        by = sign_record(self.ws, raw)
+        sure = SHORT_CONFIDENCE if self.mode else FULL_CONFIDENCE
+        made, others = record_answer(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
+        self.kept = [pair for pair in self.kept if pair[0] != question.key] + [(question.key, made)]
+        warn_of_proposal(made)
+        for other in others:
+            if other.proposal:
+                warn_of_proposal(other)
+                continue
+            warn(f"{other.id} ({other.title}) says so from now on.")
+        if not others and not is_applicable(self.ws, question.key, answer):
+            warn(f"{question.key}: the answer names no number or mode, so gates and modes stay as they are.")
+        if question.category == "decisions":
+            self._propose(question, answer, raw, by)
+
+    def _propose(self, question: Question, answer: str, raw: dict[str, Any], by: str) -> None:
+        """An answer that is weighty enough is proposed as a decision; a person accepts it, or not."""
+        from kl_hooks.kinds.decision.significance import assess_answer
+        from kl_hooks.records.write import create_record
+
+        judged = assess_answer(question.asks, answer, "clarifying_question", source_command="kl interview")
+        if judged.worth and not self._decided(answer):
+            made = create_record(
+                self.ws, self.ws.kinds["decision"], {**judged.values, **raw, "status": "proposed"}, by=by
+            )
+            warn(f"{made.id} proposes it as a decision: {made.title}")
+
+    def _decided(self, answer: str) -> bool:
+        """True if a decision says so already, whatever became of it: it is not proposed again."""
+        from kl_hooks.records.query import RecordFilter, list_records
+
+        there = list_records(self.ws, RecordFilter(("decision",), archived=True))
+        return any(one.text("decision").strip() == answer.strip() for one in there)
+
+    def plain(self) -> dict[str, Any]:
+        """What was captured, as a program reads it."""
+        items = [
+            {"id": record.id, "answers": key, "category": record.text("category"), "answer": record.text("answer"),
+             "extracted_facts": list(record.many("facts")), "confidence": record.number("confidence")}
+            for key, record in self.kept
+        ]  # fmt: skip
+        return {
+            "schema": "kl.interview/1", "captured_items": items, "task_id": self.task, "review_mode": self.mode,
+            "questions_asked": self.asked, "answers_captured": len(items),
+        }  # fmt: skip
+
+
+def _answers_from_file(keeper: _Answers, path: str) -> None:
+    """Keeps the answers in a YAML file: question → answer. Every mistake is said before anything is written."""
+    from kl_hooks.config.files import read_small
+    from kl_hooks.config.nodes import Mapping, Text
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.config.typed import Reader
+    from kl_hooks.config.yaml import load
+
+    data = read_small(Path(path))
+    if data is None:
+        raise UsageProblem("there is no such file.", place=path)
+    root, problems = load(path, data)
+    reader, known = Reader(path, problems), {one.key: one for one in keeper.all()}
+    if root is None and not problems:
+        raise UsageProblem("holds no answers.", place=path, hint="Write a line for each: purpose: It converts maps.")
+    found = reader.keys(root, tuple(known)) if root is not None and not problems else {}
+    answers = {
+        key: reader.text(node, f'"{key}"')
+        for key, (_, node) in found.items()
+        if not isinstance(node, Text) or node.value.strip()  # an answer left out is a question skipped
+    }
+    if problems or not isinstance(root, Mapping):
+        raise Problems(problems)
+    keeper.asked = len(found)
+    for key, answer in answers.items():
+        keeper.keep(known[key], answer)
+
+
+def _print_event(event: SessionEvent) -> None:
+    """What happened, as the person hears it: the conversation on stderr, the summary on stdout."""
+    if event.name == "question" and event.question is not None:
+        question = event.question
+        click.echo(err=True)
+        _print_to_person(f"{event.number}/{event.total}  {question.category.replace('_', ' ')}")
+        _print_to_person(f"{question.asks}\n  ({question.context})")
+        if question.example:
+            _print_to_person(f"  such as: {question.example}")
+    elif event.name == "captured":
+        for fact in event.facts:
+            _print_to_person(f"  kept: {fact}")
+    elif event.name == "summary":
+        echo(f"{event.number} of {event.total} questions answered.")
+    elif event.name in ("intro", "info"):
+        _print_to_person(event.text)
+
+
+def _print_to_person(text: str) -> None:
+    """Part of the conversation: on stderr, safe for a terminal."""
+    from kl_hooks.model.text import safe_text
+
+    click.echo(safe_text(text), err=True)

@@ -1,17 +1,32 @@
-"""The commands that every kind has, made from its fields: an option for each."""
+"""The commands that every kind has, made from its fields: new, list, show, search, edit, delete, history, and its
+changes of status.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.common import an, format_option, workspace
+from kl_hooks.cli.output import F, an, confirm, counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.record_output import print_deleted, record_lines, record_rows
+from kl_hooks.config.problems import Problems
 from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
+from kl_hooks.records.query import record_to_dict
+from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.records.query import RecordFilter
+
 
 _TYPES = {"number": click.INT, "flag": click.BOOL}
-_KEPT = ("status", "updated", "supersedes", "superseded_by")
+_SET_BY_VERBS = ("status", "updated", "supersedes", "superseded_by")
 """Fields that verbs set, not options."""
 
 
@@ -25,11 +40,10 @@ def command_of(kind: Kind, name: str) -> click.Command:
     verb = next((one for one in kind.verbs if one.name == name), None)
     if verb:
         return _verb(kind, verb)
-    from kl_hooks.cli.kind_read import delete_of, history_of, list_of, search_of, show_of
 
     standard = {
-        "new": _new, "edit": _edit, "list": list_of, "show": show_of, "search": search_of, "history": history_of,
-        "delete": delete_of,
+        "new": _new, "edit": _edit, "list": _list, "show": _show, "search": _search, "history": _history,
+        "delete": _delete,
     }  # fmt: skip
     return standard[name](kind)
 
@@ -48,12 +62,12 @@ def _option(field: Field) -> Callable[..., Any]:
 
 def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
     for field in reversed(kind.all_fields):
-        if field.name not in (*_KEPT, "title") and not field.internal:
+        if field.name not in (*_SET_BY_VERBS, "title") and not field.internal:
             command = _option(field)(command)
     return command
 
 
-def raw_of(kind: Kind, options: dict[str, Any]) -> dict[str, Any]:
+def _given_fields(kind: Kind, options: dict[str, Any]) -> dict[str, Any]:
     """Field → what the options gave; what was not given is left out."""
     raw: dict[str, Any] = {}
     for field in kind.all_fields:
@@ -70,7 +84,6 @@ def raw_of(kind: Kind, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _new(kind: Kind) -> click.Command:
-    from kl_hooks.cli.kind_new import make
 
     @click.argument("title", required=False)
     @click.option(
@@ -83,7 +96,7 @@ def _new(kind: Kind) -> click.Command:
     @click.option("--edit", is_flag=True, help="Write it in your editor.")
     @click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True)
     def new(title: str | None, title_option: str | None, **options: Any) -> None:
-        make(kind, raw_of(kind, {**options, "title": title or title_option}), options)
+        make_record(kind, _given_fields(kind, {**options, "title": title or title_option}), options)
 
     made = click.option("--title", "title_option", help="What it is, in one line; or give it as TITLE.")(
         _options(kind, new)
@@ -100,14 +113,13 @@ def _new(kind: Kind) -> click.Command:
 
 
 def _edit(kind: Kind) -> click.Command:
-    from kl_hooks.cli.kind_new import edit as run
 
     @click.argument("id")
     @click.option("--title", "title", help="What it is, in one line.")
     @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
     @format_option()
     def edit(id: str, clear: tuple[str, ...], shape: str, **options: Any) -> None:
-        run(kind, id, raw_of(kind, options), clear, shape)
+        _edit_record(kind, id, _given_fields(kind, options), clear, shape)
 
     made = _options(kind, edit)
     made.__doc__ = f"Change fields of {an(kind.name)}; without any, its file opens in your editor."
@@ -115,12 +127,11 @@ def _edit(kind: Kind) -> click.Command:
 
 
 def _verb(kind: Kind, verb: Verb) -> click.Command:
-    from kl_hooks.cli.kind_new import transit
 
     @click.argument("id")
     @format_option()
     def command(id: str, shape: str, **options: Any) -> None:
-        transit(kind, verb, id, raw_of(kind, options), shape)
+        change_status(kind, verb, id, _given_fields(kind, options), shape)
 
     made: Callable[..., Any] = command
     for name in reversed(verb.needs):
@@ -133,3 +144,407 @@ def _example(kind: Kind) -> str:
     return next((field.example for field in kind.all_fields if field.name == "title" and field.example), "In one line")
 
 
+def _with_options(found: Problems, *, editor: bool) -> Problems:
+    """The same problems; one about a missing field names the option of the command that is running.
+
+    `editor`: the command has `--edit` too.
+    """
+    command = click.get_current_context().command
+    named = {one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
+    named |= {one.name: one.human_readable_name for one in command.params if isinstance(one, click.Argument)}
+    problems = []
+    for one in found.problems:
+        missing = re.fullmatch(r'"(\w+)" is missing\.', one.message)
+        option = named.get(missing[1]) if missing else None
+        more = f"Give {option}{', or --edit' if editor else ''}."
+        problems.append(one._replace(hint=f"{one.hint} {more}".strip()) if option else one)
+    return Problems(problems)
+
+
+def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
+    """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
+    from kl_hooks.records.write import create_record, require_setup, superseded_ids
+
+    ws = workspace()
+    require_setup(ws)
+    by = sign_record(ws, raw, agent=bool(options.get("agent")))
+    if raw.get("supersedes"):
+        raw["supersedes"] = superseded_ids(ws, kind, raw["supersedes"])
+    if options.get("edit"):
+        raw, options["body"] = _fields_from_editor(kind, raw)
+    try:
+        record = create_record(ws, kind, raw, asked=options.get("asked") or "", body=options.get("body") or "", by=by)
+    except Problems as found:
+        raise _with_options(found, editor="edit" in options) from None
+    print_record(ws, record, options.get("shape") or "text")
+    if record.many("supersedes"):
+        olds = ", ".join(record.many("supersedes"))
+        warn(f"{olds} stays in force until a person accepts it: kl {kind.name} accept {record.id}")
+
+
+def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
+    """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty for a person."""
+    from kl_hooks.evidence.who import agent as agent_of
+
+    name = agent_of(ws.environ)
+    _refuse_human_authority(name, raw)
+    if (agent or name) and "authority" not in raw:
+        raw["authority"] = "agent"
+    return f"agent:{name}" if name else ""
+
+
+def _refuse_human_authority(name: str | None, raw: dict[str, Any]) -> None:
+    """UsageProblem for an agent that says a person stands behind it."""
+    from kl_hooks.errors import UsageProblem
+
+    if name and str(raw.get("authority", "")).strip().lower() == "human":
+        raise UsageProblem(f"human is for people, and this is {name}.", place="--authority", hint="Leave it out.")
+
+
+def print_record(ws: Workspace, record: Record, shape: str) -> None:
+    """A record that was just made: where it is, or all of it as JSON."""
+    if shape == "json":
+        echo_json(record_to_dict(ws, record))
+    else:
+        _print_row(record)
+
+
+def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
+    """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import change_record
+
+    ws = workspace()
+    record = get_record(ws, identifier, kind.name)
+    name = agent(ws.environ)
+    _refuse_human_authority(name, raw)
+    internal = [one for one in clear if one in kind.by_name and kind.by_name[one].internal]
+    if internal:
+        raise UsageProblem(f"{internal[0]} is written by kl alone.", place="--clear")
+    changes = {**raw, **dict.fromkeys(clear)}
+    if not changes:
+        if name:
+            hint = f"Give fields: see kl {kind.name} edit --help"
+            raise UsageProblem(f"an agent ({name}) can't open an editor.", place=record.id, hint=hint)
+        _open_in_editor(ws, record)
+        return
+    record = change_record(ws, record, changes)
+    print_record(ws, record, shape)
+
+
+def change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text") -> None:
+    """Takes a record through a verb. UsageProblem where only a person may, and an agent asks.
+
+    `accept` and `reject` are for changes that are proposed, too.
+    """
+    from kl_hooks.records import permissions
+    from kl_hooks.records.permissions import agent_author
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import apply_verb
+
+    ws = workspace()
+    record = get_record(ws, identifier, kind.name)
+    if (
+        verb.person
+        and record.status != kind.proposal
+        and not agent_author(ws, "")
+        and permissions.pending_proposals(ws, record.id)
+    ):
+        decide_changes(ws, record, shape, accepted=verb.to in kind.live)
+        return
+    print_record(ws, apply_verb(ws, record.id, verb.name, raw), shape)
+
+
+def decide_changes(ws: Workspace, record: Record, shape: str, *, accepted: bool) -> None:
+    """Make, or drop, the changes that are proposed for a record, and say so. For people."""
+    from kl_hooks.records.write import accept_proposals, reject_proposals
+
+    if accepted:
+        print_record(ws, accept_proposals(ws, record), shape)
+        return
+    number = reject_proposals(ws, record)
+    print_record(ws, record, shape)
+    warn(f"{record.id}: rejected {counted(number, 'proposed change')}")
+
+
+def _print_row(record: Record) -> None:
+    echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
+    warn_of_proposal(record)
+
+
+def warn_of_proposal(record: Record) -> None:
+    """Report that a change was not made but waits for a person."""
+    if record.proposal:
+        warn(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
+
+
+def _open_in_editor(ws: Workspace, record: Record) -> None:
+    from kl_hooks.errors import UsageProblem
+
+    if not record.path:
+        hint = f"Give fields: kl {record.kind} edit {record.id} --title …"
+        raise UsageProblem("rests in the state, not in a file.", place=record.id, hint=hint)
+    _require_editor(f"kl {record.kind} edit {record.id}")
+    click.edit(filename=str(ws.root / record.path))
+
+    warn_of_index_problems()
+
+
+def _require_editor(command: str) -> None:
+    """Wrong use where an editor would open that nobody sees: no terminal, and none named for this call."""
+    from kl_hooks.errors import UsageProblem
+
+    environ = workspace().environ
+    named = environ.get("VISUAL") or environ.get("EDITOR")
+    if not named and not (sys.stdin is not None and sys.stdin.isatty()):
+        raise UsageProblem("there is no terminal for an editor.", place=command, hint="Give fields: see --help")
+
+
+def _fields_from_editor(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """What a person wrote into the form of the kind. UsageProblem where the editor was closed as it was opened."""
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.records.document import read_document, template
+
+    _require_editor(f"kl {kind.name} new")
+    text = click.edit(template(kind, raw), extension=".md")
+    if text is None:
+        raise UsageProblem("nothing was changed in the editor, so nothing was made.", place=f"kl {kind.name} new")
+    while True:
+        found = read_document(kind, f"{kind.prefix}-0000.md", text.encode("utf-8", "replace"))
+        if found.record is not None:
+            return dict(found.record.values), found.record.body if not any(f.section for f in kind.fields) else ""
+        for problem in found.problems:
+            warn(str(problem))
+        if not click.confirm("edit it again?", default=True, err=True):
+            raise click.Abort
+        text = click.edit(text, extension=".md") or text
+
+
+_FIRST_CALLS: Final[Mapping[str, str]] = {
+    "memory": 'add "…"', "outcome": 'capture "…" --success', "failure": 'record "…"',
+    "turn": 'add --feature FEAT-0001 --summary "…"', "objective": 'create --title "…" --tasks "A,B"', "task": 'new "…"',
+}  # fmt: skip
+"""Kind → the call that most people begin with, as it can be typed, where it is not `new --edit`."""
+
+
+def _topic_option(kind: Kind) -> Callable[[F], F]:
+    """The option `--topic`, where records of this kind have a topic or a category."""
+    from kl_hooks.kinds.topics import topic_field
+
+    field = topic_field(kind)
+    if field is None:
+        return lambda command: command
+    says = f"Only of this {field.name}: {', '.join(field.choices)}."
+    return click.option("--topic", "--group", "topic", default="", metavar="NAME", help=says)
+
+
+def _with_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
+    """Those of this topic. UsageProblem for a word that is none of the kind's."""
+    from kl_hooks.kinds.topics import Selection
+
+    meant = Selection({kind.name: kind}, topic)
+    return [one for one in records if meant.holds(one)]
+
+
+def _list(kind: Kind) -> click.Command:
+    """`kl KIND list`."""
+    from kl_hooks.records.query import RecordFilter, list_and_count, list_records
+
+    @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
+    @click.option(
+        "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
+    )
+    @click.option("--tag", default="", help="Only those with this tag.")
+    @click.option(
+        "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
+    )
+    @click.option("--authority", type=click.Choice(["human", "agent", "auto"]), help="Only those of this authority.")
+    @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
+    @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
+    @format_option()
+    @_topic_option(kind)
+    def list_(
+        statuses: tuple[str, ...], tag: str, about: str, authority: str | None, everything: bool, limit: int,
+        shape: str, topic: str = "",
+    ) -> None:  # fmt: skip
+        ws = workspace()
+        wanted = RecordFilter((kind.name,), statuses, tag, about, authority or "", everything, everything)
+        if topic:
+            some = _with_topic(kind, list_records(ws, wanted), topic)
+            found, total = some[:limit], len(some)
+        else:
+            found, total = (
+                _current_records(ws, kind, wanted, limit)
+                if "stale" in kind.statuses
+                else list_and_count(ws, wanted, limit)
+            )
+        warn_of_index_problems()
+        _print_list(kind, found, total, shape)
+        if not found and shape == "text":
+            echo(
+                f"no {kind.plural} yet. Make one: kl {kind.name} {_FIRST_CALLS.get(kind.name, 'new --edit')}"
+                if wanted == RecordFilter((kind.name,))
+                else f"no {kind.name} fits."
+            )
+
+    list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
+    return list_
+
+
+def _search(kind: Kind) -> click.Command:
+    """`kl KIND search`."""
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import NO_LIMIT, RecordFilter
+    from kl_hooks.records.retrieval import search_live
+
+    @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
+    @click.argument("words", nargs=-1, required=True)
+    @click.option(
+        "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
+    )
+    @click.option("--tag", default="", help="Only those with this tag.")
+    @click.option(
+        "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
+    )
+    @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
+    @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+    @format_option()
+    @_topic_option(kind)
+    def search_(
+        words: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, everything: bool, limit: int,
+        shape: str, topic: str = "",
+    ) -> None:  # fmt: skip
+        ws = workspace()
+        wanted = RecordFilter((kind.name,), statuses, tag, about, archived=True, expired=everything)
+        found = search_live(ws, list(words), wanted, NO_LIMIT if topic else limit)
+        if topic:
+            some = _with_topic(kind, found.records, topic)
+            found = found._replace(records=some[:limit], total=len(some))
+        warn_of_index_problems()
+        _print_list(kind, with_stale_status(ws, found.records), found.total, shape)
+        if not found.records and shape == "text":
+            echo(f"no matches in {kind.plural} for: {one_line(' '.join(words))}")
+        warn_of_omitted(found.omitted)
+
+    search_.help = f"Find {kind.plural} in force that match any of the WORDS, best first."
+    return search_
+
+
+def _show(kind: Kind) -> click.Command:
+    """`kl KIND show`."""
+    from kl_hooks.records.liveness import stale_reasons, with_stale_status
+    from kl_hooks.records.query import get_record, supersession_chain
+    from kl_hooks.records.write import proposed_successors
+
+    @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
+    @click.argument("id")
+    @format_option()
+    def show(id: str, shape: str) -> None:
+        ws = workspace()
+        (record,) = with_stale_status(ws, [get_record(ws, id, kind.name)])
+        line, why = supersession_chain(ws, record), stale_reasons(ws, [record]).get(record.id, "")
+        warn_of_index_problems()
+        if shape == "json":
+            echo_json(record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why})
+            return
+        for text in record_lines(ws, record, line):
+            echo(text)
+        for one in proposed_successors(ws, record):
+            echo(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
+        if why:
+            echo(f"\nIt does not hold any more: {why}.")
+
+    show.help = f"One {kind.name}, whole: what it says, where it stands, what took its place."
+    return show
+
+
+def _history(kind: Kind) -> click.Command:
+    """`kl KIND history`."""
+    from kl_hooks.records.query import get_record, past_versions
+
+    @click.command("history", epilog=f"Example: kl {kind.name} history {kind.prefix}-0001")
+    @click.argument("id")
+    @format_option()
+    def history(id: str, shape: str) -> None:
+        ws = workspace()
+        found = past_versions(ws, get_record(ws, id, kind.name))
+        if shape == "json":
+            rows: list[dict[str, Any]] = [{"version": v.name, "at": v.at, "how": v.how, "said": v.said} for v in found]
+            echo_json({"schema": "kl.record.history/1", "id": id, "versions": rows})
+            return
+        for one in found:
+            echo(f"{one.name:<10}  {one.at[:19]}  {one.how}")
+        if not found:
+            echo("nothing to show: it was never changed, and is not committed yet.")
+
+    history.help = f"What {an(kind.name)} said before: commits of its file, and versions from before it was one."
+    return history
+
+
+def _delete(kind: Kind) -> click.Command:
+    """`kl KIND delete`. What a person decided is not an agent's to take away."""
+    from kl_hooks.records.permissions import agent_author, refuse_delete
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import delete_record
+
+    @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
+    @click.argument("id")
+    @click.option("--yes", is_flag=True, help="Do not ask.")
+    @format_option()
+    def delete_(id: str, yes: bool, shape: str) -> None:
+        ws = workspace()
+        record = get_record(ws, id, kind.name)
+        refuse_delete(kind, record, agent_author(ws, ""))
+        if not yes:
+            confirm(f"delete {record.id} {record.title}?")
+        delete_record(ws, record)
+        print_deleted(record, shape)
+
+    delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
+    return delete_
+
+
+NOT_IN_FORCE = "Also what is proposed, rejected, superseded, disproven, expired or archived."
+
+
+def warn_of_omitted(number: int) -> None:
+    """Report, on stderr, how many matches a search left out because they are not in force."""
+    if number:
+        warn(f"omitted: {number} not in force. hint: --all shows them")
+
+
+def warn_of_index_problems() -> None:
+    """Says, on stderr, what is wrong in authored files and why what was found may be old."""
+    from kl_hooks.records.sync import last_sync
+
+    found = last_sync(workspace())
+    for problem in found.problems[:9]:
+        warn(str(problem))
+    if len(found.problems) > 9:
+        warn(f"and {len(found.problems) - 9} more. See: kl knowledge check")
+    if found.trouble:
+        warn(f"what is found may be old: {found.trouble}")
+
+
+def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int) -> tuple[list[Record], int]:
+    """As `list_and_count`, of a kind whose records may be stale by now: that is computed, so all are looked at."""
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import list_records
+
+    all_ = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))
+    found = [record for record in all_ if not wanted.statuses or record.status in wanted.statuses]
+    return found[:limit], len(found)
+
+
+def _print_list(kind: Kind, found: list[Record], total: int, shape: str) -> None:
+    ws = workspace()
+    if shape == "json":
+        plain = [record_to_dict(ws, record, whole=False) for record in found]
+        echo_json({"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total})
+        return
+    for line in record_rows(ws, found):
+        echo(line)
+    if total > len(found):
+        warn(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --limit.")

@@ -1,12 +1,47 @@
-"""`kl knowledge`: everything that is known, across kinds, and its upkeep; every verb is a file `knowledge_VERB.py`."""
+"""`kl knowledge`: records of every kind, claims and pages, and their upkeep."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from kl_hooks.cli.lazy import LazyGroup
+from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.cli.kind_commands import NOT_IN_FORCE
+from kl_hooks.cli.output import (
+    broken_kinds_are_shown,
+    confirm,
+    counted,
+    echo,
+    echo_json,
+    format_option,
+    warn,
+    workspace,
+)
+from kl_hooks.cli.seed import print_steps
+from kl_hooks.errors import CLEAN, ENVIRONMENT, FOUND, WRONG_USE, UsageProblem
+from kl_hooks.model.kind import Kind
+from kl_hooks.model.text import one_line
+from kl_hooks.records.query import record_to_dict
+from kl_hooks.workspace.open import Workspace
 
-VERBS = {
+if TYPE_CHECKING:
+    from kl_hooks.model.kind import Verb
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.page_search import PageLine
+    from kl_hooks.records.pages import Page
+    from kl_hooks.records.seeding import Seed, Step
+    from kl_hooks.upkeep.run import Looked, Report
+
+
+_COMMANDS = {
     "check": "Whether what is written is valid, and links lead somewhere.",
     "links": "Where a page leads.",
     "backlinks": "What leads to a page.",
@@ -27,9 +62,836 @@ VERBS = {
     "health": "What speaks against what is known; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }
-"""Verb → its line in the help; it stands in `kl_hooks.cli.knowledge_VERB` under the verb's name."""
+"""Command → its line in the help."""
 
 
-@click.group(cls=LazyGroup, prefix="kl_hooks.cli.knowledge_", lines=VERBS)
+@click.group(cls=LazyGroup, module="kl_hooks.cli.knowledge", lines=_COMMANDS)
 def knowledge() -> None:
     """Everything that is known, across kinds, and its upkeep."""
+
+
+_topic_option = click.option(
+    "--topic", "--group", "topic", default="", metavar="NAME",
+    help="Only of this topic (stack, workflow …), or of this group of older layouts (failure_patterns …).",
+)  # fmt: skip
+"""For commands that look at records of several kinds."""
+
+
+@click.command("list", epilog="Example: kl knowledge list --about src/names.py")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated.")
+@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only in this status; may be repeated.")
+@click.option("--tag", default="", help="Only those with this tag.")
+@click.option("--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record.")
+@_topic_option
+@click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
+@format_option()
+def list_(
+    kinds: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, topic: str, everything: bool, limit: int,
+    shape: str,
+) -> None:  # fmt: skip
+    """What is known, of every kind."""
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.cli.record_output import record_rows, warn_of_unreadable_records
+    from kl_hooks.kinds.topics import Selection
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import RecordFilter, list_and_count, list_records
+
+    ws = workspace()
+    _refuse_unknown_kinds(kinds)
+    meant = Selection(ws.kinds, topic) if topic else None
+    wanted = RecordFilter(kinds or (meant.kinds if meant else ()), statuses, tag, about, "", everything, everything)
+    if meant is None:
+        found, total = list_and_count(ws, wanted, limit)
+    else:
+        some = [one for one in list_records(ws, wanted) if meant.holds(one)]
+        found, total = some[:limit], len(some)
+    found = with_stale_status(ws, found)
+    warn_of_index_problems()
+    warn_of_unreadable_records(ws)
+    if shape == "json":
+        plain = [record_to_dict(ws, record, whole=False) for record in found]
+        echo_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})
+        return
+    for line in record_rows(ws, found, of_kind=True):
+        echo(line)
+    if total > len(found):
+        warn(f"these are the first {len(found)} of {counted(total, 'record')}; more with --limit.")
+    if not found:
+        asked = kinds or statuses or tag or about or topic
+        echo(
+            "nothing of that is known."
+            if asked
+            else "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
+        )
+
+
+def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
+    """Wrong use where a kind is named that there is not."""
+    from kl_hooks.config.typed import nearest
+
+    known = workspace().kinds
+    for name in kinds:
+        if name not in known:
+            hint = nearest(name, known) or f"There are: {', '.join(known)}."
+            raise click.UsageError(f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}")
+
+
+@click.command(epilog="Example: kl knowledge show FEAT-AUTH-12")
+@click.argument("id")
+@format_option()
+def show(id: str, shape: str) -> None:
+    """One record of any kind, whole: its id says what it is."""
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.cli.record_output import record_lines
+    from kl_hooks.records.query import get_record, supersession_chain
+
+    ws = workspace()
+    record = get_record(ws, id)
+    line = supersession_chain(ws, record)
+    warn_of_index_problems()
+    if shape == "json":
+        echo_json(record_to_dict(ws, record) | {"chain": [one.id for one in line]})
+        return
+    for text in record_lines(ws, record, line):
+        echo(text)
+
+
+@click.command(epilog="Example: kl knowledge search utf-8 names")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
+@_topic_option
+@click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@format_option()
+def search(
+    words: tuple[str, ...], kinds: tuple[str, ...], topic: str, everything: bool, limit: int, shape: str
+) -> None:
+    """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best first.
+
+    A page is found by its sections: each hit names the heading and its line. With --topic only records are searched.
+    """
+    from kl_hooks.cli.kind_commands import warn_of_index_problems, warn_of_omitted
+    from kl_hooks.cli.record_output import record_rows, warn_of_unreadable_records
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.kinds.topics import Selection
+    from kl_hooks.model.record import Record
+    from kl_hooks.proof.claims import search_claims
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.page_search import search_all, section_to_dict
+    from kl_hooks.records.query import NO_LIMIT, RecordFilter
+    from kl_hooks.records.sync import PAGE_KIND
+
+    ws = workspace()
+    _refuse_unknown_kinds(tuple(kind for kind in kinds if kind != PAGE_KIND))
+    meant = Selection(ws.kinds, topic) if topic else None
+    wanted = RecordFilter(kinds or (meant.kinds if meant else ()), archived=True, expired=everything)
+    found, total, omitted = search_all(ws, words, wanted, NO_LIMIT if meant else limit)
+    if meant is not None:
+        some = [one for one in found if isinstance(one, Record) and meant.holds(one)]
+        found, total = list(some[:limit]), len(some)
+    records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
+    pages = [one for one in found if not isinstance(one, Record)]
+    claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
+    warn_of_index_problems()
+    warn_of_omitted(omitted)
+    warn_of_unreadable_records(ws)
+    order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
+    if shape == "json":
+        known = [record_to_dict(ws, record, whole=False) for record in records]
+        sections = [section_to_dict(one, words) for one in pages]
+        echo_json(
+            {
+                "schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total,
+                "not_in_force": omitted, "claims": [plain_claim(one) for one in claims], "claims_total": matching,
+            }
+        )  # fmt: skip
+        return
+    lines = dict(zip((one.id for one in records), record_rows(ws, records, of_kind=True), strict=True))
+    wide = max((len(one.kind) for one in records), default=0)
+    for one in pages:
+        lines[one.hit.id] = f"{PAGE_KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
+    for identifier in order:
+        echo(lines[identifier])
+    for claim in claims:
+        echo(f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}")
+    given, matching = len(found) + len(claims), total + matching
+    if matching > given:
+        warn(f"these are the first {given} of {matching} matches; more with --limit.")
+    if not found and not claims:
+        echo(f"no matches for: {one_line(' '.join(words))}")
+
+
+Counts = Mapping[str, Mapping[str, int]]
+"""Kind → status → records of it; `archived` and `stale` are among the statuses."""
+
+
+def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
+    """The records of every kind as they stand now, counted. Takes in what was edited since."""
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import RecordFilter, list_records
+
+    counts: dict[str, dict[str, int]] = {}
+    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
+        name = "archived" if record.archived else record.status
+        some = counts.setdefault(record.kind, {})
+        some[name] = some.get(name, 0) + 1
+    return counts
+
+
+def waiting_for_a_person(ws: Workspace, counts: Counts) -> dict[str, int]:
+    """Kind → how many wait for a person, for kinds of which any do: they stand where only a person takes them on."""
+    from kl_hooks.records.permissions import pending_proposals
+
+    begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
+    changes = {"proposed change": len(pending_proposals(ws))}
+    return {name: number for name, number in (begun | changes).items() if number}
+
+
+def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
+    """What `waiting_for_a_person` found, a line each, with the command that lists them."""
+    for name, number in numbers.items():
+        if name not in ws.kinds:
+            yield f"{counted(number, name)}. See: kl knowledge proposals"
+            continue
+        status = ws.kinds[name].proposal
+        yield f"{counted(number, name)} {status}. See: kl {name} list --status {status}"
+
+
+@click.command(epilog="Example: kl knowledge status --format json")
+@format_option()
+def status(shape: str) -> None:
+    """How much is known, kind by kind and status by status, and what waits for a person."""
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.cli.record_output import warn_of_unreadable_records
+    from kl_hooks.evidence.home import require_home
+
+    ws = workspace()
+    require_home(ws)
+    counts = records_by_status(ws)
+    numbers = waiting_for_a_person(ws, counts)
+    warn_of_index_problems()
+    warn_of_unreadable_records(ws)
+    if shape == "json":
+        echo_json({"schema": "kl.knowledge.status/1", "kinds": counts, "waiting": numbers})
+        return
+    for kind, some in counts.items():
+        total = sum(some.values())
+        echo(f"{kind:<10} {total:>5}   " + ", ".join(f"{number} {name}" for name, number in sorted(some.items())))
+    for line in waiting_lines(ws, numbers):
+        echo(f"waiting for a person: {line}")
+    if not counts:
+        echo('nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"')
+
+
+_USES = ("injected", "opened", "reinforced", "outcome")
+
+
+@click.command(epilog="Example: kl knowledge stats --format json")
+@format_option()
+def stats(shape: str) -> None:
+    """Show how much is known: records by kind, status, topic and authority, seeded ones, and how often they were used.
+
+    Expired and archived records are counted apart.
+    """
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.cli.record_output import warn_of_unreadable_records
+    from kl_hooks.evidence.home import require_home
+    from kl_hooks.kinds.topics import topic_field
+    from kl_hooks.records.events import list_events
+    from kl_hooks.records.query import RecordFilter, list_records
+    from kl_hooks.records.repository import is_expired
+
+    ws = workspace()
+    require_home(ws)
+    records = list_records(ws, RecordFilter(archived=True, expired=True))
+    used = Counter(one.name for one in list_events(ws) if one.name in _USES)
+    warn_of_index_problems()
+    warn_of_unreadable_records(ws)
+    kinds: dict[str, dict[str, Any]] = {}
+    for name, kind in ws.kinds.items():
+        some = [one for one in records if one.kind == name]
+        field = topic_field(kind)
+        topics = Counter(one.text(field.name) or "none" for one in some) if field else Counter[str]()
+        if some:
+            kinds[name] = {
+                "records": len(some), "files": sum(bool(one.path) for one in some),
+                "archived": sum(one.archived for one in some), "expired": sum(is_expired(ws, one) for one in some),
+                "seeded": sum(bool(one.text("entity_id")) for one in some),
+                "statuses": dict(sorted(Counter(one.status for one in some).items())),
+                "authorities": dict(sorted(Counter(one.authority for one in some).items())),
+                "topics": dict(sorted(topics.items())),
+            }  # fmt: skip
+    uses = {name: used[name] for name in _USES}
+    if shape == "json":
+        echo_json({"schema": "kl.knowledge.stats/1", "records": len(records), "kinds": kinds, "uses": uses})
+        return
+    for name, row in kinds.items():
+        echo(f"{name:<10} {row['records']:>5}   {_numbers(row['statuses'])}; {_numbers(row['authorities'])}")
+        more = {key: row[key] for key in ("files", "archived", "expired", "seeded") if row[key]}
+        for line in (more, row["topics"]):
+            if line:
+                echo(f"{'':<18} {_numbers(line)}")
+    echo(f"{counted(len(records), 'record')}; {_numbers(uses)}.")
+
+
+def _numbers(counts: dict[str, int]) -> str:
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items())
+
+
+def _print_places(
+    page: Page, verb: str, places: Sequence[PageLine], shape: str, none: str, limit: int | None = None
+) -> None:
+    """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
+
+    warn_of_index_problems()
+    if shape == "json":
+        rows = [page_line_to_dict(one) for one in places[:limit]]
+        echo_json({"schema": f"kl.knowledge.{verb}/1", "page": page_to_dict(page), verb: rows, "total": len(places)})
+        return
+    for one in places[:limit]:
+        head = f"{one.percent:>3} %  " if one.percent else ""
+        text = f"  {one_line(one.text, 100)}" if one.text else ""
+        echo(f"{head}{one.page.path}:{one.line}  {one_line(one.page.title, 80)}{text}")
+    if limit and len(places) > limit:
+        warn(f"these are the first {limit} of {len(places)}; more with --limit.")
+    if not places:
+        echo(none)
+
+
+@click.command(epilog="Example: kl knowledge links ADR-0007")
+@click.argument("page", metavar="ID|FILE")
+@format_option()
+def links(page: str, shape: str) -> None:
+    """List the links of a page, broken ones too: [[wikilinks]], and Markdown links to files of the repository.
+
+    A page is an authored file, or a Markdown or reStructuredText file of the docs folder.
+    """
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.records.page_search import get_page, outgoing_links, page_to_dict
+
+    ws = workspace()
+    found = get_page(ws, page)
+    leads = outgoing_links(ws, found)
+    warn_of_index_problems()
+    if shape == "json":
+        echo_json(
+            {"schema": "kl.knowledge.links/1", "page": page_to_dict(found), "links": [asdict(one) for one in leads]}
+        )
+        return
+    for one in leads:
+        where = f"{one.node}  {one.title}".rstrip() if one.node else "leads nowhere"
+        if one.several:
+            where = f"may mean {', '.join(one.several)}"
+        target = f"[[{one.target}]]" if one.how == "wikilink" else f"({one.target})"
+        echo(f"{found.path}:{one.line}  {target}  {where}")
+    if not leads:
+        echo("it links to nothing.")
+
+
+@click.command(epilog="Example: kl knowledge backlinks docs/layers.md")
+@click.argument("page", metavar="ID|FILE")
+@click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@format_option()
+def backlinks(page: str, limit: int, shape: str) -> None:
+    """List the places that link to a page, with the line they say."""
+    from kl_hooks.records.page_search import backlinks as ask
+    from kl_hooks.records.page_search import get_page
+
+    ws = workspace()
+    found = get_page(ws, page)
+    _print_places(found, "backlinks", ask(ws, found), shape, "nothing links to it.", limit)
+
+
+@click.command(epilog="Example: kl knowledge mentions ADR-0007")
+@click.argument("page", metavar="ID|FILE")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@format_option()
+def mentions(page: str, limit: int, shape: str) -> None:
+    """List the pages that say the title or id of a page and do not link to it; the one changed last first."""
+    from kl_hooks.records.page_search import get_page
+    from kl_hooks.records.page_search import unlinked_mentions as ask
+    from kl_hooks.records.query import NO_LIMIT
+
+    ws = workspace()
+    found = get_page(ws, page)
+    _print_places(found, "mentions", ask(ws, found, NO_LIMIT), shape, "nobody speaks of it without a link.", limit)
+
+
+@click.command(epilog="Example: kl knowledge related ADR-0007 --limit 5")
+@click.argument("page", metavar="ID|FILE")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="Most shown.")
+@click.option(
+    "--least", type=click.IntRange(1, 100), default=25, show_default=True, metavar="PERCENT",
+    help="Relevance threshold: less similar pages are omitted.",
+)  # fmt: skip
+@format_option()
+def related(page: str, limit: int, least: int, shape: str) -> None:
+    """List the pages most similar to a page by their words, with the similarity in percent.
+
+    The line is that of the section that is most similar.
+    """
+    from kl_hooks.records.page_search import get_page
+    from kl_hooks.records.page_search import related_pages as ask
+    from kl_hooks.records.query import NO_LIMIT
+
+    ws = workspace()
+    found = get_page(ws, page)
+    none = f"no page is at least {least} % similar."
+    _print_places(found, "related", ask(ws, found, NO_LIMIT, least), shape, none, limit)
+
+
+@click.command(epilog="Example: kl knowledge check --staged")
+@click.argument("files", nargs=-1)
+@click.option("--staged", is_flag=True, help="Judge what is staged, not what is on disk.")
+@format_option()
+def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
+    """Check that authored files are valid, ids belong to one file each, and links and chains lead somewhere.
+
+    All files are read; of FILES alone, if any are named, findings are told. Exit 1: findings; 2: a file that can't be
+    read.
+    """
+    from kl_hooks.records.knowledge_check import check_knowledge as run
+
+    ws = workspace()
+    broken_kinds_are_shown()
+    found = run(ws, [_path_from_root(ws.root, one) for one in files], staged=staged)
+    if shape == "json":
+        told = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
+        echo_json(
+            {"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **told}
+        )
+    else:
+        for problem in [*found.unread, *found.findings]:
+            echo(str(problem))
+        for problem in found.remarks:
+            warn(str(problem))
+        total = len(found.findings) + len(found.unread)
+        checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
+        echo(f"{counted(total, 'finding')} in {checked}." if total else f"clean: {checked}.")
+    return WRONG_USE if found.unread else FOUND if found.findings else CLEAN
+
+
+def _path_from_root(root: Path, name: str) -> str:
+    full = Path(os.path.abspath(name))  # noqa: PTH100 (which follows links)
+    return full.relative_to(root).as_posix() if full.is_relative_to(root) else name
+
+
+@click.command(epilog="Example: kl knowledge proposals")
+@format_option()
+def proposals(shape: str) -> None:
+    """List what waits for a person: records that were proposed, and changes that agents ask for."""
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.records.permissions import pending_proposals
+
+    ws = workspace()
+    records, changes = _proposed_records(ws), pending_proposals(ws)
+    warn_of_index_problems()
+    if shape == "json":
+        said = {"records": [record_to_dict(ws, one, whole=False) for one in records]}
+        echo_json({"schema": "kl.knowledge.proposals/1", **said, "changes": [one.plain() for one in changes]})
+        return
+    for record in records:
+        echo(f"{record.id}  {record.status} {record.kind}  {one_line(record.title, 120)}")
+    for change in changes:
+        echo(f"{change.record}  {change.line()}")
+    if records or changes:
+        echo("\nhint: kl knowledge show ID, then kl knowledge accept ID or kl knowledge reject ID")
+    else:
+        echo("nothing waits for a person.")
+
+
+def _proposed_records(ws: Workspace) -> list[Record]:
+    """Return the records in the status that waits for a person, but memories, which have a review of their own."""
+    from kl_hooks.records.query import RecordFilter, list_records
+
+    some = [kind for kind in ws.kinds.values() if kind.proposal and kind.name != "memory"]
+    return [one for kind in some for one in list_records(ws, RecordFilter((kind.name,), (kind.proposal,)))]
+
+
+def _decide_proposal(identifier: str, word: str, shape: str) -> None:
+    """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For people."""
+    from kl_hooks.cli.kind_commands import change_status, decide_changes
+    from kl_hooks.records.permissions import agent_author
+    from kl_hooks.records.query import get_record
+
+    ws = workspace()
+    record = get_record(ws, identifier)
+    kind = ws.kinds[record.kind]
+    if who := agent_author(ws, ""):
+        hint = f"Ask a person to run: kl knowledge {word} {record.id}"
+        raise UsageProblem(
+            f"{word} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint
+        )
+    verb = next((v for v in kind.verbs if v.person and _decides(kind, v, word)), None)
+    if record.status != kind.proposal or not kind.proposal or verb is None:
+        decide_changes(ws, record, shape, accepted=word == "accept")
+    elif kind.name == "memory":
+        from kl_hooks.cli.memory import decide_memory
+
+        decide_memory(record.id, verb.name, shape=shape)
+    else:
+        change_status(kind, verb, record.id, {}, shape)
+
+
+def _decides(kind: Kind, verb: Verb, word: str) -> bool:
+    """True for the verb that takes a proposal of this kind on, or refuses it."""
+    return kind.proposal in verb.of and (verb.to in kind.live) == (word == "accept")
+
+
+@click.command(epilog="Example: kl knowledge accept OBJ-0001")
+@click.argument("id")
+@format_option()
+def accept(id: str, shape: str) -> None:
+    """Accept a proposed record, or the changes that are proposed for it. For people."""
+
+    _decide_proposal(id, "accept", shape)
+
+
+@click.command(epilog="Example: kl knowledge reject OBJ-0001")
+@click.argument("id")
+@format_option()
+def reject(id: str, shape: str) -> None:
+    """Reject a proposed record, or the changes that are proposed for it. For people."""
+
+    _decide_proposal(id, "reject", shape)
+
+
+_DOCUMENT_TYPES = ("adr", "feature-spec", "project-overview", "project-doc")
+_MOST_DOCUMENTS = 1000
+
+
+@click.command(epilog="Example: kl knowledge add docs/features --type feature-spec")
+@click.argument("path", type=click.Path())
+@click.option("--type", "sort", type=click.Choice(_DOCUMENT_TYPES), help="What it is; else its name says it.")
+@click.option("--pattern", default="**/*.md", show_default=True, help="Of a folder: these files.")
+@click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
+@format_option()
+def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, shape: str) -> None:
+    """Make records of what the document at PATH says, or every document in a folder.
+
+    adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview: facts and guides, as
+    of a README. project-doc: rules and guides, as of AGENTS.md. Without --type, the ID in the front matter, the name,
+    the title or the sections of a file say it. Doing it again changes only what changed.
+    """
+    from kl_hooks.records.seeding import plan_seeding, seed_records
+
+    ws = workspace()
+    files = list(_documents(Path(path), pattern))
+    sorts = {file: sort or _document_type(ws, file) for file in files}
+    seeds = [seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])]
+    read = {_name_from_root(ws, file) for file in files}
+    unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
+    if dry_run:
+        done = plan_seeding(ws, unique, force=force, paths=read)
+    else:
+        done = seed_records(ws, unique, f"add:{path}", force=force, paths=read)
+    decisions = [file for file in files if sorts[file] == "adr"]
+    print_steps([*done, *_decisions(ws, decisions, dry_run)], "documents", dry_run, shape)
+
+
+def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
+    """What is done with the decisions in these files, as steps."""
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.kinds.decision.importer import import_decisions
+    from kl_hooks.records.query import get_records
+    from kl_hooks.records.seeding import Seed, Step
+    from kl_hooks.records.sync import sync
+
+    if not files:
+        return []
+    done = import_decisions(ws, files, dry_run=dry_run, agent=agent(ws.environ) or "")
+    for remark in done.remarks:
+        warn(remark)
+    sync(ws)
+    there = {one.id: one for one in get_records(ws, [i for i, *_ in (*done.made, *done.known)])}
+    made = [Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i)) for i, t, path in done.made]
+    known = [
+        Step("skipped", Seed("decision", i, {"title": there[i].title}, path, ""), "is here already", there[i])
+        for i, path in done.known
+        if i in there
+    ]
+    return [*made, *known]
+
+
+def _document_type(ws: Workspace, file: Path) -> str:
+    """What a document is, by its name and what it says; empty where neither tells."""
+    from kl_hooks.config.files import read_small
+    from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, document_type
+
+    data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
+    return document_type(_name_from_root(ws, file), data.decode("utf-8-sig", "replace"))
+
+
+def _documents(path: Path, pattern: str) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    if ".." in Path(pattern).parts or Path(pattern).is_absolute():
+        raise UsageProblem("must stay inside the folder.", place="--pattern", hint="Such as **/*.md")
+    found = [one for one in islice(path.glob(pattern), _MOST_DOCUMENTS * 20) if one.is_file() and not one.is_symlink()]
+    if len(found) > _MOST_DOCUMENTS:
+        raise UsageProblem(
+            f"{len(found)} documents; at most {_MOST_DOCUMENTS} are read.", place=str(path), hint="Narrow --pattern."
+        )
+    yield from sorted(found)
+
+
+def _name_from_root(ws: Workspace, file: Path) -> str:
+    """The path from the root, or the name alone of a file outside."""
+    real = file.resolve()
+    return real.relative_to(ws.root).as_posix() if real.is_relative_to(ws.root) else file.name
+
+
+def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
+    from kl_hooks.config.files import read_small
+    from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, project_id_of, seeds_of_document
+
+    data = read_small(file, most=MAX_DOCUMENT_BYTES)
+    if data is None:
+        raise UsageProblem("there is no such file.", place=str(file))
+    name = _name_from_root(ws, file)
+    kind = sort
+    if len(data) > MAX_DOCUMENT_BYTES:
+        warn(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; left out.")
+        return []
+    if not kind:
+        warn(f"{name}: nothing in it says what it is; left out. Give --type, or link to it from a record.")
+        return []
+    found = seeds_of_document(project_id_of(ws.root), name, data.decode("utf-8-sig", "replace"), kind)
+    if not found:
+        warn(
+            f"{name}: holds nothing of a {kind}" + (": no id such as FEAT-AUTH-12." if kind == "feature-spec" else ".")
+        )
+    return found
+
+
+@click.command("import", epilog="Example: kl knowledge import --kind objective .fuseraft/knowledge/objectives/*.yaml")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--kind", "name", required=True, help="The kind of the records, such as objective.")
+@format_option()
+def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
+    """Take in records from JSON or YAML FILES, one or a list in each. Fields are known by every name that a kind has
+    for them.
+
+    An id is kept where it fits and is free; one that is there already is passed over. What no field bears goes into the
+    body. If anything is wrong in one of the files, nothing is taken in.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
+    """
+    from kl_hooks.cli.kind_commands import sign_record
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.records.interchange import parse_records, plan_import
+    from kl_hooks.records.write import create_records, require_setup
+
+    ws = workspace()
+    require_setup(ws)
+    kind = _importable_kind(ws, name)
+    found, problems = [], []
+    for path in files:
+        given, wrong = parse_records(kind, str(path), _read_file(path))
+        found += given
+        problems += wrong
+    if problems:
+        raise Problems(problems)
+
+    def sign(values: dict[str, Any]) -> str:
+        return sign_record(ws, values)
+
+    some = plan_import(ws, kind, found, sign)
+    asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
+    raws = [one.raw for one in some.new]
+    made = create_records(ws, kind, raws, asked=asked, body=bodies, by=some.by) if raws else []
+    if shape == "json":
+        echo_json(
+            {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.passed)}
+        )
+        return
+    for one in made:
+        echo(f"{one.id}  {one.status}  {one.title}" + (f"\n    {one.path}" if one.path else ""))
+    if some.passed:
+        warn(f"there already, and passed over: {', '.join(some.passed[:20])}")
+
+
+def _importable_kind(ws: Workspace, name: str) -> Kind:
+    from kl_hooks.cli.groups import OWN_COMMANDS
+
+    _refuse_unknown_kinds((name,))
+    if "import" in OWN_COMMANDS.get(name, {}):
+        raise UsageProblem("has an import of its own.", place=name, hint=f"Use: kl {name} import FILE…")
+    return ws.kinds[name]
+
+
+def _read_file(path: Path) -> bytes:
+    from kl_hooks.config.files import read_small
+
+    data = read_small(path, most=16 * 1024 * 1024)
+    if data is None:
+        raise UsageProblem("is not there.", place=str(path), hint="Give a file of JSON or YAML.")
+    return data
+
+
+@click.command(epilog="Example: kl knowledge export --kind objective --format yaml -o objectives.yaml")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--kind", "name", default="", help="All records of this kind, ended and archived ones too.")
+@click.option("--format", "form", type=click.Choice(["json", "yaml"]), default="json", show_default=True, help="Form.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> None:
+    """Write records as JSON or YAML, an object or a list of them. `kl knowledge import` takes them back.
+
+    Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
+    """
+    from kl_hooks.records.interchange import format_records
+    from kl_hooks.records.query import RecordFilter, get_record, list_records
+    from kl_hooks.store.atomic import write_atomic
+
+    ws = workspace()
+    _refuse_unknown_kinds((name,) if name else ())
+    if not ids and not name:
+        raise UsageProblem("say which: ids, or --kind.", place="kl knowledge export", hint="See: kl knowledge list")
+    found = [get_record(ws, one, name) for one in ids] or list_records(
+        ws, RecordFilter((name,), archived=True, expired=True)
+    )
+    narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    text = format_records(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_atomic(output, text.encode("utf-8", "replace"))
+    warn(f"{len(found)} records written to {output}")
+
+
+@click.command(epilog="Example: kl knowledge clear --system-only --dry-run")
+@click.option("--system-only", "only", flag_value="system", help="Only what `kl seed --system` made.")
+@click.option("--project-only", "only", flag_value="project", help="Only what was made of this project's documents.")
+@click.option("--force", is_flag=True, help="What was edited by hand since, too.")
+@click.option("--dry-run", is_flag=True, help="Show what would be taken away; change nothing.")
+@click.option("--yes", "--confirm", "sure", is_flag=True, help="Do not ask.")
+@format_option()
+def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) -> None:
+    """Take away what `kl seed` and `kl knowledge add` made. What people wrote is never touched.
+
+    Committed files stay in git's history; seeding makes the records again.
+    """
+    from kl_hooks.records.seeding import SEED_SCOPES, seeded_records
+    from kl_hooks.records.seeding import clear_seeded as take_away
+
+    ws = workspace()
+    found = seeded_records(ws, (only,) if only else SEED_SCOPES)
+    going = [record for record, edited in found if force or not edited]
+    kept = [record for record, edited in found if edited and not force]
+    if shape == "text":
+        for record in going:
+            echo(f"{'would go' if dry_run else 'goes':<8}  {record.id}  {record.title}")
+        for record in kept:
+            echo(f"{'kept':<8}  {record.id}  {record.title}   (edited by hand since; --force takes it too)")
+    if going and not dry_run:
+        if not sure:
+            confirm(f"take away {counted(len(going), 'record')}?")
+        take_away(ws, going)
+    if shape == "json":
+        echo_json({"schema": "kl.knowledge.clear/1", "dry_run": dry_run, "removed": [one.id for one in going],
+                  "kept": [one.id for one in kept]})  # fmt: skip
+    elif not found:
+        echo("nothing here was made by seeding.")
+
+
+@click.command(epilog="Example: kl knowledge health --fail-under 90")
+@click.option(
+    "--fail-under", type=click.IntRange(0, 100), metavar="PERCENT", help="Exit 1 if fewer records are healthy."
+)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100_000), help="Most lines of a sort.")
+@format_option()
+def health(fail_under: int | None, limit: int, shape: str) -> int:
+    """What speaks against what is known: broken, stale, contradicted, unanchored, over-long or unused records.
+
+    Contradicted are two accepted decisions that govern one thing without naming each other, and memories that ask for
+    an import which the manifest forbids. How alike two texts are never counts.
+    """
+    from kl_hooks.cli.record_output import warn_of_unreadable_records
+    from kl_hooks.evidence.home import require_home
+    from kl_hooks.upkeep.health import look, plain
+    from kl_hooks.upkeep.judge import SORTS
+
+    ws = workspace()
+    require_home(ws)
+    found = look(ws)
+    warn_of_unreadable_records(ws)
+    for line in found.not_assessed:
+        warn(f"not assessed: {line}")
+    bad = fail_under is not None and found.score < fail_under
+    if shape == "json":
+        echo_json(plain(found))
+        return FOUND if bad else CLEAN
+    for sort in SORTS:
+        some = [one for one in found.found if one.sort == sort]
+        if some:
+            echo(f"{sort}: {found.counts[sort]}")
+        for one in some[:limit]:
+            echo(f"  {one.id}  {one_line(one.reason, 200)}")
+        if len(some) > limit:
+            echo(f"  … and {len(some) - limit} more: --limit {len(some)}")
+    echo(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
+    if bad:
+        warn(f"fewer than {fail_under} % are healthy.")
+    return FOUND if bad else CLEAN
+
+
+@click.command(epilog="Example: kl knowledge gc --apply")
+@click.option("--apply", "really", is_flag=True, help="Make the changes; without it they are only shown.")
+@click.option("--policy", "only", multiple=True, metavar="NAME", help="Only this policy; may be repeated.")
+@format_option()
+def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
+    """What upkeep would change now, policy by policy: archive, demote, prune, fold, delete what is over.
+
+    The numbers it goes by stand in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
+    --apply finds nothing to do.
+    """
+    from kl_hooks.upkeep.run import look, plain, run, troubles
+
+    ws = workspace()
+    _refuse_unknown_policies(only)
+    report = run(ws, only) if really else look(ws, only)
+    for problem in report.problems:
+        warn(f"{problem} The default holds; --apply waits until this is right.")
+    for line in troubles(report):
+        warn(line)
+    if shape == "json":
+        echo_json(plain(report))
+    for line in _gc_lines(report, really) if shape == "text" else ():
+        echo(line)
+    return ENVIRONMENT if any(one.trouble for one in report.looked) else CLEAN
+
+
+def _refuse_unknown_policies(only: tuple[str, ...]) -> None:
+    from kl_hooks.upkeep.run import policies
+
+    known = [one.name for one in policies(workspace())] if only else []
+    for name in only:
+        if name not in known:
+            raise click.UsageError(f"--policy {one_line(name, 60)}: there is none of this name: {', '.join(known)}.")
+
+
+def _gc_lines(report: Report, done: bool) -> Iterator[str]:
+    for one in report.looked:
+        if one.changes:
+            yield from _policy_lines(one)
+            yield ""
+    count = len(report.changes)
+    if not count:
+        yield "Nothing to do."
+    elif done:
+        yield f"{counted(sum(len(one.changes) for one in report.looked if one.applied), 'change')} made."
+    else:
+        yield f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc --apply"
+
+
+def _policy_lines(looked: Looked) -> Iterator[str]:
+    yield f"{looked.policy.name}: {looked.policy.says}"
+    for change in looked.changes:
+        way = f"{change.old} → {change.new or 'gone'}" if change.old else change.new
+        yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()
+        yield f"           {one_line(change.reason, 200)}"

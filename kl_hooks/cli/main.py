@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.failure import run_safely
-from kl_hooks.cli.lazy import LazyGroup
+from kl_hooks.cli.errors import run_safely
+from kl_hooks.cli.groups import LazyGroup
 
 COMMANDS = {
     "init": "Look at the repository and propose `.kl/`.",
@@ -58,10 +58,10 @@ class Commands(LazyGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
             return super().get_command(ctx, name)
-        from kl_hooks.cli.kinds import group_of
+        from kl_hooks.cli.groups import kind_group
 
         line = KINDS.get(name) or self._described(ctx).get(name)
-        return group_of(name, line) if line else None
+        return kind_group(name, line) if line else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -91,7 +91,7 @@ class Commands(LazyGroup):
         `asked`: a name that must be among them where a file of `.kl/kinds/` is wrong: it may be missing only because of
         that. Raises Problems.
         """
-        from kl_hooks.cli.common import broken_kinds_are_told, workspace
+        from kl_hooks.cli.output import broken_kinds_are_shown, workspace
         from kl_hooks.config.problems import Problems
         from kl_hooks.errors import KlError
 
@@ -103,7 +103,7 @@ class Commands(LazyGroup):
         kinds, problems = opened.catalogue
         if asked and asked not in kinds and problems:
             with ctx.scope(cleanup=False):
-                broken_kinds_are_told()
+                broken_kinds_are_shown()
             raise Problems(problems)
         return {name: kind.purpose for name, kind in kinds.items() if name not in KINDS}
 
@@ -115,7 +115,7 @@ def _may_describe_kinds(root: str | None) -> bool:
 
 
 @click.command(
-    cls=Commands, prefix="kl_hooks.cli.", lines={**COMMANDS, **KINDS},
+    cls=Commands, module="kl_hooks.cli.{}", lines={**COMMANDS, **KINDS},
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
 )  # fmt: skip
 @click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")
@@ -127,10 +127,10 @@ def kl(context: click.Context, root: str | None) -> None:
     Evidence of test runs, commands and commits; layers that block drift; a small, cited package of context.
     """
     context.ensure_object(dict)["root"] = root
-    context.color = _colour(os.environ)
+    context.color = _color(os.environ)
 
 
-def _colour(environ: os._Environ[str]) -> bool | None:
+def _color(environ: os._Environ[str]) -> bool | None:
     """click ignores NO_COLOR and FORCE_COLOR; None lets it look at the terminal."""
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         return False

@@ -1,10 +1,10 @@
-"""`kl maintain`: what is to be done regularly, from cron, CI, or by itself once a day."""
+"""`kl maintain`: periodic maintenance, from cron, CI, or once a day in the background of another command."""
 
 from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.common import format_option, note, say, say_json, workspace
+from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT
 
 
@@ -23,13 +23,13 @@ def maintain(only_due: bool, shape: str) -> int:
     done = run(workspace(), only_due=only_due)
     for one in done:
         if one.trouble:
-            note(f"{one.name}: {one.trouble}")
+            warn(f"{one.name}: {one.trouble}")
     if shape == "json":
-        say_json(plain(done))
+        echo_json(plain(done))
         return ENVIRONMENT if any(one.trouble for one in done) else CLEAN
     for one in done:
         if not one.trouble:
-            say(f"{one.name:<8} {one.result}")
+            echo(f"{one.name:<8} {one.result}")
     if not done:
-        say("Nothing is due.")
+        echo("Nothing is due.")
     return ENVIRONMENT if any(one.trouble for one in done) else CLEAN

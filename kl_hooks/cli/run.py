@@ -6,7 +6,7 @@ import os
 
 import click
 
-from kl_hooks.cli.common import note, workspace
+from kl_hooks.cli.output import warn, workspace
 from kl_hooks.errors import KlError
 
 
@@ -29,5 +29,5 @@ def run(command: tuple[str, ...]) -> int:
     else:
         ran = run_command(ws, command)
     if ran.trouble:
-        note(ran.trouble)
+        warn(ran.trouble)
     return ran.exit

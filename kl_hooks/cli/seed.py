@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.cli.common import counted, format_option, note, say, say_json, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
 
 if TYPE_CHECKING:
     from kl_hooks.records.seeding import Step
@@ -26,16 +26,16 @@ def seed(system: bool, force: bool, dry_run: bool, shape: str) -> None:
     Seeding again changes only what changed in these documents; what a person edited or deleted is left alone.
     """
     ws = workspace()
-    done, remarks = sown(ws, "system" if system else "project", force=force, dry=dry_run)
+    done, remarks = _sow(ws, "system" if system else "project", force=force, dry=dry_run)
     for remark in remarks:
-        note(remark)
-    show_steps(done, "system" if system else "project", dry_run, shape)
+        warn(remark)
+    print_steps(done, "system" if system else "project", dry_run, shape)
 
 
-def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
+def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
     """What was, or would be, done with each seed."""
     if shape == "json":
-        say_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
+        echo_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
         return
     from kl_hooks.store.redact import redact
 
@@ -43,18 +43,18 @@ def show_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> N
         record = f"{step.record.id}  " if step.record else ""
         why = f"   ({step.reason})" if step.reason and step.what != "skipped" else ""
         if step.what != "skipped":
-            say(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
+            echo(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
     counts = Counter(step.what for step in done)
     said = ", ".join(
         f"{counts[what]} {what}" for what in ("created", "updated", "outdated", "skipped", "kept") if counts[what]
     )
     would = "would be: " if dry_run else ""
-    say(
+    echo(
         f"{counted(len(done), 'seed')}: {would}{said}" if done else "no document here says anything that can be seeded."
     )
 
 
-def sown(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
+def _sow(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
     """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
     from kl_hooks.kinds.interview import apply_answers_to
     from kl_hooks.kinds.seeds import document_paths, project_seeds, system_seeds

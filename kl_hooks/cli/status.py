@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli import status_layers
-from kl_hooks.cli.common import counted, format_option, say, say_json, short, workspace
-from kl_hooks.cli.reading import all_evidence
-from kl_hooks.cli.receipts import counts, failed_run, line
+from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts, receipt_line
+from kl_hooks.cli.knowledge import Counts, records_by_status, waiting_for_a_person, waiting_lines
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, short, workspace
 from kl_hooks.cli.verify import hints
-from kl_hooks.cli.waiting import Counts, asked, by_status, waiting
+from kl_hooks.errors import KlError
 from kl_hooks.evidence.ledger import Entry, known_tests, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.tier import Tier
 from kl_hooks.proof.gate import Proof, judge, with_untracked
 from kl_hooks.store.database import Database
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
 
 _REASONS = 3
 _THINGS = ("commits", "tests", "asserted claims")
@@ -28,8 +31,8 @@ _THINGS = ("commits", "tests", "asserted claims")
 @format_option()
 def status(shape: str) -> None:
     """Show what is known here, and what is proven for this content."""
-    from kl_hooks.cli.kind_read import told
-    from kl_hooks.cli.left_out import say_left_out
+    from kl_hooks.cli.kind_commands import warn_of_index_problems
+    from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.kinds.memory.glance import glance
     from kl_hooks.proof.nearest import nearest
 
@@ -48,7 +51,7 @@ def status(shape: str) -> None:
             "branch": place.branch,
             "changed": place.changed,
             "manifest": (ws.root / MANIFEST).is_file(),
-            "manifest_mistakes": status_layers.has_mistakes(ws),
+            "manifest_mistakes": _manifest_has_mistakes(ws),
             "counts": _counts(db) if db else {},
             "proof": {
                 "tier": found.tier.word, "run": found.run,
@@ -62,17 +65,21 @@ def status(shape: str) -> None:
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     facts["memories"] = glance(ws)
-    facts["records"] = by_status(ws) if ws.initialised else {}
-    facts["waiting"] = waiting(ws, facts["records"])
-    told()
-    say_left_out(ws)
+    facts["records"] = records_by_status(ws) if ws.initialised else {}
+    facts["waiting"] = waiting_for_a_person(ws, facts["records"])
+    warn_of_index_problems()
+    warn_of_unreadable_records(ws)
     if shape == "json":
-        say_json(facts)
+        echo_json(facts)
         return
-    asks = asked(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
-    tests = [*_proof(facts, found, here), *([f"  {near}"] if near else []), *(f"hint: {one}" for one in hints(seen))]
+    asks = waiting_lines(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
+    tests = [
+        *_proof_lines(facts, found, here),
+        *([f"  {near}"] if near else []),
+        *(f"hint: {one}" for one in hints(seen)),
+    ]
     for text in _lines(facts, newest, drift, tests, asks):
-        say(text)
+        echo(text)
 
 
 def _counts(db: Database) -> dict[str, int]:
@@ -91,27 +98,27 @@ def _lines(
     yield f"{facts['root']}   {facts['branch'] or 'no branch'} {at}{changed}"
     yield f"  tree      {short(facts['tree'])}"
     yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
-    yield f"  layers    {status_layers.told(facts, drift)}"
-    yield f"  known     {_known(facts['counts']) or 'nothing yet'}"
+    yield f"  layers    {_layers_line(facts, drift)}"
+    yield f"  known     {_store_line(facts['counts']) or 'nothing yet'}"
     if any(facts["memories"].values()):
         yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
-    if known := _records(facts["records"]):
+    if known := _records_line(facts["records"]):
         yield f"  records   {known}"
     yield from (f"  waiting   {text}" for text in asks)
     yield f"  store     {facts['state']}"
     if newest:
         yield "  newest receipts"
-        yield from (f"    {line(entry)}" for entry in newest)
+        yield from (f"    {receipt_line(entry)}" for entry in newest)
 
 
-def _known(counts: dict[str, int]) -> str:
+def _store_line(counts: dict[str, int]) -> str:
     sources = {key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")}
     total = counted(sum(sources.values()), "receipt")
     words = [f"{total} ({', '.join(f'{n} {source}' for source, n in sources.items())})"] if sources else []
     return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _THINGS])
 
 
-def _records(counts: Counts) -> str:
+def _records_line(counts: Counts) -> str:
     """Those that are not archived, but memories, which have a line of their own."""
     words = []
     for kind, some in counts.items():
@@ -121,7 +128,7 @@ def _records(counts: Counts) -> str:
     return ", ".join(words)
 
 
-def _proof(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> Iterator[str]:
+def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> Iterator[str]:
     """What the tests prove, then up to three reasons, and how many more."""
     plain, failed = facts["proof"], failed_run(entries)
     reasons = plain["reasons"]
@@ -135,7 +142,7 @@ def _proof(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> Iterato
         yield f"{found.tier.word}: run {short(found.run, 8)} passed on {what}"
     elif failed and found.failed == "newest":
         run = short(failed.receipt.run, 8)
-        yield f"run {run} failed on this content ({counts(failed.receipt)}). See: kl evidence show {run}"
+        yield f"run {run} failed on this content ({outcome_counts(failed.receipt)}). See: kl evidence show {run}"
     elif found.failed:
         yield "not proven: a test that failed on this content has not passed since"
     else:
@@ -143,3 +150,32 @@ def _proof(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> Iterato
     yield from (f"  {reason}" for reason in reasons[:_REASONS])
     if len(reasons) > _REASONS:
         yield f"  … and {len(reasons) - _REASONS} more: kl verify"
+
+
+def _manifest_has_mistakes(ws: Workspace) -> bool:
+    """True for a manifest that `kl arch check` would refuse. One that was read before is not read as YAML again."""
+    from kl_hooks.arch.kept import load_manifest
+    from kl_hooks.config.files import read_small
+
+    try:
+        text = read_small(ws.root / MANIFEST, within=ws.root)
+        if text is not None:
+            load_manifest(ws.state.cache, MANIFEST, text)
+    except KlError:
+        return True
+    return False
+
+
+def _layers_line(facts: dict[str, Any], drift: Entry | None) -> str:
+    """The line. `drift`: the last check of a whole content."""
+    if not facts["manifest"]:
+        return f"no {MANIFEST}: nothing is enforced. Propose one with: kl init"
+    if facts["manifest_mistakes"]:
+        return f"{MANIFEST} has mistakes. See: kl arch check"
+    if drift is None:
+        return "not checked yet. Run: kl arch check"
+    found = "clean" if facts["drift"] == "passed" else "violations"
+    same = "this tree" if drift.receipt.tree == facts["tree"] else f"tree {short(drift.receipt.tree, 7)}"
+    checked = f"{found} at the last check ({same}, {drift.receipt.ended[:16].replace('T', ' ')})"
+    outside = next((one.detail.get("unassigned", 0) for one in drift.receipt.evidence if one.detail), 0)
+    return checked + (f"; {counted(outside, 'file')} in no layer" if isinstance(outside, int) and outside else "")

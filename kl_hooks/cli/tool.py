@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kl_hooks.cli.common import say_json, workspace
+from kl_hooks.cli.output import echo_json, workspace
 from kl_hooks.errors import CLEAN, KlError
 
 
@@ -21,10 +21,8 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
 
     A call that fails answers {"ok": false, "error": {place, reason, hint}}, and ends with the exit code of its problem.
     """
-    from kl_hooks.tools.arguments import LARGEST
-    from kl_hooks.tools.call import call, failed, tool_of
-    from kl_hooks.tools.catalogue import catalogue
-    from kl_hooks.tools.tool import SCHEMA
+    from kl_hooks.tools.call import call, catalogue, failed, tool_of
+    from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA
 
     if not name and not listed:
         raise click.UsageError("name a tool. See: kl tool --list")
@@ -32,14 +30,14 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
         ws = workspace()
         if listed or described:
             found = [tool_of(ws, name)] if name else list(catalogue(ws).values())
-            say_json({"schema": SCHEMA, "ok": True, "tools": [one.plain() for one in found]})
+            echo_json({"schema": SCHEMA, "ok": True, "tools": [one.plain() for one in found]})
             return CLEAN
-        given = sys.stdin.buffer.read(LARGEST + 1) if arguments == "-" else arguments.encode("utf-8", "replace")
+        given = sys.stdin.buffer.read(LARGEST_INPUT + 1) if arguments == "-" else arguments.encode("utf-8", "replace")
         answer, code = call(ws, name, given, allow_write=allow_write)
     except KlError as problem:
         answer, code = failed(name, problem), problem.exit_code
     except Exception as fault:
-        say_json(failed(name, KlError(f"internal error ({type(fault).__name__}).", hint="Please report it.")))
+        echo_json(failed(name, KlError(f"internal error ({type(fault).__name__}).", hint="Please report it.")))
         raise
-    say_json(answer)
+    echo_json(answer)
     return code

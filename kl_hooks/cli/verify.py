@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.common import format_option, say, say_json, short, workspace
-from kl_hooks.cli.reading import all_evidence
-from kl_hooks.cli.receipts import counts, failed_run
+from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts
+from kl_hooks.cli.output import echo, echo_json, format_option, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT, FOUND, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.git.ranges import commit_of
@@ -24,12 +23,12 @@ from kl_hooks.workspace.open import Workspace
 if TYPE_CHECKING:
     from kl_hooks.proof.nearest import Nearest
 
-NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
+_NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
 """What `--require` asks for, in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class _Answer:
     """What the gate says of a content."""
 
     tree: str
@@ -95,46 +94,46 @@ def verify(
     Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
     captured runs or the store can't be read.
     """
-    from kl_hooks.cli.gate_for import checked, gate_of, plain_gate, say_gate
+    from kl_hooks.cli.gate import check_demands, gate_of, gate_to_dict, print_gate
 
     ws = workspace()
     if ws.repo is None:
         hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     if not ws.initialised:
-        say("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
+        echo("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
         return CLEAN
     gate = gate_of(ws, task, task_type, complexity)
     answer = _answer(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"), Tier[require.upper()], trust_ref)
-    asked = checked(gate, answer.proven, answer.entries) if gate else []
+    asked = check_demands(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
-        say_json(answer.to_dict() | ({"gate": plain_gate(gate, asked)} if gate else {}))
+        echo_json(answer.to_dict() | ({"gate": gate_to_dict(gate, asked)} if gate else {}))
     for line in _lines(answer) if shape == "text" else ():
-        say(line)
+        echo(line)
     if gate is None:
         return answer.exit_code
     if shape == "text":
-        say_gate(gate, asked)
+        print_gate(gate, asked)
     if answer.seen.unread:
         return ENVIRONMENT
     return FOUND if answer.seen.lost or any(one.met is False for one in asked) else CLEAN
 
 
-def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> Answer:
+def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> _Answer:
     from kl_hooks.proof.gate import judge
     from kl_hooks.proof.nearest import nearest
 
     assert ws.repo is not None
-    trees = trees_at(ws, rev)
+    trees = _trees_at(ws, rev)
     trusted = commit_of(ws.repo, trust_ref) if trust_ref else ""
-    base = known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if rev else ""
+    base = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if rev else ""
     with all_evidence(ws) as seen:
         entries, found = judge(ws, seen, trees, rev is not None, rev=rev or "", trust_ref=trusted, base=base)
         near = nearest(ws, seen, trees, trees[0] if rev else None) if found.tier is Tier.GUESSED else None
-    return Answer(trees[0], found, seen, entries, required, near)
+    return _Answer(trees[0], found, seen, entries, required, near)
 
 
-def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
+def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     """The tree ids that evidence may carry: of a commit, or of the content now.
 
     UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be told.
@@ -154,7 +153,7 @@ def trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     return trees
 
 
-def known_commit(repo: Repository, rev: str) -> str:
+def _known_commit(repo: Repository, rev: str) -> str:
     """The commit that a revision means; empty where there is none, as for the first push of a branch."""
     try:
         return commit_of(repo, rev)
@@ -162,51 +161,55 @@ def known_commit(repo: Repository, rev: str) -> str:
         return ""
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
+def _first_names(names: Sequence[str], most: int = 3) -> str:
     """The first of these names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _lines(answer: Answer) -> Iterator[str]:
+def _lines(answer: _Answer) -> Iterator[str]:
     tree = f"tree {short(answer.tree)}"
     if answer.seen.gaps:
         yield from (f"{tree}: not assessed: {one}" for one in answer.seen.gaps)
         yield from (f"hint: {one}" for one in hints(answer.seen))
     elif answer.proven:
         yield f"{tree}: proven ({answer.proof.tier.word})"
-        yield from _passed(answer)
+        yield from _passed_lines(answer)
     elif answer.proof.tier >= Tier.INFERRED:
-        yield f"{tree}: not proven: {answer.proof.tier.word} ({NEEDED[answer.required]} required)"
+        yield f"{tree}: not proven: {answer.proof.tier.word} ({_NEEDED[answer.required]} required)"
         yield from (f"  {reason}" for reason in answer.proof.reasons)
         yield from _notes(answer.proof)
         yield "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
     else:
-        yield from _not_proven(answer, tree)
+        yield from _not_proven_lines(answer, tree)
 
 
 def _notes(found: Proof) -> Iterator[str]:
     """What is worth knowing beside the reasons."""
     yield from (f"  note: {one}" for one in found.notes)
     if found.not_assessed:
-        yield f"  note: not assessed: {named(found.not_assessed)}"
+        yield f"  note: not assessed: {_first_names(found.not_assessed)}"
 
 
-def _passed(answer: Answer) -> Iterator[str]:
+def _passed_lines(answer: _Answer) -> Iterator[str]:
     found = answer.proof
     run = short(found.run, 8)
     yield from _notes(found)
     what = "this content, with untracked files in the working tree" if answer.untracked else "exactly this content"
-    which = f"runs {named([one[:8] for one in found.runs])} passed together" if found.together else f"run {run} passed"
+    which = (
+        f"runs {_first_names([one[:8] for one in found.runs])} passed together"
+        if found.together
+        else f"run {run} passed"
+    )
     yield f"  {which} on {what}: kl evidence show {run}"
     if answer.untracked:
         yield "  These files are not committed. hint: if the tests need them, git add them, then run pytest"
 
 
-def _not_proven(answer: Answer, tree: str) -> Iterator[str]:
-    why = f"no evidence ({NEEDED[answer.required]} required)"
+def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
+    why = f"no evidence ({_NEEDED[answer.required]} required)"
     failed = failed_run(answer.entries)
     if failed and answer.proof.failed == "newest":
-        why = f"run {short(failed.receipt.run, 8)} failed ({counts(failed.receipt)})"
+        why = f"run {short(failed.receipt.run, 8)} failed ({outcome_counts(failed.receipt)})"
     elif answer.proof.failed:
         why = "a test that failed on this content has not passed since"
     yield f"{tree}: not proven: {why}"

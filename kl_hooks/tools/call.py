@@ -1,24 +1,127 @@
-"""Calling a tool: arguments in, an envelope out. What goes wrong is a part of the answer, with the exit code it has."""
+"""Calling a tool: arguments in, an envelope out. An error is a part of the answer, with the exit code it has.
+
+Answers fit a budget: long texts are cut, long lists end early, and what was omitted is stated.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.problems import Problems
 from kl_hooks.config.typed import nearest
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.text import one_line
-from kl_hooks.tools.arguments import checked, read
-from kl_hooks.tools.bounded import bounded
-from kl_hooks.tools.catalogue import catalogue
-from kl_hooks.tools.tool import SCHEMA
+from kl_hooks.tools import graph_tools, knowledge_tools
+from kl_hooks.tools.kind_tools import tools_of
+from kl_hooks.tools.tool import SCHEMA, checked_arguments, read_arguments
 
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool
     from kl_hooks.workspace.open import Workspace
 
-LONGEST = 2_000
+
+MOST_CHARACTERS: Final = 24_000
+"""Characters of an answer as JSON (about 6,000 tokens)."""
+LONGEST_TEXT: Final = 6_000
+"""Characters of one text in it."""
+
+
+def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
+    """The same plain value, at most so many characters as JSON. A dict whose lists were cut says so in `left_out`."""
+    result = _cut(result, LONGEST_TEXT)
+    if _size(result) <= most:
+        return result
+    if isinstance(result, dict):
+        return _shorten(result, most)
+    if isinstance(result, list):
+        return _first_items(result, most)
+    return _fitting(result, most) if isinstance(result, str) else None
+
+
+def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
+    """The longest list gives way first, then the longest text."""
+    made, left, mark = dict(result), dict[str, int](), "left_out"
+    while mark in made:
+        mark += "_"
+    while _size({**made, mark: left}) > most:
+        name = max(made, key=lambda key: _size(made[key]), default="")
+        spare = most - (_size({**made, mark: left}) - _size(made[name])) - 80
+        value = made[name]
+        if _size(value) <= 40:  # nothing here is long: there is too much of it
+            said = left if _size(left) < most // 2 else {}
+            few = _first_entries(made, max(most - _size({mark: {**said, "…": len(made)}}), 2))
+            return {**few, mark: {**said, "…": len(made) - len(few)}}
+        if isinstance(value, list) and value:
+            kept = _first_items(value, max(spare, 2))
+            left[name] = left.get(name, 0) + len(value) - len(kept)
+            made[name] = kept
+        elif isinstance(value, dict) and value and spare > 200:
+            made[name] = _shorten(value, spare) if _size(value) > spare else {}
+        else:
+            made[name] = _fitting(value, spare) if isinstance(value, str) and spare > 60 else None
+    return {**made, mark: left} if left else made
+
+
+def _first_items(items: list[Any], most: int) -> list[Any]:
+    """As many of the first items as fit."""
+    kept, used = [], 2
+    for one in items:
+        used += _size(one) + 2
+        if used > most:
+            break
+        kept.append(one)
+    return kept
+
+
+def _first_entries(items: dict[str, Any], most: int) -> dict[str, Any]:
+    """As many of the first entries as fit."""
+    kept, used = {}, 2
+    for name, value in items.items():
+        used += _size(name) + _size(value) + 4
+        if used > most:
+            break
+        kept[name] = value
+    return kept
+
+
+def _fitting(text: str, most: int) -> str:
+    """The beginning of a text, and how much is left out, in so many characters as JSON: a sign takes up to twelve."""
+    room = most - _size(_rest(len(text)))
+    for number, sign in enumerate(text):
+        room -= _size(sign) - 2
+        if room < 0:
+            return text[:number] + _rest(len(text) - number)
+    return text
+
+
+def _rest(number: int) -> str:
+    return f" … ({number} more characters)"
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, str) and len(value) > longest:
+        return value[:longest] + _rest(len(value) - longest)
+    if isinstance(value, dict):
+        return {key: _cut(item, longest) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(item, longest) for item in value]
+    return value
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, sort_keys=True))
+
+
+def catalogue(ws: Workspace) -> dict[str, Tool]:
+    """Name → tool, by name. One with a name of its own takes the place of one that follows from a kind."""
+    derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
+    own = {tool.name: tool for tool in (*graph_tools.tools(tuple(ws.kinds)), *knowledge_tools.tools(tuple(ws.kinds)))}
+    return dict(sorted((derived | own).items()))
+
+
+_LONGEST_REASON = 2_000
 """Characters of a reason or a hint."""
 
 
@@ -26,7 +129,7 @@ def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[
     """The answer of a tool (`kl.tool/1`) and the exit code. Raises nothing that is expected."""
     try:
         tool = tool_of(ws, name)
-        arguments = checked(tool, read(given))
+        arguments = checked_arguments(tool, read_arguments(given))
         if tool.writes and not allow_write:
             hint = "Whoever started this has to allow it: --allow-write"
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
@@ -51,5 +154,9 @@ def failed(name: str, problem: KlError) -> dict[str, Any]:
     if isinstance(problem, Problems):
         reason = " ".join(f"{one.message} {one.hint}".strip() for one in problem.problems)
         place = place or (problem.problems[0].path if problem.problems else "")
-    error = {"place": one_line(place, 300), "reason": one_line(reason, LONGEST), "hint": one_line(hint, LONGEST)}
+    error = {
+        "place": one_line(place, 300),
+        "reason": one_line(reason, _LONGEST_REASON),
+        "hint": one_line(hint, _LONGEST_REASON),
+    }
     return {"schema": SCHEMA, "ok": False, "tool": one_line(name, 80), "error": error}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.cli.graph_search import KINDS
+from kl_hooks.cli.graph import SEARCHED_KINDS
 from kl_hooks.cli.main import run
 from kl_hooks.code.asking.search import ALL_KINDS
 from tests.code.making import repository
@@ -118,7 +118,7 @@ def test_wrong_use_is_exit_2(kl: Kl) -> None:
 
 
 def test_the_kinds_offered_are_those_there_are() -> None:
-    assert KINDS == ALL_KINDS
+    assert SEARCHED_KINDS == ALL_KINDS
 
 
 @pytest.mark.requirement("A32", "C18")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.cli import init as init_command
-from kl_hooks.cli.init_precommit import CONFIG, addition, snippet
+from kl_hooks.cli.hooks import PRE_COMMIT_FILE, pre_commit_addition, pre_commit_entry
 from kl_hooks.cli.main import run
 from kl_hooks.config.yaml import load
 from tests.arch.shop import FILES, MANIFEST
@@ -66,7 +66,7 @@ def test_the_written_settings_are_read_back_as_the_defaults(kl: Kl) -> None:
 
 
 def test_undo_restores_everything(kl: Kl) -> None:
-    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    write(Path.cwd(), {PRE_COMMIT_FILE: PRE_COMMIT})
     before = ours()
     assert kl("init", "--yes")[0] == 0
     assert ours() != before
@@ -98,26 +98,26 @@ def test_a_second_init_overwrites_nothing_and_undo_still_knows_the_first(kl: Kl)
 
 
 def test_without_consent_the_pre_commit_configuration_is_printed_not_touched(kl: Kl) -> None:
-    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    write(Path.cwd(), {PRE_COMMIT_FILE: PRE_COMMIT})
     code, out, _ = kl("init")
-    assert code == 0 and Path(CONFIG).read_text() == PRE_COMMIT
+    assert code == 0 and Path(PRE_COMMIT_FILE).read_text() == PRE_COMMIT
     assert "- id: kl-check" in out and "default_install_hook_types: [pre-commit, post-commit, pre-push]" in out
 
 
 def test_with_consent_it_is_appended_and_stays_byte_for_byte(kl: Kl) -> None:
-    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    write(Path.cwd(), {PRE_COMMIT_FILE: PRE_COMMIT})
     assert "added   .pre-commit-config.yaml" in kl("init", "--yes")[1]
-    text = Path(CONFIG).read_text()
+    text = Path(PRE_COMMIT_FILE).read_text()
     assert text.startswith(PRE_COMMIT) and "  - repo: local\n" in text
     code, out, _ = kl("init", "--yes")
-    assert code == 0 and Path(CONFIG).read_text() == text and "(has our hooks)" in out
+    assert code == 0 and Path(PRE_COMMIT_FILE).read_text() == text and "(has our hooks)" in out
 
 
 def test_the_appended_configuration_is_valid_for_pre_commit(kl: Kl, tmp_path: Path) -> None:
     from pre_commit.clientlib import load_config
 
     for number, text in enumerate((PRE_COMMIT, "default_install_hook_types: [commit-msg]\n" + PRE_COMMIT)):
-        added = addition(text.encode())
+        added = pre_commit_addition(text.encode())
         assert added is not None
         path = tmp_path / f"{number}.yaml"
         path.write_text(text + added)
@@ -135,7 +135,7 @@ def test_the_appended_configuration_is_valid_for_pre_commit(kl: Kl, tmp_path: Pa
     ],
 )  # fmt: skip
 def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> None:
-    assert addition(text.encode()) is None
+    assert pre_commit_addition(text.encode()) is None
 
 
 def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
@@ -144,7 +144,7 @@ def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
     every = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
     published = [hook for hook in every if hook["id"] != "kl-init"]
     published = [hook for hook in published if not hook["description"].endswith("Opt-in.")]
-    (ours,) = yaml.safe_load(snippet())
+    (ours,) = yaml.safe_load(pre_commit_entry())
     for hook in published:
         for key in ("description", "minimum_pre_commit_version"):
             hook.pop(key, None)
@@ -154,7 +154,7 @@ def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
 
 def test_the_snippet_reads_at_any_depth() -> None:
     for indent in (0, 2, 4):
-        assert load("f", b"repos:\n" + snippet(indent).encode())[1] == []
+        assert load("f", b"repos:\n" + pre_commit_entry(indent).encode())[1] == []
 
 
 def test_a_repository_without_python_gets_settings_only(kl: Kl, tmp_path: Path) -> None:
@@ -206,33 +206,33 @@ def test_init_touches_nothing_in_git_but_its_state(kl: Kl) -> None:
 
 
 def test_two_at_once_write_once_and_one_undo_takes_it_back(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(Path.cwd(), {CONFIG: PRE_COMMIT})
+    write(Path.cwd(), {PRE_COMMIT_FILE: PRE_COMMIT})
     sh(Path.cwd(), "add", "-A")
-    real = init_command.look
+    real = init_command._survey
 
     def late(*args: object, **options: object) -> object:
         found = real(*args, **options)  # type: ignore[arg-type]
-        monkeypatch.setattr(init_command, "look", real)
+        monkeypatch.setattr(init_command, "_survey", real)
         assert kl("init", "--yes")[0] == 0  # the other one, between our look and our writing
         return found
 
-    monkeypatch.setattr(init_command, "look", late)
+    monkeypatch.setattr(init_command, "_survey", late)
     assert kl("init", "--yes")[0] == 0
-    assert Path(CONFIG).read_text().count("id: kl-check\n") == 1
+    assert Path(PRE_COMMIT_FILE).read_text().count("id: kl-check\n") == 1
     assert kl("init", "--undo")[0] == 0
-    assert Path(CONFIG).read_text() == PRE_COMMIT
+    assert Path(PRE_COMMIT_FILE).read_text() == PRE_COMMIT
     assert not Path(".kl").exists()
 
 
 def test_another_file_that_appeared_meanwhile_is_left(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = init_command.look
+    real = init_command._survey
 
     def late(*args: object, **options: object) -> object:
         found = real(*args, **options)  # type: ignore[arg-type]
         write(Path.cwd(), {MANIFEST: "mine\n"})
         return found
 
-    monkeypatch.setattr(init_command, "look", late)
+    monkeypatch.setattr(init_command, "_survey", late)
     code, _, err = kl("init")
     assert (code, "appeared just now" in err) == (2, True)
     assert Path(MANIFEST).read_text() == "mine\n"
@@ -276,11 +276,11 @@ class Terminal(io.StringIO):
 def test_a_second_time_only_what_is_still_to_be_done_is_asked_and_advised(
     kl: Kl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(Path.cwd(), {"README.md": README, CONFIG: PRE_COMMIT})
+    write(Path.cwd(), {"README.md": README, PRE_COMMIT_FILE: PRE_COMMIT})
     monkeypatch.setattr("sys.stdin", Terminal("y\ny\n"))
     code, out, err = kl("init")
     assert (code, err.count("[y/N]")) == (0, 2)
-    assert "seeded  2 records" in out and f"added   {CONFIG}" in out
+    assert "seeded  2 records" in out and f"added   {PRE_COMMIT_FILE}" in out
     kl("hooks", "install")
     monkeypatch.setattr("sys.stdin", Terminal(""))
     code, out, err = kl("init")
@@ -294,7 +294,7 @@ def test_a_second_time_only_what_is_still_to_be_done_is_asked_and_advised(
 
 
 def test_nobody_is_asked_about_a_file_that_nothing_can_be_appended_to(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(Path.cwd(), {CONFIG: "repos: []\n"})
+    write(Path.cwd(), {PRE_COMMIT_FILE: "repos: []\n"})
     monkeypatch.setattr("sys.stdin", Terminal(""))
     code, out, err = kl("init")
     assert (code, err) == (0, "") and "To check commits, add this" in out

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kl_hooks.cli.kind_verbs import EXTRA
+from kl_hooks.cli.groups import OWN_COMMANDS
 from tests.support import Checkout
 
 FILE = """\
@@ -66,5 +66,5 @@ def test_a_kind_that_there_is_not_is_told_and_the_near_one_named(repo: Checkout)
 @pytest.mark.parametrize("command", ["import", "export"])
 def test_the_help_names_the_kinds_that_have_an_import_of_their_own(repo: Checkout, command: str) -> None:
     said = " ".join(repo.kl("knowledge", command, "--help").stdout.split())
-    for kind in (kind for kind, verbs in EXTRA.items() if "import" in verbs):
+    for kind in (kind for kind, verbs in OWN_COMMANDS.items() if "import" in verbs):
         assert f"kl {kind} import" in said

@@ -34,7 +34,7 @@ def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:
     )
     *text, modules = done.stdout.strip().splitlines()
     assert [name for name in COMMANDS if not any(line.strip().startswith(name) for line in text)] == []
-    assert modules == str([f"kl_hooks.cli.{name}" for name in ("complaint", "failure", "lazy", "main")])
+    assert modules == str([f"kl_hooks.cli.{name}" for name in ("errors", "groups", "main")])
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_an_option_may_come_from_the_environment(tmp_path: Path) -> None:
 
 def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
     code = (
-        "import sys, click; from kl_hooks.cli import failure\n"
+        "import sys, click; from kl_hooks.cli import errors\n"
         "@click.command()\n"
         "def broken(): raise ZeroDivisionError('by design')\n"
-        "sys.exit(failure.run_safely(broken, [], {}))"
+        "sys.exit(errors.run_safely(broken, [], {}))"
     )
     environ = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     argv = [sys.executable, "-c", code]
@@ -88,11 +88,11 @@ def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("argv", "expected"), [(["arch", "check", "--staged"], 0), (["arch", "check"], 4)])
 def test_our_own_fault_costs_nobody_a_commit(argv: list[str], expected: int, tmp_path: Path) -> None:
     code = (
-        "import sys, click; from kl_hooks.cli import failure\n"
+        "import sys, click; from kl_hooks.cli import errors\n"
         "@click.command(context_settings={'ignore_unknown_options': True})\n"
         "@click.argument('words', nargs=-1)\n"
         "def broken(words): raise ZeroDivisionError\n"
-        f"sys.exit(failure.run_safely(broken, {argv!r}, {{}}))"
+        f"sys.exit(errors.run_safely(broken, {argv!r}, {{}}))"
     )
     environ = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     argv = [sys.executable, "-c", code]
@@ -111,11 +111,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 
 def test_a_broken_pipe_is_not_the_code_of_a_finding(tmp_path: Path) -> None:
     code = (
-        "import sys, click; from kl_hooks.cli import failure\n"
+        "import sys, click; from kl_hooks.cli import errors\n"
         "@click.command()\n"
         "def talks():\n"
         "    for _ in range(5_000): click.echo('word ' * 10)\n"
-        "sys.exit(failure.run_safely(talks, [], {}))"
+        "sys.exit(errors.run_safely(talks, [], {}))"
     )
     shell = f"'{sys.executable}' -c \"{code}\" | head -n 1; exit ${{PIPESTATUS[0]}}"
     environ = os.environ | {"PYTHONPATH": str(ROOT)}

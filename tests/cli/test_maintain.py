@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kl_hooks.cli.afterwards import MARK, may
+from kl_hooks.cli.background_maintenance import MARK, may_run
 from kl_hooks.upkeep.schedule import STAMP
 from tests.support import Checkout
 
@@ -42,8 +42,8 @@ def test_whoever_asks_for_it_gets_it_once_a_day_behind_a_command(repo: Checkout)
 
 @pytest.mark.parametrize("name", ["CI", "GIT_DIR", "GIT_INDEX_FILE", "PRE_COMMIT", "GITHUB_ACTIONS", "KL_MAINTAINING"])
 def test_never_in_ci_nor_in_a_git_hook(name: str) -> None:
-    assert may({})
-    assert not may({name: "1"})
+    assert may_run({})
+    assert not may_run({name: "1"})
 
 
 def test_in_a_git_hook_nothing_is_started(repo: Checkout) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.cli import precise as shown
+from kl_hooks.cli import graph as shown
 from kl_hooks.code.precise import run as precise_run
 from kl_hooks.code.precise.compare import compared
 from kl_hooks.code.precise.compared import Comparison, Difference
@@ -73,11 +73,11 @@ def test_what_people_read_of_an_equal_result(repo: Checkout) -> None:
 def test_differences_are_lines_and_do_not_fail() -> None:
     rows = (Difference("a.py", 3, "function:a.f", "defined", "not there"),)
     found = Comparison(2, 5, 1, 1, rows, (Problem("b.py", 0, 0, "took longer than 60 seconds."),), {})
-    assert shown._lines(found) == [
+    assert shown._comparison_lines(found) == [
         "precise: 2 files, 5 definitions, 1 import, 1 edge; 1 not assessed; 1 difference:",
         "  a.py:3: function:a.f: fast 'defined', precise 'not there'",
     ]
-    plain = shown._plain(found)
+    plain = shown._comparison_to_dict(found)
     assert plain["equal"] is False
     assert plain["differences"] == [
         {"path": "a.py", "line": 3, "what": "function:a.f", "fast": "defined", "precise": "not there"}

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.tools.arguments import LARGEST, checked, flag, line, number, read, several
-from kl_hooks.tools.tool import Tool
+from kl_hooks.tools.tool import LARGEST_INPUT, Tool, checked_arguments, flag, line, number, read_arguments, several
 
 TOOL = Tool(
     "thing_do", "Does it.",
@@ -28,14 +27,14 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 def test_defaults_other_names_and_single_texts() -> None:
-    assert checked(TOOL, {"identifier": "X", "tags": "one", "status": None}) == {
+    assert checked_arguments(TOOL, {"identifier": "X", "tags": "one", "status": None}) == {
         "id": "X", "tags": ["one"], "limit": 5, "all": False,
     }  # fmt: skip
 
 
 def test_everything_wrong_is_said_at_once() -> None:
     with pytest.raises(UsageProblem) as problem:
-        checked(TOOL, {"statsu": "a", "limit": 99, "all": 1, "tags": [1], "status": "c", "map": {"a": 1}})
+        checked_arguments(TOOL, {"statsu": "a", "limit": 99, "all": 1, "tags": [1], "status": "c", "map": {"a": 1}})
     said = problem.value.reason
     for part in (
         '"statsu" is no argument. Did you mean "status"?', '"limit" must be a whole number from 1 to 9.',
@@ -48,23 +47,33 @@ def test_everything_wrong_is_said_at_once() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"[", b"[]", b'"x"', b"{'id': 1}", b"\xff", b'{"id": NaN}', b'{"a":' * 50_000, b" " * (LARGEST + 1), b"1" * 9000],
+    [
+        b"[",
+        b"[]",
+        b'"x"',
+        b"{'id': 1}",
+        b"\xff",
+        b'{"id": NaN}',
+        b'{"a":' * 50_000,
+        b" " * (LARGEST_INPUT + 1),
+        b"1" * 9000,
+    ],
     ids=lambda text: text[:10],
 )
 def test_what_is_no_object_is_refused_with_a_reason(text: bytes) -> None:
     with pytest.raises(UsageProblem) as problem:
-        read(text)
+        read_arguments(text)
     assert problem.value.place == "arguments"
 
 
 def test_nothing_is_an_empty_object() -> None:
-    assert read(b" \n") == {}
+    assert read_arguments(b" \n") == {}
 
 
 @given(st.dictionaries(st.sampled_from([*TOOL.takes, "identifier", "other"]), VALUES))
 def test_any_values_are_taken_or_refused(values: dict[str, Any]) -> None:
     try:
-        made = checked(TOOL, values)
+        made = checked_arguments(TOOL, values)
     except UsageProblem:
         return
     assert isinstance(made["id"], str)
@@ -75,6 +84,6 @@ def test_any_values_are_taken_or_refused(values: dict[str, Any]) -> None:
 @given(st.binary(max_size=200) | st.text(max_size=80).map(str.encode))
 def test_any_bytes_are_an_object_or_refused(text: bytes) -> None:
     try:
-        assert isinstance(read(text), dict)
+        assert isinstance(read_arguments(text), dict)
     except UsageProblem:
         return

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.tools.bounded import LONGEST, MOST, bounded
+from kl_hooks.tools.call import LONGEST_TEXT, MOST_CHARACTERS, bounded
 
 PLAIN: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=150),
@@ -36,7 +36,7 @@ def test_signs_that_take_twelve_characters_each_are_cut_too() -> None:
     assert made["total"] == 1
     kept = made["text"].partition(" … (")[0]
     assert made["text"] == f"{kept} … ({5000 - len(kept)} more characters)"
-    assert MOST * 0.9 < len(json.dumps(made)) <= MOST
+    assert MOST_CHARACTERS * 0.9 < len(json.dumps(made)) <= MOST_CHARACTERS
 
 
 def test_lists_end_early_and_say_so() -> None:
@@ -45,11 +45,11 @@ def test_lists_end_early_and_say_so() -> None:
     assert made["total"] == 1000
     assert made["records"] == rows[: len(made["records"])]
     assert made["left_out"] == {"records": 1000 - len(made["records"])}
-    assert MOST * 0.9 < len(json.dumps(made)) <= MOST
+    assert MOST_CHARACTERS * 0.9 < len(json.dumps(made)) <= MOST_CHARACTERS
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
     made = bounded({"text": "y" * 10_000, "many": {str(n): n for n in range(9)}})
-    assert made["text"].endswith(f" … ({10_000 - LONGEST} more characters)")
+    assert made["text"].endswith(f" … ({10_000 - LONGEST_TEXT} more characters)")
     assert made["many"] == {str(n): n for n in range(9)}
-    assert len(json.dumps(bounded({str(n): n for n in range(9999)}))) <= MOST
+    assert len(json.dumps(bounded({str(n): n for n in range(9999)}))) <= MOST_CHARACTERS

@@ -13,9 +13,7 @@ from kl_hooks.records.events import list_events
 from kl_hooks.records.permissions import pending_proposals
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import accept_proposals, apply_verb, create_record
-from kl_hooks.tools.bounded import MOST
-from kl_hooks.tools.call import call
-from kl_hooks.tools.catalogue import catalogue
+from kl_hooks.tools.call import MOST_CHARACTERS, call, catalogue
 from kl_hooks.workspace.open import Workspace
 from tests.support import Checkout
 
@@ -188,7 +186,7 @@ def test_what_a_person_made_is_not_an_agent_s_to_delete(ws: Workspace) -> None:
 
 def test_a_huge_record_is_bounded_and_says_so(ws: Workspace) -> None:
     made = ask(ws, "fact_create", True, **_needed(ws, "fact"), title="y", about=[f"src/f{n}.py" for n in range(400)])
-    assert len(json.dumps(made)) <= MOST + 200
+    assert len(json.dumps(made)) <= MOST_CHARACTERS + 200
 
 
 def _needed(ws: Workspace, kind: str) -> dict[str, Any]:
@@ -219,6 +217,6 @@ def test_any_arguments_of_any_tool_have_an_answer(ws: Workspace, data: st.DataOb
     answer, code = call(ws, name, json.dumps(given_).encode(), allow_write=True)
     assert code in (0, 1, 2, 3), answer
     assert answer["ok"] == (code == 0)
-    assert len(json.dumps(answer)) <= MOST + 5000
+    assert len(json.dumps(answer)) <= MOST_CHARACTERS + 5000
     if answer["ok"] and name.endswith("_create"):
         assert answer["result"]["status"] not in ("accepted", "approved")

@@ -1,0 +1,49 @@
+"""Once a day, after another command: `kl maintain --due` as a detached process, for whoever asked for that.
+
+The command that started it is over by then, prints nothing of it and never waits for it. A failure here is never
+reported: nobody asked for this run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+MARK: Final = "maintain.begun"
+_RUNNING: Final = "KL_MAINTAINING"
+_DAY: Final = 86_400
+_GIT: Final = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_REFLOG_ACTION", "GIT_EXEC_PATH", "PRE_COMMIT", "PRE_COMMIT_FROM_REF")
+"""Variables of a git hook, and of pre-commit."""
+
+
+def may_run(environ: Mapping[str, str]) -> bool:
+    """False in CI, in a git hook, and where maintenance is what is running."""
+    from kl_hooks.evidence.who import ci
+
+    return ci(environ) is None and _RUNNING not in environ and not any(name in environ for name in _GIT)
+
+
+def start_in_background(ws: Workspace) -> None:
+    """Starts it, unless it was started within a day; returns at once."""
+    try:
+        if not ws.initialised or not ws.state.directory.is_dir() or not may_run(ws.environ):
+            return
+        mark = ws.state.directory / MARK
+        if mark.exists() and 0 <= ws.clock.now() / 1_000_000 - mark.stat().st_mtime < _DAY:
+            return
+        mark.touch()  # first: one that fails is not tried again today
+        os.utime(mark, (ws.clock.now() / 1_000_000,) * 2)
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "kl_hooks", "--root", str(ws.root), "maintain", "--due"],
+            env={**os.environ, _RUNNING: "1"}, start_new_session=True, close_fds=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError:
+        return

@@ -1,0 +1,236 @@
+"""`kl decision`: the commands that only decisions have."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.errors import FOUND, UsageProblem
+from kl_hooks.kinds.catalog import TRIGGERS
+
+_TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
+
+
+@click.command(epilog='Example: kl decision record --question "Which database?" --answer "PostgreSQL, because …"')
+@click.option("--question", required=True, help="What was asked.")
+@click.option("--answer", required=True, help="What was answered.")
+@click.option("--trigger", type=_TRIGGER, default="clarifying_question", show_default=True, help="What brought it up.")
+@click.option("--task", "source_task_id", default="", metavar="ID", help="The task it came up in.")
+@click.option("--feature", "source_feature_id", default="", metavar="ID", help="The feature it came up in.")
+@click.option("--command", "source_command", default="", metavar="NAME", help="The command it came up in.")
+@click.option("--threshold", type=click.IntRange(0, 100), help="Percent from which it is kept (setting: significance).")
+@click.option("--dry-run", is_flag=True, help="Only say what it weighs.")
+@format_option()
+def record(
+    question: str, answer: str, trigger: str, threshold: int | None, dry_run: bool, shape: str, **ids: str
+) -> None:
+    """Keep an answered question as a proposed decision, if it decides enough; say what it weighs, and why, if not.
+
+    Exit 0 either way: an answer that decides little is nothing wrong.
+    """
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.kinds.catalog import DECISION
+    from kl_hooks.kinds.decision.significance import assess_answer
+    from kl_hooks.records.write import create_record, require_setup
+
+    ws = workspace()
+    least = ws.settings.significance if threshold is None else threshold
+    judged = assess_answer(question, answer, trigger.lower(), threshold=least, **ids)
+    made = None
+    if judged.worth and not dry_run:
+        require_setup(ws)
+        name = agent(ws.environ)
+        values = {**judged.values, "authority": "agent" if name else "human"}
+        made = create_record(ws, DECISION, values, by=f"agent:{name}" if name else "")
+    percent = judged.significance.percent
+    if shape == "json":
+        reasons = [{"points": points, "for": why} for points, why in judged.significance.reasons]
+        said = {"significant": judged.worth, "significance": percent, "threshold": least, "reasons": reasons}
+        echo_json(
+            {"schema": "kl.decision.judged/1", **said, "id": made.id if made else "", "title": judged.values["title"]}
+        )
+        return
+    word = "at least" if judged.worth else "below"
+    echo(f"{percent} % ({word} the threshold of {least} %)" + ("" if judged.worth else ": not kept."))
+    for points, why in judged.significance.reasons:
+        echo(f"  {points:+4}  {why}")
+    if made:
+        echo(f"{made.id}  {made.status}  {made.title}\n    {made.path}")
+
+
+@click.command(epilog="Example: kl decision discover --write")
+@click.option("--write", is_flag=True, help="Write them as proposed records; a person accepts or rejects each.")
+@click.option(
+    "--threshold", type=click.IntRange(0, 100), default=70, show_default=True, help="Percent from which one is shown."
+)
+@format_option()
+def discover(write: bool, threshold: int, shape: str) -> None:
+    """Propose decisions from the folders, the declared dependencies and the patterns of the code.
+
+    What was proposed before is not proposed again, accepted or not. Nothing is written without --write.
+    """
+    from kl_hooks.kinds.decision.discovery import discover_decisions as run
+    from kl_hooks.kinds.decision.discovery import record_proposals
+    from kl_hooks.records.write import require_setup
+
+    ws = workspace()
+    if write:
+        require_setup(ws)
+    found, known = run(ws, threshold)
+    made = record_proposals(ws, found) if write else []
+    if shape == "json":
+        ids = [one.id for one in made] or [""] * len(found)
+        rows = [{**asdict(one), "id": i} for one, i in zip(found, ids, strict=True)]
+        echo_json({"schema": "kl.decision.discover/1", "proposals": rows, "known": known, "wrote": write})
+        return
+    for number, one in enumerate(found):
+        head = f"{made[number].id}  " if made else ""
+        echo(f"{head}{one.confidence:>3} %  {one.title}")
+        for line in one.evidence:
+            echo(f"         {line}")
+    if known:
+        warn(f"{counted(known, 'decision')} left out: proposed before.")
+    if not found:
+        echo("nothing that no record says already.")
+    elif not write:
+        warn("nothing was written. To keep them as proposals: kl decision discover --write")
+
+
+@click.command(epilog="Example: kl decision supersede ADR-0002 ADR-0009")
+@click.argument("old")
+@click.argument("new")
+@format_option()
+def supersede(old: str, new: str, shape: str) -> None:
+    """Let NEW take the place of OLD: both say so, and OLD is superseded. Cycles and unknown IDs are refused.
+
+    While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
+    """
+    from kl_hooks.cli.kind_commands import print_record, warn_of_index_problems
+    from kl_hooks.records.query import get_record, supersession_chain
+    from kl_hooks.records.sync import sync
+    from kl_hooks.records.write import supersede as run
+
+    ws = workspace()
+    get_record(ws, old, "decision")
+    get_record(ws, new, "decision")
+    first, second = run(ws, old, new)
+    if first.proposal:
+        print_record(ws, first, shape)
+        return
+    sync(ws)
+    warn_of_index_problems()
+    waits = ws.kinds[first.kind].is_pending(second.status)
+    line = [second, first] if waits else supersession_chain(ws, first)
+    if shape == "json":
+        echo_json({"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]})
+    else:
+        echo(" ← ".join(f"{one.id} ({one.status})" for one in line))
+    if waits:
+        warn(f"{first.id} stays in force until {second.id} is accepted: kl decision accept {second.id}")
+
+
+@click.command(epilog="Example: kl decision renumber .kl/knowledge/decisions/ADR-0007-from-my-branch.md")
+@click.argument("file")
+@format_option()
+def renumber(file: str, shape: str) -> None:
+    """Give the decision in FILE (or of an id that only one file has) a new id, and mend what names it.
+
+    Where two files had the id, a line is taken to mean the one that was there when the line was written; lines of which
+    nobody can tell are left, and listed.
+    """
+    from kl_hooks.kinds.decision.renumber import renumber as run
+
+    done = run(workspace(), file)
+    if shape == "json":
+        places = {"changed": [str(one) for one in done.changed], "unsure": [str(one) for one in done.unsure]}
+        echo_json({"schema": "kl.decision.renumber/1", "old": done.old, "new": done.new, "path": done.path, **places})
+        return
+    echo(f"{done.old} is now {done.new}\n    {done.path}")
+    for place in done.changed:
+        echo(f"    changed: {place}")
+    for place in done.unsure:
+        warn(f"{place}: names {done.old}; change it by hand if {done.new} is meant.")
+
+
+@click.command("import", epilog="Example: kl decision import docs/adr --dry-run")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--format", "form", type=click.Choice(["auto", "madr", "nygard", "log4brains", "json"]), default="auto",
+    show_default=True, help="The format of the files.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Say what would be made; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Say what was done as JSON.")
+def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) -> int:
+    """Make a record of every decision in these files and folders: MADR, adr-tools (Nygard), log4brains, JSON.
+
+    A number that is free here stays; references to each other become ids; what has no field of ours is kept in the
+    text. All of them are taken in, or none. A file that was taken in before is left alone.
+    """
+    from kl_hooks.evidence.who import agent
+    from kl_hooks.kinds.decision.importer import import_decisions
+    from kl_hooks.records.write import require_setup
+
+    ws = workspace()
+    require_setup(ws)
+    done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
+    for remark in done.remarks:
+        warn(remark)
+    for path in done.left:
+        warn(f"{path}: no decision, left out.")
+    if as_json:
+        made = [{"id": i, "title": title, "path": path} for i, title, path in done.made]
+        known = [{"id": i, "path": path} for i, path in done.known]
+        echo_json(
+            {
+                "schema": "kl.decision.import/1",
+                "dry_run": dry_run,
+                "made": made,
+                "known": known,
+                "left": list(done.left),
+            }
+        )
+        return 0
+    for identifier, title, path in done.made:
+        echo(f"{identifier}  {title}   ({path})")
+    for identifier, path in done.known:
+        echo(f"{identifier}  is here already   ({path})")
+    if not done.made and not done.known:
+        warn("there is no decision in what was named.")
+        return FOUND
+    echo(f"{'would make' if dry_run else 'made'} {counted(len(done.made), 'decision')}.")
+    return 0
+
+
+@click.command(epilog="Example: kl decision export --format madr -o docs/adr")
+@click.argument("ids", nargs=-1)
+@click.option(
+    "--format", "form", type=click.Choice(["madr", "nygard", "log4brains", "json"]), default="madr", show_default=True,
+    help="What to write.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="A folder; without it: to stdout."
+)
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) -> None:
+    """Write decisions (those of IDS, or all, the archive too) in the form of another tool.
+
+    Nothing is lost on the way: what a form has no words for is written beside it, and `import` reads it back.
+    """
+    from kl_hooks.kinds.decision.exporter import export_text, export_texts, write_files
+    from kl_hooks.records.query import RecordFilter, get_record, list_records
+
+    ws = workspace()
+    known = list_records(ws, RecordFilter(("decision",), archived=True, expired=True))
+    found = [get_record(ws, one, "decision") for one in ids] or known
+    broken = next((one for one in found if one.broken), None)
+    if broken:
+        raise UsageProblem(f"can't be read today: {broken.broken}", place=broken.path, hint="Fix the file first.")
+    if output is None:
+        click.echo(export_text(found, form, known), nl=False)
+        return
+    files = export_texts(found, form, known)
+    write_files(output, files, force)
+    echo(f"wrote {counted(len(files), 'file')} into {output}.")

@@ -1,0 +1,37 @@
+"""`kl feature detect`: the features a text names."""
+
+from __future__ import annotations
+
+import click
+
+from kl_hooks.cli.output import echo, echo_json, format_option, workspace
+
+
+@click.command(epilog='Example: kl feature detect "continue FEAT-AUTH-12"')
+@click.argument("text", nargs=-1, required=True)
+@format_option()
+def detect(text: tuple[str, ...], shape: str) -> None:
+    """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
+    from kl_hooks.kinds.feature import feature_ids, related_features, specification_files
+    from kl_hooks.records.query import RecordFilter, list_records
+
+    ws = workspace()
+    ids = feature_ids(" ".join(text))
+    files = specification_files(ws.root) if ids else {}
+    records = {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
+    rows = []
+    for one in ids:
+        record = records.get(one)
+        path = (record.text("spec") if record else "") or files.get(one, "")
+        rows.append({"id": one, "title": record.title if record else "", "record": bool(record), "spec": path or None,
+                     "related": list(related_features(one, [*files, *records]))})  # fmt: skip
+    if shape == "json":
+        echo_json({"schema": "kl.feature.detect/1", "features": rows})
+        return
+    for row in rows:
+        echo(f"{row['id']}  {row['title'] or '(no record)'}")
+        echo(f"    spec     {row['spec'] or 'none found in docs/features, .kl/knowledge/features, features'}")
+        if row["related"]:
+            echo(f"    related  {', '.join(row['related'])}")  # type: ignore[arg-type]
+    if not rows:
+        echo("the text names no feature. An id looks like FEAT-AUTH-12.")

@@ -1,0 +1,86 @@
+"""`kl finding`: what agents' tools found out or changed, from a hook or a transcript."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    from kl_hooks.kinds.finding import RecordedFindings
+
+
+@click.command(epilog="Example: kl finding add --hook < tool-result.json")
+@click.option("--hook", "from_agent", is_flag=True, help="Read the JSON of an agent hook (after a tool) from stdin.")
+@click.option("--strict", is_flag=True, help="Fail where it can't be kept; else a remark is all, and exit 0.")
+@format_option()
+def add(from_agent: bool, strict: bool, shape: str) -> None:
+    """Take in what one call of an agent's tool found out or changed.
+
+    Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
+    """
+    from kl_hooks.errors import KlError
+    from kl_hooks.kinds.finding import findings_to_dict, record_findings
+    from kl_hooks.kinds.tool_calls import MAX_HOOK_BYTES, call_from_hook, with_agent_and_session
+    from kl_hooks.records.write import require_setup
+
+    if not from_agent:
+        raise click.UsageError("say where from: --hook. To write one yourself: kl finding new --edit")
+    if sys.stdin is not None and sys.stdin.isatty():
+        warn("waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D ends it.")
+    try:
+        ws = workspace()
+        require_setup(ws)
+        kept = record_findings(
+            ws, [with_agent_and_session(call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1)), ws.environ)]
+        )
+    except (KlError, OSError) as problem:
+        if strict:
+            raise
+        warn(f"no finding kept: {problem}")
+        return
+    if shape == "json":
+        echo_json(findings_to_dict(kept))
+    else:
+        _print_kept(kept, quiet=True)
+
+
+@click.command("import", epilog="Example: kl finding import ~/.claude/projects/shop/3f9a1c2b.jsonl")
+@click.argument("transcript", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--agent", default="", help="The agent whose transcript it is.")
+@format_option()
+def import_(transcript: Path, agent: str, shape: str) -> None:
+    """Take in the findings of a TRANSCRIPT (JSON lines of Claude Code, Codex, or chat messages with tool calls).
+
+    Each is tied to the files as they are now, so import it while they are as the agent left them.
+    """
+    from kl_hooks.evidence.sources.transcript import read_transcript
+    from kl_hooks.kinds.finding import findings_to_dict, record_findings
+    from kl_hooks.kinds.tool_calls import calls_in_transcript, with_agent_and_session
+    from kl_hooks.records.write import require_setup
+
+    ws = workspace()
+    require_setup(ws)
+    read = read_transcript(transcript)
+    kept = record_findings(ws, [with_agent_and_session(call, ws.environ) for call in calls_in_transcript(read, agent)])
+    if read.bad:
+        warn(f"{counted(read.bad, 'line')} could not be read, and were left out.")
+    if shape == "json":
+        echo_json(findings_to_dict(kept))
+    else:
+        _print_kept(kept)
+
+
+def _print_kept(kept: RecordedFindings, *, quiet: bool = False) -> None:
+    """What was kept, a line each; with `quiet` nothing where that is nothing new."""
+    for one in kept.new:
+        echo(
+            f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}: {one_line(one.text('finding'), 120)}"
+        )
+    if not quiet:
+        echo(f"{counted(len(kept.new), 'finding')} new, {len(kept.known)} known already.")

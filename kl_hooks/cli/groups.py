@@ -1,0 +1,173 @@
+"""Command groups whose commands are imported only when they are called, and the commands that each kind has.
+
+`kl GROUP VERB` is the function VERB in `kl_hooks/cli/GROUP.py`, with `_` after it where Python has that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+STANDARD_COMMANDS: Final[Mapping[str, str]] = {
+    "new": "Make one.",
+    "list": "All of them, or those of one status, tag or place.",
+    "show": "One, whole.",
+    "search": "Those that bear these words, in the archive too.",
+    "edit": "Change fields of one.",
+    "delete": "Take one away.",
+    "history": "What one said before.",
+}
+"""Command → its line; each works on any kind."""
+
+OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "decision": {
+        "supersede": "Let one take the place of another.",
+        "renumber": "Give one a new id where two files have the same.",
+        "record": "Keep an answered question, if it decides enough.",
+        "discover": "Propose decisions that the code has taken already.",
+        "import": "Take in those of other tools.",
+        "export": "Write them in the form of another tool.",
+    },
+    "memory": {
+        "new": "Tell what was learned: the same as add.",
+        "add": "Tell what was learned.",
+        "review": "Go through the candidates: approve, reject, edit.",
+        "inject": "What an agent is given before it starts.",
+        "mine": "Take in what receipts and transcripts have shown.",
+        "show": "One, whole, with what supports it.",
+        "edit": "Change what one says.",
+        "delete": "Take one away.",
+        "approve": "Accept it: it becomes a file, and agents are told.",
+        "reject": "Refuse it: the same pattern never comes back.",
+        "demote": "Take it back to the candidates.",
+        "promote": "Raise its authority: auto, agent, human.",
+        "verify": "It was checked, and holds.",
+        "disprove": "It was checked, and does not hold.",
+        "feedback": "It helped, or it did not.",
+        "import": "Take in memories of fuseraft or agor, as JSON.",
+        "export": "All of them as JSON, as fuseraft keeps them.",
+        "configure": "How much is given, and whether patterns are mined unasked.",
+    },
+    "objective": {
+        "new": "Make one, with its tasks.",
+        "status": "How far one is, or all that are active.",
+        "link": "Put a task on its list, or mark it done.",
+    },
+    "task": {
+        "new": "Make one, with what it requires and produces.",
+        "plan": "What can be done side by side, in which order.",
+        "eligible": "What can be begun now.",
+        "fulfil": "A task is done, or something is there.",
+    },
+    "outcome": {
+        "capture": "Record how a task ended.",
+        "similar": "How tasks like this one ended.",
+    },
+    "failure": {
+        "record": "What failed, and what prevents it; again: it is counted.",
+        "show": "One, whole, and how often it happened.",
+    },
+    "feature": {"detect": "Which features a text names, with their files."},
+    "role": {"show": "A role as a page, by its name or id."},
+    "gate": {"for": "What work of a type and complexity must pass."},
+    "turn": {
+        "add": "Record a round of work and review.",
+        "continue": "What the next round starts from.",
+    },
+    "finding": {
+        "add": "Take in what an agent's tool found out or changed.",
+        "import": "Take in the findings of an agent's transcript.",
+    },
+}
+"""Kind → command → its line."""
+
+
+def command_in(module: str, name: str) -> click.Command:
+    """The command of this name in a module: the object `name`, or `name_` where Python has that name already."""
+    found = vars(import_module(module))
+    command: click.Command = found.get(f"{name}_") or found[name]
+    return command
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and line; the module of one is imported when that one is asked for."""
+
+    def __init__(self, *args: Any, module: str, lines: Mapping[str, str] | None = None, **more: Any) -> None:
+        """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the command's name."""
+        super().__init__(*args, **more)
+        self._module = module
+        self._lines = dict(lines or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._lines)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self._lines:
+            return None
+        return command_in(self._module.format(name), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._lines and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self._lines, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"See: {ctx.command_path} --help"
+            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._lines.items()))
+
+
+class KindGroup(LazyGroup):
+    """`kl decision`: what every kind has, its changes of status, and what only it has."""
+
+    def __init__(self, kind_name: str, line: str) -> None:
+        super().__init__(kind_name, help=line, module=f"kl_hooks.cli.{kind_name}")
+        self._kind_name = kind_name
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._all())
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        name = {"create": "new"}.get(name, name)
+        if name in OWN_COMMANDS.get(self._kind_name, {}):
+            return command_in(self._module, name)
+        if name not in self._all():
+            return None
+        from kl_hooks.cli.kind_commands import command_of
+
+        return command_of(self._kind(), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] == "create":
+            args = ["new", *args[1:]]
+        self._lines = self._all()
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self._lines = self._all()
+        super().format_commands(ctx, formatter)
+
+    def _kind(self) -> Any:
+        from kl_hooks.cli.kind_commands import kind_of
+
+        return kind_of(self._kind_name)
+
+    def _all(self) -> dict[str, str]:
+        """Command → its line: the standard ones, its verbs, its own."""
+        verbs = {verb.name: verb.says for verb in self._kind().verbs}
+        return {**STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(self._kind_name, {})}
+
+
+def kind_group(name: str, line: str) -> KindGroup:
+    """The command group of a kind."""
+    return KindGroup(name, line)

@@ -1,0 +1,628 @@
+"""`kl memory`: the commands that only memories have."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kl_hooks.cli.output import confirm, counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.record_output import print_deleted
+from kl_hooks.kinds.memory.kind import CATEGORIES, KIND, STANDINGS
+from kl_hooks.model.record import Record
+from kl_hooks.model.text import brief, one_line, safe_text
+from kl_hooks.records.query import record_to_dict
+
+if TYPE_CHECKING:
+    from kl_hooks.kinds.memory.deciding import Decision, Review
+    from kl_hooks.kinds.memory.reviewing import Shown
+    from kl_hooks.kinds.memory.taking_in import Taken
+    from kl_hooks.workspace.open import Workspace
+
+
+def _find_memory(identifier: str) -> Record:
+    """The memory of this id. UsageProblem where there is none."""
+    from kl_hooks.records.query import get_record
+
+    return get_record(workspace(), identifier, "memory")
+
+
+def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
+    """Says what a memory is now, in a line or two or as JSON, and brings MEMORY.md up to it."""
+    from kl_hooks.cli.kind_commands import warn_of_proposal
+
+    if shape == "json":
+        echo_json(record_to_dict(workspace(), record) | {"done": done or record.status})
+        _update_page()
+        return
+    echo(f"{record.id}  {done or record.status}  {one_line(record.title, 120)}")
+    if record.path:
+        echo(f"    {record.path}")
+    warn_of_proposal(record)
+    if record.text("quarantine"):
+        warn(f"{record.id} is held back until a person has read it: {record.text('quarantine')}.")
+    _update_page()
+
+
+def _update_page() -> None:
+    """Brings MEMORY.md up to date."""
+    from kl_hooks.kinds.memory.page import write_page
+
+    if trouble := write_page(workspace()):
+        warn(trouble)
+
+
+_MOST_TEXT = 1_000_000
+"""Characters that are read from stdin; what is kept is less."""
+
+
+@click.command(epilog='Example: kl memory add "Tests of the importer need LC_ALL=C.UTF-8." --tag tests')
+@click.argument("text")
+@click.option("--agent", "authority", flag_value="agent", help="An agent tells it: a candidate, for 90 days.")
+@click.option("--auto", "authority", flag_value="auto", help="A program found it: a candidate, for 30 days.")
+@click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days until it ends; 0: never. Else by authority.")
+@click.option("--tag", "tags", multiple=True, help="A short word to find it by. May be repeated.")
+@click.option("--title", default="", help="What it is, in one line; else its first line.")
+@click.option("--category", type=click.Choice(CATEGORIES), help="What sort of learning it is.")
+@click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent. Else 50.")
+@click.option("--about", multiple=True, metavar="ID|PATH", help="A file or symbol it is about. May be repeated.")
+@click.option("--source", default="", help="Where it comes from; else the session.")
+@format_option()
+def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str, ...], shape: str, **more: Any) -> None:
+    """Tell what was learned; `-` reads the TEXT from stdin.
+
+    What a person tells is approved at once and becomes a file. What an agent tells waits for a review. The same text
+    told again is the same memory: it is reinforced, or approved.
+    """
+    from kl_hooks.kinds.memory.telling import tell
+
+    ws = workspace()
+    text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
+    given = {name: list(v) if isinstance(v, tuple) else v for name, v in more.items() if v not in (None, "", ())}
+    record, done = tell(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=given)
+    if shape == "json":
+        echo_json(record_to_dict(ws, record) | {"done": done})
+        _update_page()
+        return
+    _print_changed(record, record.status if done == "new" else f"{record.status} ({done})")
+    if done == "known":
+        warn("this session told it before; nothing was changed.")
+
+
+@click.command(epilog="Example: kl memory show MEM-3f9a1c2b")
+@click.argument("id")
+@format_option()
+def show(id: str, shape: str) -> None:
+    """A memory, whole: what it says, what supports it, how it fared. Asking for it counts as access."""
+    from kl_hooks.cli.record_output import record_lines
+    from kl_hooks.errors import EnvironmentProblem
+    from kl_hooks.kinds.memory.giving import importance_today, opened
+    from kl_hooks.kinds.memory.reviewing import shown
+
+    ws = workspace()
+    record = _find_memory(id)
+    (seen,) = shown(ws, [record])
+    today = importance_today(ws, record, seen.tally) // 10_000
+    if shape == "json":
+        echo_json(record_to_dict(ws, record) | {"memory": seen.plain() | {"importance_today": today}})
+    else:
+        for line in (*record_lines(ws, record, [record]), "", *_use_lines(seen, today)):
+            echo(line)
+    try:
+        opened(ws, record)
+    except EnvironmentProblem as problem:
+        warn(f"this access is not counted: {problem}")
+
+
+def _use_lines(seen: Shown, today: int) -> Iterator[str]:
+    tally = seen.tally
+    yield f"{'tier':<13} {seen.support.tier.word}"
+    last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
+    yield f"{'seen':<13} in {counted(tally.reinforcement, 'session')}{last}"
+    yield f"{'weighs':<13} {today} % today; given {tally.injected}, helped {tally.positive}, did not {tally.negative}"
+    if seen.ready:
+        yield f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve {seen.record.id}"
+    for reason in seen.held:
+        yield f"{'held back':<13} {reason}"
+    for line in seen.support.lines:
+        yield f"{'evidence':<13} {line}"
+
+
+@click.command(epilog='Example: kl memory edit MEM-3f9a1c2b --text "Tests need Redis 7." --ttl-days 0')
+@click.argument("id")
+@click.option("--text", "pattern", help="What it says.")
+@click.option("--title", help="What it is, in one line.")
+@click.option("--category", type=click.Choice(CATEGORIES), help="What sort of learning it is.")
+@click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent.")
+@click.option("--standing", type=click.Choice(STANDINGS), help="How it fared since.")
+@click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has. May be repeated.")
+@click.option("--about", multiple=True, metavar="ID|PATH", help="What it is about. May be repeated.")
+@click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never.")
+@click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
+@format_option()
+def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
+    """Change what a memory says. Its id stays. What an agent changes of an approved one is a candidate again."""
+    from kl_hooks.kinds.memory.telling import revise
+
+    given = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, ())}
+    _print_changed(revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days), shape=shape)
+
+
+@click.command(epilog="Example: kl memory delete MEM-3f9a1c2b --yes")
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@format_option()
+def delete(id: str, yes: bool, shape: str) -> None:
+    """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
+    from kl_hooks.records.permissions import agent_author, refuse_delete
+    from kl_hooks.records.write import delete_record as take_away
+
+    ws, record = workspace(), _find_memory(id)
+    refuse_delete(ws.kinds[record.kind], record, agent_author(ws, ""))
+    if not yes:
+        confirm(f"delete {record.id} {record.title}?")
+    take_away(ws, record)
+    print_deleted(record, shape)
+    _update_page()
+
+
+def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text") -> None:
+    """Carries it out and says what the memory is now. UsageProblem for an agent that is no reviewer."""
+    from kl_hooks.cli.kind_commands import decide_changes
+    from kl_hooks.kinds.memory.deciding import Decision
+    from kl_hooks.kinds.memory.reviewing import decide
+    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.records.permissions import pending_proposals
+
+    ws = workspace()
+    who = reviewer(ws, identifier)
+    record = _find_memory(identifier)
+    if who.person and record.status == "approved" and pending_proposals(ws, record.id):
+        decide_changes(ws, record, shape, accepted=do == "approve")
+        return
+    again = do == "approve" and record.status == "approved"
+    made = decide(ws, record, Decision(record.id, do, "", reason), who)
+    _print_changed(made, "approved, confirmed today" if again else "", shape)
+
+
+@click.command(epilog="Example: kl memory approve MEM-3f9a1c2b")
+@click.argument("id")
+@format_option()
+def approve(id: str, shape: str) -> None:
+    """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are shown it.
+
+    Approving one that is approved confirms it: upkeep leaves it alone for another window.
+
+    For people, and for reviewers that your configuration names (git config kl.reviewers).
+    """
+
+    decide_memory(id, "approve", shape=shape)
+
+
+@click.command(epilog='Example: kl memory reject MEM-3f9a1c2b --reason "true only on my machine"')
+@click.argument("id")
+@click.option("--reason", default="", help="Why, in one line.")
+@format_option()
+def reject(id: str, reason: str, shape: str) -> None:
+    """Refuse a memory: the same pattern never comes back by itself. `approve` takes it back."""
+
+    decide_memory(id, "reject", reason, shape)
+
+
+@click.command(epilog="Example: kl memory demote MEM-3f9a1c2b")
+@click.argument("id")
+@click.option("--reason", default="", help="Why, in one line.")
+@format_option()
+def demote(id: str, reason: str, shape: str) -> None:
+    """Take an approved memory back to the candidates: nobody is told of it until it is reviewed again."""
+    from kl_hooks.records.write import apply_verb
+
+    record = _find_memory(id)
+    _print_changed(apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}), shape=shape)
+
+
+@click.command(epilog="Example: kl memory promote MEM-3f9a1c2b")
+@click.argument("id")
+@format_option()
+def promote(id: str, shape: str) -> None:
+    """Raise the authority of a memory by one step: auto, agent, human. It ends when the new authority says so.
+
+    For people only. It stays a candidate, or approved, as it was.
+    """
+    from kl_hooks.kinds.memory.telling import promote as raise_it
+    from kl_hooks.kinds.memory.who import reviewer
+
+    ws = workspace()
+    who = reviewer(ws, id)
+    made = raise_it(ws, _find_memory(id), who)
+    _print_changed(made, f"{made.authority}, {made.status}", shape)
+
+
+@click.command(epilog="Example: kl memory verify MEM-3f9a1c2b")
+@click.argument("id")
+@format_option()
+def verify(id: str, shape: str) -> None:
+    """Note that a memory was checked and holds: it weighs more from now on. For people and named reviewers."""
+    from kl_hooks.kinds.memory.judging import verified
+    from kl_hooks.kinds.memory.who import reviewer
+
+    ws = workspace()
+    who = reviewer(ws, id)
+    _print_changed(verified(ws, _find_memory(id), who), "verified", shape)
+
+
+@click.command(epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"')
+@click.argument("id")
+@click.option("--reason", required=True, help="Why, in one line.")
+@format_option()
+def disprove(id: str, reason: str, shape: str) -> None:
+    """Note that a memory was checked and does not hold: nobody is told of it any more. For people and reviewers."""
+    from kl_hooks.kinds.memory.judging import disproven
+    from kl_hooks.kinds.memory.who import reviewer
+
+    ws = workspace()
+    who = reviewer(ws, id)
+    _print_changed(disproven(ws, _find_memory(id), reason, who), "disproven", shape)
+
+
+@click.command(epilog="Example: kl memory feedback MEM-3f9a1c2b positive")
+@click.argument("id")
+@click.argument("result", type=click.Choice(["positive", "negative"]))
+@format_option()
+def feedback(id: str, result: str, shape: str) -> None:
+    """Note how a task ended that a memory was given to. From five on, it weighs what it was worth."""
+    from kl_hooks.kinds.memory.judging import outcome
+
+    ws = workspace()
+    record = _find_memory(id)
+    tally, today = outcome(ws, record, result)
+    if shape == "json":
+        counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
+        echo_json({"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today})
+        return
+    echo(f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative}; weighs {today} %")
+
+
+@click.command(epilog="Example: kl memory inject parser utf-8 --top 3")
+@click.argument("hints", nargs=-1, metavar="[HINT]...")
+@click.option("--top", type=click.IntRange(1, 100), help="Most memories given; else as configured.")
+@click.option("--budget", default=8000, show_default=True, type=click.IntRange(200, 1_000_000), help="Characters.")
+@format_option()
+def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> None:
+    """The section `Project Knowledge` for an agent that is about to start.
+
+    Approved memories only. With HINTS: those that fit, by authority, then by who asked for them last, then by how well
+    they fit. Without, at the start of a session: 20 of them, by tier, then by how many sessions confirmed them. Each
+    memory given is counted; that never raises its rank.
+    """
+    from kl_hooks.kinds.memory.giving import give, most_of
+
+    ws = workspace()
+    given = give(ws, list(hints), top or most_of(ws, hints), budget, folder=os.getcwd())  # noqa: PTH109
+    if given.trouble:
+        warn(f"not counted: {given.trouble}")
+    if shape == "json":
+        echo_json(
+            {
+                "schema": "kl.memory.inject/1", "text": given.text, "ids": list(given.ids), "brief": list(given.brief),
+                "budget": {"unit": "characters", "total": budget, "used": len(given.text)},
+            }
+        )  # fmt: skip
+        return
+    click.echo(given.text, nl=False)
+    if not given.ids:
+        warn("no approved memory fits. See: kl memory review")
+
+
+_MOST_INPUT = 1_000_000
+
+
+@click.command(epilog="Example: kl memory mine --transcript ~/.claude/projects/shop/3f9a1c2b.jsonl")
+@click.option(
+    "--transcript", "transcripts", multiple=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="A session of an agent, as JSON lines (Claude Code, Codex). May be repeated.",
+)  # fmt: skip
+@click.option("--agent-event", is_flag=True, help="Read an agent hook's JSON from stdin and mine the session it names.")
+@format_option()
+def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
+    """Take in what receipts, commits and transcripts have shown: candidates for a review.
+
+    Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the same input gives
+    the same patterns. What was rejected does not come back.
+    """
+    from kl_hooks.kinds.memory.taking_in import Taken, take_in, take_in_sessions
+    from kl_hooks.records.write import require_setup
+
+    ws = workspace()
+    require_setup(ws)
+    if agent_event and not ws.settings.memory_auto_extract:
+        transcripts, taken = (), Taken()
+        warn("nothing is mined unasked here: kl memory configure --auto-extract yes")
+    elif agent_event or transcripts:
+        taken = take_in_sessions(ws, [*transcripts, *(_named_transcript() if agent_event else [])])
+    else:
+        taken = take_in(ws, again=True)
+    _update_page()
+    _print_mined(taken, shape)
+
+
+def _named_transcript() -> list[Path]:
+    """The transcript that an agent hook's JSON on stdin names. UsageError for what is none."""
+    try:
+        plain: Any = json.loads(sys.stdin.read(_MOST_INPUT))
+    except (ValueError, RecursionError):
+        plain = None
+    path = plain.get("transcript_path") if isinstance(plain, dict) else None
+    if not isinstance(path, str) or not path:
+        raise click.UsageError("--agent-event: stdin holds no JSON object with transcript_path.")
+    return [Path(path).expanduser()]
+
+
+def _print_mined(taken: Taken, shape: str) -> None:
+    if shape == "json":
+        echo_json(
+            {
+                "schema": "kl.memory.mine/1", "new": list(taken.new), "reinforced": list(taken.reinforced),
+                "waiting": taken.waiting,
+            }
+        )  # fmt: skip
+    else:
+        echo(f"{counted(len(taken.new), 'new candidate')}, {len(taken.reinforced)} seen again")
+        for one in taken.new:
+            echo(f"  {one}")
+    if taken.new and shape == "text":
+        echo("Review them with: kl memory review")
+    if taken.waiting:
+        warn(f"{counted(taken.waiting, 'more pattern')} will follow with the next receipts.")
+    if taken.trouble:
+        warn(taken.trouble)
+
+
+@click.command(epilog="Example: kl memory review --format json | my-reviewer | kl memory review --answers -")
+@click.option("--all", "everything", is_flag=True, help="Those that were approved or rejected too.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="Most shown.")
+@click.option(
+    "--answers", type=click.Path(allow_dash=True, path_type=str), metavar="FILE",
+    help='Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do": "approve"}]}.',
+)  # fmt: skip
+@format_option()
+def review(everything: bool, limit: int, answers: str | None, shape: str) -> None:
+    """Go through the candidates, those that most sessions saw first: approve, reject, edit, skip, undo, quit.
+
+    One key and Enter each; `r` takes a reason after it. Nothing is done before the last question is answered, so undo
+    always works; Ctrl-C drops it all. `--format json` lists the candidates for a program, `--answers` takes its
+    decisions.
+    """
+    from kl_hooks.kinds.memory.reviewing import shown, to_review
+    from kl_hooks.kinds.memory.taking_in import take_in
+
+    ws = workspace()
+    if answers is not None:
+        _review_from_file(answers, shape)
+        return
+    trouble = take_in(ws).trouble if ws.settings.memory_auto_extract else ""
+    records, total = to_review(ws, limit, everything=everything)
+    if trouble:  # said once: what keeps everybody from reading is raised above
+        warn(trouble)
+    _update_page()
+    if shape == "json":
+        found = [one.plain() for one in shown(ws, records)]
+        echo_json({"schema": "kl.memory.review/1", "memories": found, "total": total})
+        return
+    if not records:
+        echo("nothing waits for a review.")
+        return
+    if total > len(records):
+        warn(f"these are the first {len(records)} of {total}; more with --limit.")
+
+    _apply_decisions(_ask_for_decisions(ws, shown(ws, records)), "text")
+
+
+def _review_from_file(answers: str, shape: str) -> None:
+    """Carries out the decisions in a file. Problems with everything wrong, and then nothing is done."""
+    import json
+
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.kinds.memory.deciding import answers as read
+
+    name = "stdin" if answers == "-" else answers
+    try:
+        text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
+        decisions, problems = read(json.loads(text), name)
+    except OSError as problem:
+        raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem
+    except (ValueError, RecursionError) as problem:
+        raise UsageProblem(f"is no JSON: {problem}", place=name, hint="See: kl memory review --format json") from None
+    if problems:
+        raise Problems(problems)
+    _apply_decisions([one for one in decisions if one.do != "skip" or one.text], shape)
+
+
+def _apply_decisions(decisions: list[Decision], shape: str) -> None:
+    from kl_hooks.kinds.memory.reviewing import carry_out, shown
+    from kl_hooks.kinds.memory.who import reviewer
+
+    ws = workspace()
+    done = carry_out(ws, decisions, reviewer(ws, "kl memory review")) if decisions else []
+    _update_page()
+    if shape == "json":
+        echo_json({"schema": "kl.memory.review/1", "memories": [one.plain() for one in shown(ws, done)]})
+        return
+    for record in done:
+        echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
+    echo(f"{len(done)} {'memory' if len(done) == 1 else 'memories'} changed.")
+
+
+_PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "
+_LAST_PROMPT = "that was all: carry out {} of them (Enter), undo (u), drop all (n or q): "
+_YES, _NO = ("", "y", "yes"), ("n", "no", "q", "quit")
+
+
+def _ask_for_decisions(ws: Workspace, memories: Sequence[Shown]) -> list[Decision]:
+    """What was decided, and confirmed at the end. Shows one, reads a line, and so on; `quit` goes to the last question.
+
+    UsageProblem where the input ends before that is answered: a person who is gone has confirmed nothing.
+    """
+    from kl_hooks.errors import UsageProblem
+    from kl_hooks.kinds.memory.deciding import Review
+    from kl_hooks.kinds.memory.who import reviewer
+
+    reviewer(ws, "kl memory review")
+    by_id = {one.record.id: one for one in memories}
+    review, told = Review(tuple(by_id)), ("", "")
+    while review.at or review.decided:
+        if review.at and told != (review.at, review.text):
+            for line in _candidate_lines(by_id[review.at], review):
+                echo(line)
+        told = (review.at, review.text)
+        word = _read_line(_PROMPT if review.at else _LAST_PROMPT.format(len(review.decided)))
+        if word is None and not review.at:
+            break
+        if word is None:  # at a terminal there may be an answer to the last question yet
+            review = replace(review, ended=True)
+            continue
+        if not review.at and word.strip().lower() in _YES + _NO:
+            return list(review.decided) if word.strip().lower() in _YES else []
+        review = _next_review(review, word.strip())
+    if review.decided:
+        hint = "Answer the last question too, or: kl memory review --answers FILE"
+        raise UsageProblem("the input ended before the last answer, so nothing was decided.", hint=hint)
+    return []
+
+
+def _next_review(review: Review, word: str) -> Review:
+    from kl_hooks.kinds.memory.deciding import KEYS, step
+
+    key, _, rest = word.partition(" ")
+    do = KEYS.get(key.lower(), key.lower())
+    if do not in (KEYS.values() if review.at else ("undo", "help")):
+        warn(f"unknown key: {one_line(word, 40)}")
+        return review
+    if do == "edit":
+        rest = rest or _read_line("it shall say: ") or ""
+    return step(review, key, rest)
+
+
+def _candidate_lines(one: Shown, review: Review) -> Iterator[str]:
+    """A candidate as a person needs it: what it says, what supports it, what stands against it."""
+    tally = one.tally
+    yield ""
+    yield (
+        f"{len(review.made) + 1} of {len(review.ids)}   {one.record.id}   {one.record.status}   "
+        f"[{one.support.tier.word}] (×{tally.reinforcement})   {one.record.authority}"
+    )
+    text = review.text or one.record.text("pattern")
+    yield from (f"  {line}" for line in brief(text).splitlines()[:40])
+    for line in one.support.lines[-5:]:
+        yield f"    {one_line(line)}"
+    if len(one.support.lines) > 5:
+        yield f"    and {len(one.support.lines) - 5} more. See: kl memory show {one.record.id}"
+    if one.ready:
+        yield f"  ready for the project: weighs {one.importance} %, asked for {tally.opened} times"
+    for reason in one.held:
+        yield f"  held back: {reason}"
+
+
+def _read_line(prompt: str) -> str | None:
+    """One line from stdin; None at its end."""
+    click.echo(safe_text(prompt), nl=False, err=True)
+    line = sys.stdin.readline()
+    return line.rstrip("\n") if line else None
+
+
+_LARGEST_FILE = 64 * 1024 * 1024
+
+
+@click.command("import", epilog="Example: kl memory import .fuseraft/knowledge/repository/*.json")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@format_option()
+def import_(files: tuple[Path, ...], shape: str) -> None:
+    """Take in memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each file.
+
+    They come in as candidates, also what was approved elsewhere; what was rejected is rejected here. If anything is
+    wrong in one of the files, nothing is taken in.
+    """
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.kinds.memory.bringing import bring_in
+    from kl_hooks.kinds.memory.foreign import read
+    from kl_hooks.records.write import require_setup
+
+    ws = workspace()
+    require_setup(ws)
+    pairs = [read(_read_json(path), str(path)) for path in files]
+    if problems := [problem for _, wrong in pairs for problem in wrong]:
+        raise Problems(problems)
+    taken = bring_in(ws, [one for found, _ in pairs for one in found], files[0].name)
+    if shape == "json":
+        echo_json({"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)})
+    else:
+        echo(f"{len(taken.new)} taken in, {len(taken.reinforced)} seen again")
+    if taken.new:
+        warn("review them with: kl memory review")
+    _update_page()
+
+
+def _read_json(path: Path) -> Any:
+    """What a file holds. UsageProblem for one that can't be read, or is no JSON."""
+    import json
+
+    from kl_hooks.errors import UsageProblem
+
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise UsageProblem(f"is larger than {_LARGEST_FILE >> 20} MB.", place=str(path))
+        return json.loads(path.read_bytes())
+    except OSError as problem:
+        raise UsageProblem(f"can't be read: {problem.strerror}.", place=str(path)) from problem
+    except (ValueError, RecursionError) as problem:
+        raise UsageProblem(f"is no JSON: {problem}", place=str(path)) from None
+
+
+@click.command(epilog="Example: kl memory export > memories.json")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(KIND.statuses), help="Only these.")
+def export(statuses: tuple[str, ...]) -> None:
+    """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads it."""
+    from kl_hooks.kinds.memory.foreign import plain
+    from kl_hooks.kinds.memory.reviewing import shown
+    from kl_hooks.records.query import RecordFilter, list_records
+
+    ws = workspace()
+    echo_json(plain(shown(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))
+
+
+@click.command(epilog="Example: kl memory configure --top-k 3 --auto-extract no")
+@click.option("--top-k", type=click.IntRange(1, 100), help="Memories that an agent is given at once.")
+@click.option("--auto-extract", type=click.BOOL, help="Whether patterns are mined without being asked for: yes or no.")
+@format_option()
+def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
+    """How memories work in this clone. Kept in git's configuration of the clone: it is yours, and no checkout's."""
+    from kl_hooks.errors import EnvironmentProblem
+    from kl_hooks.git.repository import ask
+
+    ws = workspace()
+    chosen = {"memory-top-k": top_k, "memory-auto-extract": None if auto_extract is None else str(auto_extract).lower()}
+    for key, value in chosen.items():
+        if value is None:
+            continue
+        if ws.repo is None:
+            hint = "Set memory_top_k and memory_auto_extract in your own kl/config.yaml."
+            raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+        ask(ws.repo, "config", "--local", f"kl.{key}", str(value))
+    top = top_k or ws.settings.memory_top_k
+    extract = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
+    if shape == "json":
+        echo_json({"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract})
+        return
+    echo(f"top-k         {top}\nauto-extract  {'yes' if extract else 'no'}")
+    if top_k or auto_extract is not None:
+        warn("kept in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
+
+
+new = add

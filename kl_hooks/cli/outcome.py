@@ -1,0 +1,143 @@
+"""`kl outcome`: how tasks ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+@click.command(
+    epilog='Example: kl outcome capture "Sign-in" --success --approach "OAuth" --lesson "Pin the clock in tests"'
+)
+@click.argument("title", required=False)
+@click.option("--title", "title_option", help="What the task was, in one line.")
+@click.option("--type", "outcome_type", help="How it ended: task_completed, task_failed, task_blocked, review_passed …")
+@click.option("--success/--failure", default=None, help="Whether it reached what it was for.")
+@click.option("--task-id", help="The task it is the end of.")
+@click.option("--requirements", "task_requirements", help="What was asked for; similar tasks are found by it.")
+@click.option("--summary", help="What was done, in a few sentences.")
+@click.option("--approach", "approach_used", help="How it was done.")
+@click.option("--pattern", "patterns_used", multiple=True, help="A pattern that was applied. May be repeated.")
+@click.option("--problem", "problems_encountered", multiple=True, help="What went wrong. May be repeated.")
+@click.option("--lesson", "lessons_learned", multiple=True, help="What to do otherwise next time. May be repeated.")
+@click.option("--tests-written/--no-tests-written", default=None, help="Whether tests were written for it.")
+@click.option("--coverage", "test_coverage", type=click.IntRange(0, 100), help="Coverage of what it changed, percent.")
+@click.option("--review-cycles", type=click.IntRange(0, 1000), help="How often it came back from review.")
+@click.option("--started", "started_at", metavar="MOMENT", help="When it was begun (ISO 8601).")
+@click.option("--completed", "completed_at", metavar="MOMENT", help="When it ended.")
+@click.option("--minutes", "duration_minutes", type=click.IntRange(0, 1_000_000), help="How long it took.")
+@click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")
+@click.option("--decision", "related_adr_ids", multiple=True, metavar="ID", help="A decision it followed or met.")
+@click.option(
+    "--from-task-file", "path", metavar="FILE", type=click.Path(), help="Take what is not given from this file."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be recorded; record nothing.")
+@click.option("--strict", is_flag=True, help="Refuse an outcome without requirements, summary and approach.")
+@format_option()
+def capture(
+    title: str | None, title_option: str | None, path: str | None, dry_run: bool, strict: bool, shape: str, **said: Any
+) -> None:
+    """Record how a task ended. The next task like it starts from there: kl outcome similar."""
+    from kl_hooks.cli.kind_commands import sign_record
+    from kl_hooks.records.write import require_setup, validate_or_raise
+
+    ws = workspace()
+    require_setup(ws)
+    given = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
+    raw = {**(_read_task_file(path) if path else {}), **given}
+    if title or title_option:
+        raw["title"] = title or title_option
+    raw.setdefault("success", True if raw.get("outcome_type") in (None, "task_completed", "review_passed") else None)
+    raw.setdefault("outcome_type", "task_failed" if raw["success"] is False else "task_completed")
+    raw = {name: value for name, value in raw.items() if value is not None}
+    missing = [name for name in ("task_requirements", "summary", "approach_used") if not raw.get(name)]
+    if strict and missing:
+        raise UsageProblem(f"--strict: {', '.join(missing)} missing.", place="kl outcome capture")
+    by = sign_record(ws, raw)
+    if dry_run:
+        _print_dry_run(validate_or_raise(ws.kinds["outcome"], raw, "kl outcome capture"), shape)
+        return
+    _record_outcome(ws, raw, by, shape)
+
+
+def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
+    """Records it, and what was put aside before; where that can't be done now it is put aside, id and all."""
+    from kl_hooks.cli.kind_commands import print_record
+    from kl_hooks.kinds.outcome import record_outcome as record
+    from kl_hooks.kinds.outcome import record_queued
+    from kl_hooks.records.query import get_record
+
+    identifier, aside = record(ws, raw, by)
+    if not aside:
+        record_queued(ws)
+        print_record(ws, get_record(ws, identifier, "outcome"), shape)
+        return
+    warn(f"{aside} It is put aside, and recorded with the next outcome.")
+    if shape == "json":
+        echo_json({"schema": "kl.outcome.capture/1", "dry_run": False, "id": identifier, "put_aside": True})
+    else:
+        echo(identifier)
+
+
+def _read_task_file(path: str) -> dict[str, Any]:
+    from kl_hooks.config.files import read_small
+    from kl_hooks.kinds.outcome import read_task_file
+
+    data = read_small(Path(path))
+    if data is None:
+        raise UsageProblem("there is no such file.", place=path)
+    return read_task_file(path, data)
+
+
+def _print_dry_run(values: Any, shape: str) -> None:
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    if shape == "json":
+        echo_json({"schema": "kl.outcome.capture/1", "dry_run": True, "fields": plain})
+        return
+    for name, value in plain.items():
+        echo(f"{name:<20} {'; '.join(value) if isinstance(value, list) else value}")
+
+
+@click.command(epilog='Example: kl outcome similar "sign-in with a second factor"')
+@click.argument("requirements", nargs=-1, required=True, metavar="TEXT")
+@click.option("--limit", type=click.IntRange(1, 1000), default=5, show_default=True, help="Most shown.")
+@format_option()
+def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
+    """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
+    from kl_hooks.kinds.outcome import record_queued
+    from kl_hooks.records.query import NO_LIMIT, RecordFilter, record_to_dict, search_records
+
+    ws = workspace()
+    record_queued(ws)
+    all_ = search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
+    found = all_[:limit]
+    if shape == "json":
+        echo_json(
+            {
+                "schema": "kl.outcome.similar/1",
+                "outcomes": [record_to_dict(ws, one) for one in found],
+                "total": len(all_),
+            }
+        )
+        return
+    for one in found:
+        ended = "succeeded" if one.values.get("success") else one.text("outcome_type").replace("_", " ")
+        echo(f"{one.id}  {ended}  {one_line(one.title, 120)}")
+        if one.text("approach_used"):
+            echo(f"    approach  {one_line(one.text('approach_used'), 160)}")
+        for name in ("problems_encountered", "lessons_learned"):
+            for text in one.many(name)[:3]:
+                echo(f"    {name.partition('_')[0].removesuffix('s'):<8}  {one_line(text, 160)}")
+    if len(all_) > len(found):
+        warn(f"these are the first {len(found)} of {counted(len(all_), 'outcome')}; more with --limit.")
+    if not found:
+        echo("no outcome shares a word with it. Record one at the end of a task: kl outcome capture")

@@ -1,0 +1,142 @@
+"""What every command shares: the workspace of this call, `--format`, text and JSON on stdout, notes on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import brief, safe_text
+from kl_hooks.workspace.open import Workspace, open_workspace
+
+_SHOWN_PROBLEMS: Final = "broken kinds are told"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def workspace() -> Workspace:
+    """The workspace of this call: `--root`, or the current folder. Opened once per process."""
+    context = click.get_current_context().find_root()
+    shared: dict[str, Any] = context.ensure_object(dict)
+    if "workspace" not in shared:
+        shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
+        context.call_on_close(lambda: _warn_of_broken_kinds(shared["workspace"]))
+        if shared["workspace"].settings.maintain == "daily":
+            from kl_hooks.cli.background_maintenance import start_in_background
+
+            context.call_on_close(lambda: start_in_background(shared["workspace"]))
+    opened: Workspace = shared["workspace"]
+    return opened
+
+
+def _warn_of_broken_kinds(ws: Workspace) -> None:
+    """Says, behind a command that asked for the kinds, which files of `.kl/kinds/` gave none."""
+    told = click.get_current_context().find_root().ensure_object(dict).get(_SHOWN_PROBLEMS)
+    for problem in ws.catalogue.problems if "catalogue" in vars(ws) and not told else ():
+        warn(f"warning: {problem}")
+
+
+def broken_kinds_are_shown() -> None:
+    """Whoever says by himself what is wrong with the files of `.kl/kinds/` calls this: it is said once."""
+    click.get_current_context().find_root().ensure_object(dict)[_SHOWN_PROBLEMS] = True
+
+
+class _FormatOption(click.Option):
+    """`--format`, whose variable is called KL_…_FORMAT although the parameter is not called `format`."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        return os.environ.get(f"{ctx.auto_envvar_prefix}_FORMAT") or None
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """`--format text|json` and whatever else fits; the parameter is called `shape`."""
+    choices = click.Choice(["text", "json", *more])
+    return click.option(
+        "--format",
+        "shape",
+        cls=_FormatOption,
+        type=choices,
+        default="text",
+        show_default=True,
+        help="Form of the output.",
+    )
+
+
+def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
+    """A line of the answer, on stdout, made safe for a terminal.
+
+    `red`, `yellow`: from which character on it has that colour (-1: it has none), where anybody sees colours.
+    """
+    start = max(red, yellow)
+    head, tail = (text[:start], text[start:]) if start >= 0 else (text, "")
+    paint = click.style(safe_text(tail), fg="red" if red >= 0 else "yellow") if tail else ""
+    click.echo(safe_text(head) + paint)
+
+
+def echo_line(text: str) -> None:
+    """The same for a line that quotes names of files or of what is in them: a line end in those does not end it."""
+    echo(text.replace("\n", r"\x0a"))
+
+
+def echo_json(value: Any) -> None:
+    """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any pipe can take it)."""
+    click.echo(json.dumps(value, indent=2, sort_keys=True))
+
+
+def warn(text: str) -> None:
+    """A remark, on stderr, in one line."""
+    click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
+
+
+def confirm(question: str) -> None:
+    """Asks on stderr, and goes on where the answer is yes. click.Abort for no; wrong use where nobody can answer."""
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise UsageProblem("nobody said yes, so nothing was changed.", hint="Without asking: --yes") from None
+        raise
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 layer`, `2 layers`; `2 memories`, `2 days`, `2 classes`."""
+    ies = noun[-1:] == "y" and noun[-2:-1] not in "aeiou"
+    many = f"{noun[:-1]}ies" if ies else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
+    return f"{number} {noun if number == 1 else many}"
+
+
+def an(noun: str) -> str:
+    """`a decision`, `an objective`."""
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
+
+
+def short(identifier: str | None, digits: int = 12) -> str:
+    """The first digits of a hash, as people read it; `unknown` for None."""
+    return identifier[:digits] if identifier else "unknown"
+
+
+def echo_exactly(text: str, environ: Mapping[str, str]) -> None:
+    """To stdout, character for character: where only ASCII is asked for, one stands for one, so the budget holds."""
+    locale = next((environ[k] for k in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(k)), "")
+    encoding = "ascii" if locale in ("C", "POSIX") else sys.stdout.encoding or "utf-8"
+    text = text.encode("utf-8", "replace").decode()
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate({ord("·"): "-", ord("…"): "~"}).encode(encoding, "replace").decode(encoding)
+    click.echo(text, nl=False)
+
+
+def path_from_top(path: str, top: Path) -> str:
+    """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it leads out."""
+    for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
+        for base in (top, top.resolve()):
+            if here.is_relative_to(base):
+                found = here.relative_to(base).as_posix()
+                return "" if found == "." else found
+    raise UsageProblem("is not in this repository.", place=path, hint=f"The repository is {top}.")

@@ -1,0 +1,198 @@
+"""`kl task`: what each piece of work requires and produces, and the order that follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
+from kl_hooks.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from kl_hooks.kinds.task import Work
+    from kl_hooks.workspace.open import Workspace
+
+
+def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
+    """(the works, name → title, names of those that are done): of a file, or of the tasks on record."""
+    from kl_hooks.kinds.task import invalid_tokens, read_works, work_of
+    from kl_hooks.records.query import RecordFilter, list_records
+
+    if path:
+        from kl_hooks.config.files import read_small
+
+        data = read_small(Path(path))
+        if data is None:
+            raise UsageProblem("there is no such file.", place=path)
+        return read_works(path, data), {}, set()
+    records = list_records(ws, RecordFilter(("task",)))
+    for record in records:
+        for wrong in invalid_tokens(record):
+            warn(f"{record.id}: {wrong}. It counts for nothing. See: kl task edit {record.id}")
+    done = {record.id for record in records if record.status == "done"}
+    return [work_of(record) for record in records], {record.id: record.title for record in records}, done
+
+
+def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> frozenset[str]:
+    """The tokens that are there: on disk, in the code, said to be, or produced by what is done."""
+    from kl_hooks.kinds.task import available_tokens, fulfilled_tokens
+
+    wanted = list(dict.fromkeys(one for work in works for one in work.requires))
+    return fulfilled_tokens(works, done, available_tokens(ws, wanted))
+
+
+@click.command(epilog='Example: kl task new "Write the lexer" --requires artifact:grammar --produces file:src/lexer.py')
+@click.argument("title", required=False)
+@click.option("--title", "title_option", help="What it is, in one line.")
+@click.option(
+    "--requires", multiple=True, metavar="TOKEN", help="artifact:NAME, file:PATH or symbol:NAME. May be repeated."
+)
+@click.option("--produces", multiple=True, metavar="TOKEN", help="What is there once it is done. May be repeated.")
+@click.option("--type", "--task-type", "task_type", help="The type of work, which says its gate: feature, docs …")
+@click.option("--complexity", type=click.IntRange(1, 10), help="How much there is to it, 1 to 10.")
+@click.option("--assignee", help="Who does it.")
+@click.option("--objective", metavar="ID", help="The objective it serves.")
+@click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")
+@click.option("--about", multiple=True, metavar="ID|PATH", help="The files and symbols it is about. May be repeated.")
+@click.option("--description", help="What to do.")
+@click.option("--agent", is_flag=True, help="An agent makes it.")
+@format_option()
+def new(title: str | None, title_option: str | None, agent: bool, shape: str, **said: Any) -> None:
+    """Make a task. What tasks require and produce gives their order: kl task plan."""
+    from kl_hooks.cli.kind_commands import make_record
+    from kl_hooks.config.problems import Problems
+    from kl_hooks.kinds.task import valid_tokens
+    from kl_hooks.model.problem import Problem
+
+    raw = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
+    wrong = valid_tokens([*said["requires"], *said["produces"]])[1]
+    if wrong:
+        raise Problems([Problem("kl task new", 0, 0, f"{one}.") for one in wrong])
+    make_record(
+        workspace().kinds["task"], raw | {"title": title or title_option or ""}, {"agent": agent, "shape": shape}
+    )
+
+
+@click.command(epilog="Example: kl task plan --from agents.yaml")
+@click.option("--from", "path", metavar="FILE", type=click.Path(), help="Plan the agents of this YAML file instead.")
+@format_option()
+def plan(path: str | None, shape: str) -> int:
+    """What can be done side by side, in which order: from what each task requires and produces.
+
+    Exit 1 where tasks wait for each other in a circle; each circle is named whole. What nobody produces and is not
+    there orders nothing and is listed.
+    """
+    from kl_hooks.kinds.task import plan_waves as planned
+
+    ws = workspace()
+    works, titles, done = _works(ws, path)
+    todo = [work for work in works if work.name not in done]
+    made = planned(todo, _fulfilled_tokens(ws, works, done), outside=path is not None)
+    if shape == "json":
+        echo_json({
+            "schema": "kl.task.plan/1", "active": made.active, "waves": [list(wave) for wave in made.waves],
+            "unmet": [{"name": name, "token": one} for name, one in made.unmet],
+            "circles": [list(way) for way in made.circles], "blocked": list(made.blocked),
+        })  # fmt: skip
+        return 1 if made.circles else 0
+    for way in made.circles:
+        what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a circle: {' needs '.join(way)}"
+        echo(f"{what}. Take one of its requirements out.")
+    for number, wave in enumerate(made.waves, 1):
+        for name in wave:
+            echo(f"{number:>3}  {name}" + (f"  {titles[name]}" if name in titles else ""))
+    unmet = {name for name, _ in made.unmet}
+    for name in (one for one in made.blocked if one not in unmet):
+        echo(f"  -  {name}" + (f"  {titles[name]}" if name in titles else "") + "   (waits for what can't be begun)")
+    for name, one in made.unmet:
+        echo(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
+    if not todo:
+        echo('nothing is to be done. Make a task: kl task new "…"' if not works else "everything is done.")
+    return 1 if made.circles else 0
+
+
+@click.command(epilog="Example: kl task eligible --done planner")
+@click.option("--from", "path", metavar="FILE", type=click.Path(), help="Of the agents of this YAML file instead.")
+@click.option("--done", "finished", multiple=True, metavar="NAME", help="Count this one as done. May be repeated.")
+@click.option("--with", "given", multiple=True, metavar="TOKEN", help="Count this token as there. May be repeated.")
+@format_option()
+def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str) -> None:
+    """The tasks whose requirements are all there, and what the others still wait for."""
+    from kl_hooks.kinds.task import eligible_names as ready_of
+    from kl_hooks.kinds.task import normalized_token, unmet_requirements
+
+    ws = workspace()
+    works, titles, done = _works(ws, path)
+    unknown = [name for name in finished if name not in {work.name for work in works}]
+    if unknown:
+        raise click.UsageError(f"--done {unknown[0]}: nothing is called so.")
+    try:
+        more = {normalized_token(one) for one in given}
+    except ValueError as error:
+        raise click.UsageError(f"--with: {error}.") from None
+    done |= set(finished)
+    there = _fulfilled_tokens(ws, works, done) | more
+    ready = ready_of(works, done, there)
+    waiting = {work.name: unmet_requirements(work, there) for work in works if work.name not in (*done, *ready)}
+    if shape == "json":
+        rows = [{"name": name, "waits_for": list(tokens)} for name, tokens in waiting.items()]
+        echo_json({"schema": "kl.task.eligible/1", "eligible": list(ready), "waiting": rows})
+        return
+    for name in ready:
+        echo(f"now    {name}" + (f"  {titles[name]}" if name in titles else ""))
+    for name, tokens in waiting.items():
+        echo(f"later  {name}  waits for {', '.join(tokens)}")
+    if not ready and not waiting:
+        echo("nothing is to be done.")
+
+
+@click.command(epilog="Example: kl task fulfil artifact:design")
+@click.argument("what", metavar="ID|TOKEN")
+@click.option("--force", is_flag=True, help="Also where something that the task requires is not there.")
+@format_option()
+def fulfil(what: str, force: bool, shape: str) -> None:
+    """Mark a task (TSK-0001) as done, and with it all it produces; or say that a token (artifact:design) is there."""
+    from kl_hooks.evidence.who import session
+    from kl_hooks.kinds.task import record_fulfilled
+
+    ws = workspace()
+    by = session(ws.environ) or ""
+    if ":" in what:
+        from kl_hooks.records.write import require_setup
+
+        require_setup(ws)
+        try:
+            made = record_fulfilled(ws, what, by)
+        except ValueError as error:
+            raise UsageProblem(f"{error}.", place="kl task fulfil") from None
+        _print_result(shape, {"token": made}, f"{made} is there.")
+        return
+    _complete_task(what, force, shape, by)
+
+
+def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
+    from kl_hooks.kinds.task import unmet_requirements, work_of
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import change_record
+
+    ws = workspace()
+    record = get_record(ws, identifier, "task")
+    works, _, done = _works(ws, None)
+    missing = unmet_requirements(work_of(record), _fulfilled_tokens(ws, works, done))
+    if missing and not force:
+        hint = f"Say that it is there: kl task fulfil {missing[0]} (or --force)"
+        raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
+    if record.status != "done":
+        record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
+    gives = list(work_of(record).produces)
+    line = f"{record.id}  done  {record.title}" + (f"\n    there now: {', '.join(gives)}" if gives else "")
+    _print_result(shape, {"id": record.id, "produces": gives}, line)
+
+
+def _print_result(shape: str, plain: dict[str, object], line: str) -> None:
+    if shape == "json":
+        echo_json({"schema": "kl.task.fulfil/1", **plain})
+    else:
+        echo(line)

@@ -1,0 +1,133 @@
+"""Tools of the graph: search, refs, callers, dependents, path, show, symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.tools.tool import Arguments, Tool, line, number
+
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.workspace.open import Workspace
+
+
+_NAME: Final = "An Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file, or a place in one (a.py:12)."
+
+
+def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
+    """All of them. `records`: the kinds of records that there are."""
+    kinds = ["namespace", "type", "interface", "function", "method", "property", "field", "test", "file", "violation",
+             "page", *records]  # fmt: skip
+    id_ = {"id": line(_NAME)}
+    depth = {"type": "integer", "description": "Most links in between, 1 to 10; clamped.", "default": 3}
+    limit = {"limit": number("Most that are given.", 50, 1, 500)}
+    yield Tool(
+        "graph_search", "Find symbols, files, records, pages and violations by name, its beginning, or words.",
+        {
+            "query": line("A name, its beginning, or words."), "kind": line("Only these kinds.", enum=kinds),
+            "file": line("Only in this file, folder, or pattern (src/*.py)."), **limit,
+        },
+        _search, ("query",), also={"name": "query", "type": "kind"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_refs", "What uses a thing: calls, references, base classes and imports, by file and line.",
+        {**id_, **limit}, lambda ws, given: _inbound(ws, given, "refs"), ("id",), also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_callers", "What calls a thing, by file and line.", {**id_, **limit},
+        lambda ws, given: _inbound(ws, given, "callers"), ("id",), also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_dependents", "What depends on a thing, through others too: each once, with its level and relation.",
+        {**id_, "depth": depth, **limit}, _dependents, ("id",),
+        also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_path", "The shortest chain of links from one thing to another: page, record, file, symbol.",
+        {"from": line(_NAME), "to": line(_NAME)}, _path, ("from", "to"), also={"start": "from", "end": "to"},
+    )  # fmt: skip
+    yield Tool(
+        "graph_show", "What is known of one thing: what it uses, what uses it, and what was written about it.", id_,
+        _show, ("id",), also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "symbols", "What a file defines, as a tree: kind, line, signature.",
+        {"path": line("A file, or a module.")}, _symbols, ("path",), also={"file": "path"},
+    )  # fmt: skip
+
+
+@contextmanager
+def _opened(ws: Workspace) -> Iterator[Graph]:
+    """The graph with the records and pages in it, as they are now."""
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.records.sync import sync
+
+    sync(ws)
+    with opened(ws) as graph:
+        yield graph
+
+
+def _search(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.plain import plain_found
+    from kl_hooks.code.asking.search import find_all
+
+    kinds = (given["kind"],) if given.get("kind") else ()
+    with _opened(ws) as graph:
+        hits, more = find_all(graph, given["query"].split(), kinds, given.get("file", ""), given["limit"])
+    return {"hits": [plain_found(hit) for hit in hits], "more": more}
+
+
+def _path(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.plain import plain_way
+    from kl_hooks.code.asking.way import path
+
+    with _opened(ws) as graph:
+        return plain_way(path(graph, given["from"], given["to"]))
+
+
+def _show(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.plain import plain_page
+    from kl_hooks.code.asking.shown import show
+
+    with _opened(ws) as graph:
+        return plain_page(show(graph, given["id"]))
+
+
+def _inbound(ws: Workspace, given: Arguments, verb: str) -> Any:
+    from kl_hooks.code.asking import inbound
+    from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
+
+    with _opened(ws) as graph:
+        found = getattr(inbound, verb)(graph, given["id"])
+    links = [plain_link(link) for link in found.links[: given["limit"]]]
+    return {"symbol": plain_symbol(found.symbol), verb: links, "total": len(found.links), **plain_answer(found.answer)}
+
+
+def _dependents(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.dependents import DEEPEST, dependents
+    from kl_hooks.code.asking.plain import plain_answer, plain_symbol
+
+    with _opened(ws) as graph:
+        found = dependents(graph, given["id"], min(max(given["depth"], 1), DEEPEST), given["limit"])
+    rows = [
+        {"id": d.link.source, "level": d.level, "relation": d.link.relation, "path": d.link.path, "line": d.link.line}
+        for d in found.found
+    ]
+    return {
+        "symbol": plain_symbol(found.symbol),
+        "dependents": rows,
+        "total": found.total,
+        **plain_answer(found.answer),
+    }
+
+
+def _symbols(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.asking.defined import symbols
+    from kl_hooks.code.asking.plain import plain_symbol
+
+    with _opened(ws) as graph:
+        path, found, problem = symbols(graph, given["path"])
+    rows = [{**plain_symbol(symbol), "depth": depth} for depth, symbol in found]
+    return {"path": path, "symbols": rows, "problem": problem}

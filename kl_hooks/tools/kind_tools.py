@@ -1,0 +1,185 @@
+"""Tools that follow from a kind: search, read, list, create, update, and its changes of status.
+
+What is created here is an agent's, in the first status of its kind: nobody accepts or approves here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.evidence.who import agent
+from kl_hooks.model.kind import AUTHORITIES, COUNTED, SEEDED, SUPERSEDED, Field, Kind, Verb
+from kl_hooks.records.liveness import stale_reasons, with_stale_status
+from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain
+from kl_hooks.records.retrieval import search_live
+from kl_hooks.records.write import (
+    apply_verb,
+    change_record,
+    create_record,
+    delete_record,
+    require_setup,
+    superseded_ids,
+)
+from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+def author(ws: Workspace) -> str:
+    """As events name it."""
+    return f"agent:{agent(ws.environ) or 'unnamed'}"
+
+
+_NOT_SETTABLE: Final = ("status", "updated", "date", "authority", "supersedes", "superseded_by")
+"""Fields that are not an agent's to set."""
+_SORTS: Final[Mapping[str, dict[str, Any]]] = {
+    "number": {"type": "integer"}, "flag": {"type": "boolean"},
+    "map": {"type": "object", "additionalProperties": {"type": "string"}},
+    **{name: {"type": "array", "items": {"type": "string"}} for name in ("lines", "words", "ids")},
+}  # fmt: skip
+
+
+def tools_of(kind: Kind) -> Iterator[Tool]:
+    """The tools of one kind."""
+    name, id_ = kind.name, {"id": line(f"Its id, such as {kind.prefix}-0001.")}
+    narrowed = {
+        "status": line("Only in this status.", enum=list(kind.statuses)), "tag": line("Only with this tag."),
+        "about": line("Only those about this file, folder, symbol or record."),
+    }  # fmt: skip
+    yield Tool(
+        f"{name}_search", f"Find {kind.plural} that match any of some words, best first; only those in force.",
+        {
+            "query": line("Words; any text will do."), **narrowed,
+            "all": flag("Also what is proposed, rejected, superseded, disproven, expired or archived."),
+            "limit": number("Most that are given.", 10, 1, 100),
+        },
+        lambda ws, given: _search(ws, kind, given), ("query",),
+    )  # fmt: skip
+    yield Tool(
+        f"{name}_list", f"The {kind.plural}: {kind.purpose}",
+        {
+            **narrowed, "authority": line("Only of this authority.", enum=list(AUTHORITIES)),
+            "all": flag("Archived and expired ones too."), "limit": number("Most that are given.", 20, 1, 500),
+        },
+        lambda ws, given: _list(ws, kind, given),
+    )  # fmt: skip
+    yield Tool(
+        f"{name}_read", f"One {name}, whole: what it says, where it stands, what took its place.", id_,
+        lambda ws, given: _read(ws, kind, given), ("id",),
+    )  # fmt: skip
+    fields = {f.name: _schema(f) for f in kind.all_fields if f.name not in _NOT_SETTABLE and not f.internal}
+    also = {alias: field.name for field in kind.all_fields for alias in field.aliases if field.name in fields}
+    needs = tuple(field.name for field in kind.all_fields if field.required and field.name in fields)
+    older = f"The {kind.plural} whose place it takes, once a person accepts it."
+    begun = fields | ({"supersedes": several(older)} if SUPERSEDED in kind.statuses else {})
+    yield Tool(
+        f"{name}_create", f"Make a {name}. {_waits(kind)}", begun,
+        lambda ws, given: _create(ws, kind, given), needs, True, also,
+    )  # fmt: skip
+    yield Tool(
+        f"{name}_update",
+        f"Change fields of a {name}; its status has tools of its own. What a person decided changes when one accepts.",
+        {**id_, **fields, "clear": several("Fields to take out.")},
+        lambda ws, given: _update(ws, kind, given), ("id",), True, also,
+    )  # fmt: skip
+    if kind.home == "state":
+        yield Tool(
+            f"{name}_delete", f"Take a {name} away that no person stands behind.", id_,
+            lambda ws, given: _delete(ws, kind, given), ("id",), True,
+        )  # fmt: skip
+    for verb in kind.verbs:
+        if not verb.person:
+            yield _verb(kind, verb, id_)
+
+
+def _waits(kind: Kind) -> str:
+    """What becomes of a record that an agent makes."""
+    if kind.proposal:
+        return f"It is {kind.proposal}, and shown to nobody unasked, until a person accepts it."
+    return "It is recorded at once, in the agent's name."
+
+
+def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
+    takes = {**id_, **{name: _schema(kind.by_name[name]) for name in verb.needs}}
+
+    def call(ws: Workspace, given: Arguments) -> Any:
+        require_setup(ws)
+        record = get_record(ws, given["id"], kind.name)
+        raw = {name: value for name, value in given.items() if name != "id"}
+        return to_dict(ws, apply_verb(ws, record.id, verb.name, raw, by=author(ws)))
+
+    return Tool(
+        f"{kind.name}_{verb.name}", f"{verb.says} It becomes {verb.to}.", takes, call, ("id", *verb.needs), True
+    )
+
+
+def _schema(field: Field) -> dict[str, Any]:
+    made: dict[str, Any] = {**_SORTS.get(field.type, {"type": "string"}), "description": field.says}
+    if field.type == "choice":
+        made["enum"] = [*field.choices, *(word for word in field.also if word not in field.choices)]
+    if field.type == "number":
+        made |= {"minimum": field.least, "maximum": field.most}
+    return made
+
+
+def to_dict(ws: Workspace, record: Any) -> dict[str, Any]:
+    """A record as it is given to an agent, with what took its place and why it may not hold any more."""
+    (seen,) = with_stale_status(ws, [record])
+    line_ = [one.id for one in supersession_chain(ws, record)]
+    return record_to_dict(ws, seen) | {"chain": line_, "stale": stale_reasons(ws, [record]).get(record.id, "")}
+
+
+def _to_list(ws: Workspace, found: Any, total: int) -> dict[str, Any]:
+    """Records as a list is given."""
+    return {"records": [record_to_dict(ws, one, whole=False) for one in with_stale_status(ws, found)], "total": total}
+
+
+def _statuses(given: Arguments) -> tuple[str, ...]:
+    return (given["status"],) if given.get("status") else ()
+
+
+def _search(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    tag, about = given.get("tag", ""), given.get("about", "")
+    wanted = RecordFilter((kind.name,), _statuses(given), tag, about, archived=True, expired=given["all"])
+    found = search_live(ws, given["query"].split(), wanted, given["limit"])
+    return _to_list(ws, found.records, found.total) | {"not_in_force": found.omitted}
+
+
+def _list(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    every = given["all"]
+    tag, about, authority = (str(given.get(name, "")) for name in ("tag", "about", "authority"))
+    wanted = RecordFilter((kind.name,), _statuses(given), tag, about, authority, every, every)
+    return _to_list(ws, *list_and_count(ws, wanted, given["limit"]))
+
+
+def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    return to_dict(ws, get_record(ws, given["id"], kind.name))
+
+
+def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    require_setup(ws)
+    older = {"supersedes": superseded_ids(ws, kind, given["supersedes"])} if given.get("supersedes") else {}
+    return to_dict(ws, create_record(ws, kind, {**given, **older, "authority": "agent"}, by=author(ws)))
+
+
+def changed_fields(given: Arguments) -> dict[str, Any]:
+    """What an update is to change: field → value, None for those that are to be taken out."""
+    raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
+    own = {field.name for field in (*SEEDED, *COUNTED)}
+    return raw | {name: None for name in given.get("clear", ()) if name not in _NOT_SETTABLE and name not in own}
+
+
+def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    require_setup(ws)
+    record = get_record(ws, given["id"], kind.name)
+    raw = changed_fields(given)
+    return to_dict(ws, change_record(ws, record, raw, by=author(ws)) if raw else record)
+
+
+def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
+    require_setup(ws)
+    record = get_record(ws, given["id"], kind.name)
+    delete_record(ws, record, by=author(ws))
+    return {"id": record.id, "deleted": True}

@@ -1,0 +1,257 @@
+"""Tools that are more than one record of one kind: supersede a decision, link a task, memory, context, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.memory.kind import KIND as MEMORY
+from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
+from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace.open import Workspace
+
+
+_PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
+_LIMIT: Final = "Most that are given; `total` counts all."
+_TOP: Final = {"type": "integer", "minimum": 1, "maximum": 100,
+               "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
+
+
+def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
+    """All of them. `kinds`: the kinds of records that there are."""
+    yield from _knowledge(kinds)
+    yield Tool(
+        "decision_supersede", "Let one decision take the place of another; both say so. The new one must be accepted.",
+        {"id": line("The one that goes."), "new_id": line("The one that takes its place.")}, _supersede,
+        ("id", "new_id"), True,
+    )  # fmt: skip
+    yield Tool(
+        "objective_link_task", "Put a task on an objective's list of what remains, or mark it done.",
+        {
+            "id": line("The objective, such as OBJ-0001."), "task": line("The task, in its words."),
+            "done": flag("It is done."), "session": line("The session that worked on it."),
+        },
+        _link_task, ("id", "task"), True, {"completed": "done", "session_id": "session"},
+    )  # fmt: skip
+    yield Tool(
+        "memory_create", "Tell what was learned. It waits for a person to approve it; told again it is confirmed.",
+        {
+            "content": line("What was learned, in a sentence or a few."), "source": line("Where it comes from."),
+            "tags": several("Short words to find it by."), "ttl_days": {
+                "type": "integer", "description": "Days until it ends.", "minimum": 0, "maximum": 36_500},
+        },
+        _add_memory, ("content",), True, {"pattern": "content", "text": "content", "ttlDays": "ttl_days"},
+    )  # fmt: skip
+    yield from (replace(tool, call=_update_memory) for tool in tools_of(MEMORY) if tool.name == "memory_update")
+    yield Tool(
+        "memory_inject", "The section `Project Knowledge`: what is approved, holds, and fits; each time is counted.",
+        {"hints": several("Words of the task."), "top_k": _TOP}, _inject,
+        also={"contextHints": "hints", "topK": "top_k"},
+    )  # fmt: skip
+    yield Tool(
+        "context", "A small, ranked, cited package of what is known for a task.",
+        {"task": line("What is to be done, in plain words."),
+         "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
+    )  # fmt: skip
+    yield Tool(
+        "record_claim", "State something, with what it rests on. Its tier follows from that: nobody grades a claim.",
+        {
+            "claim": line("What is claimed, in one sentence."),
+            "support": several("What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."),
+            "about": line("The Id that it is about, such as file:src/a.py; else the first thing it rests on."),
+            "expires_at": line("When it ends: a date, or 30d."),
+        },
+        _claim, ("claim",), True, {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
+    )  # fmt: skip
+    yield Tool(
+        "claim_search", "Find claims that match any of some words and have not expired, each with its tier.",
+        {"query": line("Words; any text will do."), "limit": number("Most that are given.", 10, 1, 100)},
+        _find_claims, ("query",),
+    )  # fmt: skip
+    yield Tool(
+        "claim_read", "One claim, with every reason for its tier.", {"id": line("Its id, or the beginning of it.")},
+        _read_claim, ("id",),
+    )  # fmt: skip
+    yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
+
+
+def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
+    page = {"page": line(_PAGE)}
+    also = {"id": "page", "path": "page"}
+    yield Tool(
+        "knowledge_search", "Search records of every kind and the sections of docs pages, best first.",
+        {
+            "query": line("Words; any text will do."), "kind": line("Only of this kind.", enum=[*kinds, "page"]),
+            "limit": number("Most that are given.", 20, 1, 100),
+        },
+        _search, ("query",),
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_backlinks", "The places that link to a page, with line and text.",
+        {**page, "limit": number(_LIMIT, 50, 1, 200)}, lambda ws, given: _places(ws, given, "backlinks"), ("page",),
+        also=also,
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_mentions", "Pages that name a page's title or ID and do not link to it, the latest first.",
+        {**page, "limit": number(_LIMIT, 20, 1, 200)}, lambda ws, given: _places(ws, given, "mentions"), ("page",),
+        also=also,
+    )  # fmt: skip
+    yield Tool(
+        "knowledge_related", "Pages similar to a page, with the similarity from 0 to 1.",
+        {
+            **page, "limit": number(_LIMIT, 10, 1, 50),
+            "least": number("Relevance threshold in percent: less similar pages are omitted.", 25, 1, 100),
+        },
+        lambda ws, given: _places(ws, given, "related"), ("page",), also=also,
+    )  # fmt: skip
+
+
+def _search(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.model.record import Record
+    from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.page_search import search_all, section_to_dict
+    from kl_hooks.records.query import RecordFilter, record_to_dict
+
+    words = given["query"].split()
+    kinds = (given["kind"],) if given.get("kind") else ()
+    found, total, omitted = search_all(ws, words, RecordFilter(kinds, archived=True), given["limit"])
+    records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
+    pages = [section_to_dict(one, words) for one in found if not isinstance(one, Record)]
+    order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
+    return {
+        "records": [record_to_dict(ws, one, whole=False) for one in records],
+        "pages": pages,
+        "order": order,
+        "total": total,
+        "not_in_force": omitted,
+    }
+
+
+def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
+    from kl_hooks.records import page_search
+    from kl_hooks.records.query import NO_LIMIT
+
+    page, limit = page_search.get_page(ws, given["page"]), given["limit"]
+    if verb == "related":
+        found = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
+    else:
+        found = (
+            page_search.backlinks(ws, page)
+            if verb == "backlinks"
+            else page_search.unlinked_mentions(ws, page, NO_LIMIT)
+        )
+    return {
+        "page": page_search.page_to_dict(page), verb: [page_search.page_line_to_dict(one) for one in found[:limit]],
+        "total": len(found),
+    }  # fmt: skip
+
+
+def _supersede(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import require_setup, supersede
+
+    require_setup(ws)
+    old, new = get_record(ws, given["id"], "decision"), get_record(ws, given["new_id"], "decision")
+    if old.status == "accepted" and new.status != "accepted":
+        hint = f"A person accepts it with: kl decision accept {new.id}"
+        raise UsageProblem(f"is {new.status}: it can't take the place of one that holds.", place=new.id, hint=hint)
+    first, second = supersede(ws, old.id, new.id, by=author(ws))
+    return {"old": to_dict(ws, first), "new": to_dict(ws, second)}
+
+
+def _link_task(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.objective import link_task, reported_progress
+    from kl_hooks.records.write import require_setup
+
+    require_setup(ws)
+    session = (given.get("session") or "").strip()
+    record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=author(ws))
+    seen = reported_progress(ws, [record])[record.id].progress
+    lists = {"percent": seen.percent, "remaining": list(seen.remaining), "completed": list(seen.completed)}
+    return to_dict(ws, record) | lists
+
+
+def _add_memory(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.memory.telling import tell
+
+    more = {"source": given["source"]} if given.get("source") else {}
+    ttl = given.get("ttl_days")
+    record, done = tell(ws, given["content"], authority="agent", ttl_days=ttl, tags=given.get("tags", ()), more=more)
+    return to_dict(ws, record) | {"done": done}
+
+
+def _update_memory(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.memory.telling import revise
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.write import require_setup
+
+    require_setup(ws)
+    record, raw = get_record(ws, given["id"], "memory"), changed_fields(given)
+    return to_dict(ws, revise(ws, record, raw, None, by=author(ws)) if raw else record)
+
+
+def _inject(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.kinds.memory.giving import give, most_of
+
+    hints = given.get("hints", ())
+    found = give(ws, hints, given.get("top_k") or most_of(ws, hints))
+    return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
+
+
+def _context(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.context.deliver import Request, deliver
+
+    made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)))
+    shown = made.document
+    kept = ("package_id", "budget", "coverage", "excluded")
+    return {"text": made.text, **{name: shown[name] for name in kept if name in shown}}
+
+
+def _claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import record_claim
+
+    about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at")
+    return plain_claim(record_claim(ws, given["claim"], about, cited, until, author(ws)))
+
+
+def _find_claims(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import search_claims
+
+    found, total = search_claims(ws, given["query"].split(), given["limit"])
+    return {"claims": [plain_claim(one) for one in found], "total": total}
+
+
+def _read_claim(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.proof.claims import all_claims
+
+    name = given["id"].strip().lower().removeprefix("claim:")
+    found = [one for one in all_claims(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]
+    if len(found) != 1:
+        reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
+        raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")
+    return plain_claim(found[0])
+
+
+def _verify(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.place import place_of
+    from kl_hooks.proof.gate import judge
+    from kl_hooks.proof.nearest import nearest
+    from kl_hooks.proof.snapshot import snapshot
+
+    trees = place_of(ws.repo).trees
+    with snapshot(ws) as seen:
+        _, found = judge(ws, seen, trees)
+        near = nearest(ws, seen, trees, None) if found.run is None else None
+    return {
+        "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
+        "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
+        "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
+        "nearest": near.to_dict() if near else None,
+    }  # fmt: skip
