@@ -11,10 +11,9 @@ import click
 
 from kl_hooks.cli.output import echo, echo_exactly, echo_json, format_option, warn, workspace
 from kl_hooks.clock import FixedClock, micros
-from kl_hooks.context.critical import MOST, SECTIONS, Asked, critical
-from kl_hooks.context.deliver import Delivered, Request, deliver, find
-from kl_hooks.context.document import as_json, trace_id
-from kl_hooks.context.explain import explain, why
+from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
+from kl_hooks.context.deliver import Delivered, Request, deliver, find_package
+from kl_hooks.context.document import as_json, explain_items, explain_one, trace_id
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.quote import field, quoted
@@ -68,7 +67,7 @@ class _TaskFirst(click.Group):
 @format_option()
 def critical_(task: str, feature: str, command: str, without: tuple[str, ...], max_items: int, shape: str) -> None:
     """Show what binds every piece of work here: decisions, known failures, gates, what this system is."""
-    found = critical(workspace(), Asked(task, feature, command), max_items, without)
+    found = critical(workspace(), CriticalRequest(task, feature, command), max_items, without)
     if shape == "json":
         sections = {part.section.name: [_to_dict(one) for one in part.items] for part in found}
         omitted = {part.section.name: part.omitted for part in found if part.omitted}
@@ -123,7 +122,7 @@ def task(
     _print_warnings(made)
     text = as_json(made.document) + "\n" if shape == "json" else made.text
     if explained and shape != "json":
-        text += "\n" + "".join(f"{line}\n" for line in explain(made.document))
+        text += "\n" + "".join(f"{line}\n" for line in explain_items(made.document))
     if output is None:
         echo_exactly(text, ws.environ)
         return
@@ -142,7 +141,7 @@ def show(words: tuple[str, ...], shape: str) -> None:
     """A package made here, by its id or the beginning of it; after half an hour built again from its request."""
     _require(len(words) == 1 and _is_package(words[-1]), "show", "PACKAGE", words)
     ws = workspace()
-    made = find(ws, words[0])
+    made = find_package(ws, words[0])
     _print_warnings(made)
     echo_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
 
@@ -156,9 +155,9 @@ def show(words: tuple[str, ...], shape: str) -> None:
 def why_(words: tuple[str, ...]) -> None:
     """What became of one thing in a package: its score and reasons, or why it was left out."""
     _require(len(words) == 2 and _is_package(words[-1]), "why", "ID PACKAGE", words)
-    made = find(workspace(), words[1])
+    made = find_package(workspace(), words[1])
     _print_warnings(made)
-    for line in why(made.document, words[0]):
+    for line in explain_one(made.document, words[0]):
         echo(line)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kl_hooks.records.page_search import PageLine
     from kl_hooks.records.pages import Page
     from kl_hooks.records.seeding import Seed, Step
-    from kl_hooks.upkeep.run import Looked, Report
+    from kl_hooks.upkeep.run import PolicyResult, Report
 
 
 _COMMANDS = {
@@ -813,18 +813,17 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     """
     from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.evidence.home import require_home
-    from kl_hooks.upkeep.health import look, plain
-    from kl_hooks.upkeep.judge import SORTS
+    from kl_hooks.upkeep.health import SORTS, check_health, to_dict
 
     ws = workspace()
     require_home(ws)
-    found = look(ws)
+    found = check_health(ws)
     warn_of_unreadable_records(ws)
     for line in found.not_assessed:
         warn(f"not assessed: {line}")
     bad = fail_under is not None and found.score < fail_under
     if shape == "json":
-        echo_json(plain(found))
+        echo_json(to_dict(found))
         return FOUND if bad else CLEAN
     for sort in SORTS:
         some = [one for one in found.found if one.sort == sort]
@@ -850,17 +849,17 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
     The numbers it goes by stand in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
     --apply finds nothing to do.
     """
-    from kl_hooks.upkeep.run import look, plain, run, troubles
+    from kl_hooks.upkeep.run import apply_policies, failures, preview, to_dict
 
     ws = workspace()
     _refuse_unknown_policies(only)
-    report = run(ws, only) if really else look(ws, only)
+    report = apply_policies(ws, only) if really else preview(ws, only)
     for problem in report.problems:
         warn(f"{problem} The default holds; --apply waits until this is right.")
-    for line in troubles(report):
+    for line in failures(report):
         warn(line)
     if shape == "json":
-        echo_json(plain(report))
+        echo_json(to_dict(report))
     for line in _gc_lines(report, really) if shape == "text" else ():
         echo(line)
     return ENVIRONMENT if any(one.trouble for one in report.looked) else CLEAN
@@ -889,7 +888,7 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
         yield f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc --apply"
 
 
-def _policy_lines(looked: Looked) -> Iterator[str]:
+def _policy_lines(looked: PolicyResult) -> Iterator[str]:
     yield f"{looked.policy.name}: {looked.policy.says}"
     for change in looked.changes:
         way = f"{change.old} → {change.new or 'gone'}" if change.old else change.new

@@ -17,15 +17,15 @@ def maintain(only_due: bool, shape: str) -> int:
     Nothing in the work tree is touched. To have it done by itself, at most once a day, behind another command and never
     in CI or a git hook: git config kl.maintain daily
     """
-    from kl_hooks.upkeep.schedule import maintain as run
-    from kl_hooks.upkeep.schedule import plain
+    from kl_hooks.upkeep.schedule import run_maintenance as run
+    from kl_hooks.upkeep.schedule import to_dict
 
     done = run(workspace(), only_due=only_due)
     for one in done:
         if one.trouble:
             warn(f"{one.name}: {one.trouble}")
     if shape == "json":
-        echo_json(plain(done))
+        echo_json(to_dict(done))
         return ENVIRONMENT if any(one.trouble for one in done) else CLEAN
     for one in done:
         if not one.trouble:

@@ -20,9 +20,8 @@ from kl_hooks.model.text import brief, one_line, safe_text
 from kl_hooks.records.query import record_to_dict
 
 if TYPE_CHECKING:
-    from kl_hooks.kinds.memory.deciding import Decision, Review
-    from kl_hooks.kinds.memory.reviewing import Shown
-    from kl_hooks.kinds.memory.taking_in import Taken
+    from kl_hooks.kinds.memory.mining import MiningResult
+    from kl_hooks.kinds.memory.review import Decision, Review, ReviewItem
     from kl_hooks.workspace.open import Workspace
 
 
@@ -52,7 +51,7 @@ def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
 
 def _update_page() -> None:
     """Brings MEMORY.md up to date."""
-    from kl_hooks.kinds.memory.page import write_page
+    from kl_hooks.kinds.memory.memory_page import write_page
 
     if trouble := write_page(workspace()):
         warn(trouble)
@@ -80,12 +79,12 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
     What a person tells is approved at once and becomes a file. What an agent tells waits for a review. The same text
     told again is the same memory: it is reinforced, or approved.
     """
-    from kl_hooks.kinds.memory.telling import tell
+    from kl_hooks.kinds.memory.add import add_memory
 
     ws = workspace()
     text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in more.items() if v not in (None, "", ())}
-    record, done = tell(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=given)
+    record, done = add_memory(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=given)
     if shape == "json":
         echo_json(record_to_dict(ws, record) | {"done": done})
         _update_page()
@@ -102,12 +101,13 @@ def show(id: str, shape: str) -> None:
     """A memory, whole: what it says, what supports it, how it fared. Asking for it counts as access."""
     from kl_hooks.cli.record_output import record_lines
     from kl_hooks.errors import EnvironmentProblem
-    from kl_hooks.kinds.memory.giving import importance_today, opened
-    from kl_hooks.kinds.memory.reviewing import shown
+    from kl_hooks.kinds.memory.inject import record_opened
+    from kl_hooks.kinds.memory.review import review_items
+    from kl_hooks.kinds.memory.score import importance_today
 
     ws = workspace()
     record = _find_memory(id)
-    (seen,) = shown(ws, [record])
+    (seen,) = review_items(ws, [record])
     today = importance_today(ws, record, seen.tally) // 10_000
     if shape == "json":
         echo_json(record_to_dict(ws, record) | {"memory": seen.plain() | {"importance_today": today}})
@@ -115,12 +115,12 @@ def show(id: str, shape: str) -> None:
         for line in (*record_lines(ws, record, [record]), "", *_use_lines(seen, today)):
             echo(line)
     try:
-        opened(ws, record)
+        record_opened(ws, record)
     except EnvironmentProblem as problem:
         warn(f"this access is not counted: {problem}")
 
 
-def _use_lines(seen: Shown, today: int) -> Iterator[str]:
+def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
     tally = seen.tally
     yield f"{'tier':<13} {seen.support.tier.word}"
     last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
@@ -148,7 +148,7 @@ def _use_lines(seen: Shown, today: int) -> Iterator[str]:
 @format_option()
 def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
     """Change what a memory says. Its id stays. What an agent changes of an approved one is a candidate again."""
-    from kl_hooks.kinds.memory.telling import revise
+    from kl_hooks.kinds.memory.add import revise
 
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, ())}
     _print_changed(revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days), shape=shape)
@@ -175,19 +175,17 @@ def delete(id: str, yes: bool, shape: str) -> None:
 def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text") -> None:
     """Carries it out and says what the memory is now. UsageProblem for an agent that is no reviewer."""
     from kl_hooks.cli.kind_commands import decide_changes
-    from kl_hooks.kinds.memory.deciding import Decision
-    from kl_hooks.kinds.memory.reviewing import decide
-    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.kinds.memory.review import Decision, apply_decision, current_reviewer
     from kl_hooks.records.permissions import pending_proposals
 
     ws = workspace()
-    who = reviewer(ws, identifier)
+    who = current_reviewer(ws, identifier)
     record = _find_memory(identifier)
     if who.person and record.status == "approved" and pending_proposals(ws, record.id):
         decide_changes(ws, record, shape, accepted=do == "approve")
         return
     again = do == "approve" and record.status == "approved"
-    made = decide(ws, record, Decision(record.id, do, "", reason), who)
+    made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)
     _print_changed(made, "approved, confirmed today" if again else "", shape)
 
 
@@ -235,11 +233,11 @@ def promote(id: str, shape: str) -> None:
 
     For people only. It stays a candidate, or approved, as it was.
     """
-    from kl_hooks.kinds.memory.telling import promote as raise_it
-    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.kinds.memory.add import promote as raise_it
+    from kl_hooks.kinds.memory.review import current_reviewer
 
     ws = workspace()
-    who = reviewer(ws, id)
+    who = current_reviewer(ws, id)
     made = raise_it(ws, _find_memory(id), who)
     _print_changed(made, f"{made.authority}, {made.status}", shape)
 
@@ -249,12 +247,11 @@ def promote(id: str, shape: str) -> None:
 @format_option()
 def verify(id: str, shape: str) -> None:
     """Note that a memory was checked and holds: it weighs more from now on. For people and named reviewers."""
-    from kl_hooks.kinds.memory.judging import verified
-    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.kinds.memory.review import current_reviewer, mark_verified
 
     ws = workspace()
-    who = reviewer(ws, id)
-    _print_changed(verified(ws, _find_memory(id), who), "verified", shape)
+    who = current_reviewer(ws, id)
+    _print_changed(mark_verified(ws, _find_memory(id), who), "verified", shape)
 
 
 @click.command(epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"')
@@ -263,12 +260,11 @@ def verify(id: str, shape: str) -> None:
 @format_option()
 def disprove(id: str, reason: str, shape: str) -> None:
     """Note that a memory was checked and does not hold: nobody is told of it any more. For people and reviewers."""
-    from kl_hooks.kinds.memory.judging import disproven
-    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.kinds.memory.review import current_reviewer, mark_disproven
 
     ws = workspace()
-    who = reviewer(ws, id)
-    _print_changed(disproven(ws, _find_memory(id), reason, who), "disproven", shape)
+    who = current_reviewer(ws, id)
+    _print_changed(mark_disproven(ws, _find_memory(id), reason, who), "disproven", shape)
 
 
 @click.command(epilog="Example: kl memory feedback MEM-3f9a1c2b positive")
@@ -277,11 +273,11 @@ def disprove(id: str, reason: str, shape: str) -> None:
 @format_option()
 def feedback(id: str, result: str, shape: str) -> None:
     """Note how a task ended that a memory was given to. From five on, it weighs what it was worth."""
-    from kl_hooks.kinds.memory.judging import outcome
+    from kl_hooks.kinds.memory.review import record_outcome
 
     ws = workspace()
     record = _find_memory(id)
-    tally, today = outcome(ws, record, result)
+    tally, today = record_outcome(ws, record, result)
     if shape == "json":
         counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
         echo_json({"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today})
@@ -301,10 +297,10 @@ def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> 
     they fit. Without, at the start of a session: 20 of them, by tier, then by how many sessions confirmed them. Each
     memory given is counted; that never raises its rank.
     """
-    from kl_hooks.kinds.memory.giving import give, most_of
+    from kl_hooks.kinds.memory.inject import inject, injection_limit
 
     ws = workspace()
-    given = give(ws, list(hints), top or most_of(ws, hints), budget, folder=os.getcwd())  # noqa: PTH109
+    given = inject(ws, list(hints), top or injection_limit(ws, hints), budget, folder=os.getcwd())  # noqa: PTH109
     if given.trouble:
         warn(f"not counted: {given.trouble}")
     if shape == "json":
@@ -336,18 +332,18 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the same input gives
     the same patterns. What was rejected does not come back.
     """
-    from kl_hooks.kinds.memory.taking_in import Taken, take_in, take_in_sessions
+    from kl_hooks.kinds.memory.mining import MiningResult, mine_receipts, mine_transcripts
     from kl_hooks.records.write import require_setup
 
     ws = workspace()
     require_setup(ws)
     if agent_event and not ws.settings.memory_auto_extract:
-        transcripts, taken = (), Taken()
+        transcripts, taken = (), MiningResult()
         warn("nothing is mined unasked here: kl memory configure --auto-extract yes")
     elif agent_event or transcripts:
-        taken = take_in_sessions(ws, [*transcripts, *(_named_transcript() if agent_event else [])])
+        taken = mine_transcripts(ws, [*transcripts, *(_named_transcript() if agent_event else [])])
     else:
-        taken = take_in(ws, again=True)
+        taken = mine_receipts(ws, again=True)
     _update_page()
     _print_mined(taken, shape)
 
@@ -364,7 +360,7 @@ def _named_transcript() -> list[Path]:
     return [Path(path).expanduser()]
 
 
-def _print_mined(taken: Taken, shape: str) -> None:
+def _print_mined(taken: MiningResult, shape: str) -> None:
     if shape == "json":
         echo_json(
             {
@@ -399,20 +395,20 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
     always works; Ctrl-C drops it all. `--format json` lists the candidates for a program, `--answers` takes its
     decisions.
     """
-    from kl_hooks.kinds.memory.reviewing import shown, to_review
-    from kl_hooks.kinds.memory.taking_in import take_in
+    from kl_hooks.kinds.memory.mining import mine_receipts
+    from kl_hooks.kinds.memory.review import review_items, review_queue
 
     ws = workspace()
     if answers is not None:
         _review_from_file(answers, shape)
         return
-    trouble = take_in(ws).trouble if ws.settings.memory_auto_extract else ""
-    records, total = to_review(ws, limit, everything=everything)
+    trouble = mine_receipts(ws).trouble if ws.settings.memory_auto_extract else ""
+    records, total = review_queue(ws, limit, everything=everything)
     if trouble:  # said once: what keeps everybody from reading is raised above
         warn(trouble)
     _update_page()
     if shape == "json":
-        found = [one.plain() for one in shown(ws, records)]
+        found = [one.plain() for one in review_items(ws, records)]
         echo_json({"schema": "kl.memory.review/1", "memories": found, "total": total})
         return
     if not records:
@@ -421,7 +417,7 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
     if total > len(records):
         warn(f"these are the first {len(records)} of {total}; more with --limit.")
 
-    _apply_decisions(_ask_for_decisions(ws, shown(ws, records)), "text")
+    _apply_decisions(_ask_for_decisions(ws, review_items(ws, records)), "text")
 
 
 def _review_from_file(answers: str, shape: str) -> None:
@@ -430,7 +426,7 @@ def _review_from_file(answers: str, shape: str) -> None:
 
     from kl_hooks.config.problems import Problems
     from kl_hooks.errors import UsageProblem
-    from kl_hooks.kinds.memory.deciding import answers as read
+    from kl_hooks.kinds.memory.review import parse_answers as read
 
     name = "stdin" if answers == "-" else answers
     try:
@@ -446,14 +442,13 @@ def _review_from_file(answers: str, shape: str) -> None:
 
 
 def _apply_decisions(decisions: list[Decision], shape: str) -> None:
-    from kl_hooks.kinds.memory.reviewing import carry_out, shown
-    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.kinds.memory.review import apply_decisions, current_reviewer, review_items
 
     ws = workspace()
-    done = carry_out(ws, decisions, reviewer(ws, "kl memory review")) if decisions else []
+    done = apply_decisions(ws, decisions, current_reviewer(ws, "kl memory review")) if decisions else []
     _update_page()
     if shape == "json":
-        echo_json({"schema": "kl.memory.review/1", "memories": [one.plain() for one in shown(ws, done)]})
+        echo_json({"schema": "kl.memory.review/1", "memories": [one.plain() for one in review_items(ws, done)]})
         return
     for record in done:
         echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
@@ -465,16 +460,15 @@ _LAST_PROMPT = "that was all: carry out {} of them (Enter), undo (u), drop all (
 _YES, _NO = ("", "y", "yes"), ("n", "no", "q", "quit")
 
 
-def _ask_for_decisions(ws: Workspace, memories: Sequence[Shown]) -> list[Decision]:
+def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[Decision]:
     """What was decided, and confirmed at the end. Shows one, reads a line, and so on; `quit` goes to the last question.
 
     UsageProblem where the input ends before that is answered: a person who is gone has confirmed nothing.
     """
     from kl_hooks.errors import UsageProblem
-    from kl_hooks.kinds.memory.deciding import Review
-    from kl_hooks.kinds.memory.who import reviewer
+    from kl_hooks.kinds.memory.review import Review, current_reviewer
 
-    reviewer(ws, "kl memory review")
+    current_reviewer(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
     review, told = Review(tuple(by_id)), ("", "")
     while review.at or review.decided:
@@ -498,7 +492,7 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[Shown]) -> list[Decisio
 
 
 def _next_review(review: Review, word: str) -> Review:
-    from kl_hooks.kinds.memory.deciding import KEYS, step
+    from kl_hooks.kinds.memory.review import KEYS, next_state
 
     key, _, rest = word.partition(" ")
     do = KEYS.get(key.lower(), key.lower())
@@ -507,10 +501,10 @@ def _next_review(review: Review, word: str) -> Review:
         return review
     if do == "edit":
         rest = rest or _read_line("it shall say: ") or ""
-    return step(review, key, rest)
+    return next_state(review, key, rest)
 
 
-def _candidate_lines(one: Shown, review: Review) -> Iterator[str]:
+def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
     """A candidate as a person needs it: what it says, what supports it, what stands against it."""
     tally = one.tally
     yield ""
@@ -550,16 +544,15 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     wrong in one of the files, nothing is taken in.
     """
     from kl_hooks.config.problems import Problems
-    from kl_hooks.kinds.memory.bringing import bring_in
-    from kl_hooks.kinds.memory.foreign import read
+    from kl_hooks.kinds.memory.interchange import import_memories, read_memories
     from kl_hooks.records.write import require_setup
 
     ws = workspace()
     require_setup(ws)
-    pairs = [read(_read_json(path), str(path)) for path in files]
+    pairs = [read_memories(_read_json(path), str(path)) for path in files]
     if problems := [problem for _, wrong in pairs for problem in wrong]:
         raise Problems(problems)
-    taken = bring_in(ws, [one for found, _ in pairs for one in found], files[0].name)
+    taken = import_memories(ws, [one for found, _ in pairs for one in found], files[0].name)
     if shape == "json":
         echo_json({"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)})
     else:
@@ -589,12 +582,12 @@ def _read_json(path: Path) -> Any:
 @click.option("--status", "statuses", multiple=True, type=click.Choice(KIND.statuses), help="Only these.")
 def export(statuses: tuple[str, ...]) -> None:
     """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads it."""
-    from kl_hooks.kinds.memory.foreign import plain
-    from kl_hooks.kinds.memory.reviewing import shown
+    from kl_hooks.kinds.memory.interchange import to_fuseraft
+    from kl_hooks.kinds.memory.review import review_items
     from kl_hooks.records.query import RecordFilter, list_records
 
     ws = workspace()
-    echo_json(plain(shown(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))
+    echo_json(to_fuseraft(review_items(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))
 
 
 @click.command(epilog="Example: kl memory configure --top-k 3 --auto-extract no")

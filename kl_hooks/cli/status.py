@@ -33,7 +33,7 @@ def status(shape: str) -> None:
     """Show what is known here, and what is proven for this content."""
     from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.cli.record_output import warn_of_unreadable_records
-    from kl_hooks.kinds.memory.glance import glance
+    from kl_hooks.kinds.memory.status import is_outdated, memory_counts
     from kl_hooks.proof.nearest import nearest
 
     ws = workspace()
@@ -64,7 +64,11 @@ def status(shape: str) -> None:
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
-    facts["memories"] = glance(ws)
+    if is_outdated(ws):
+        from kl_hooks.kinds.memory.mining import update_memories
+
+        update_memories(ws)
+    facts["memories"] = memory_counts(ws)
     facts["records"] = records_by_status(ws) if ws.initialised else {}
     facts["waiting"] = waiting_for_a_person(ws, facts["records"])
     warn_of_index_problems()

@@ -71,7 +71,7 @@ SECTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CriticalRequest:
     """What critical context is for."""
 
     task: str = ""
@@ -85,7 +85,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilledSection:
     """A section, filled."""
 
     section: Section
@@ -94,7 +94,7 @@ class Part:
     """Items that fit but are too many."""
 
 
-def critical(ws: Workspace, asked: Asked, most: int = MOST, leave: Sequence[str] = ()) -> list[Part]:
+def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, leave: Sequence[str] = ()) -> list[FilledSection]:
     """Return every section with at most `most` items, and how many more there are. `leave` names sections to leave out.
 
     The build of a feature adds architecture, the roles and the overviews of features; a named feature its overview.
@@ -107,15 +107,15 @@ def critical(ws: Workspace, asked: Asked, most: int = MOST, leave: Sequence[str]
         outdated = stale_reasons(ws, live)
         live = [one for one in live if one.id not in outdated]
         shown = demote_uncommitted(ws, [_candidate(ws, section, one) for one in live[:most]])
-        found.append(Part(section, list(shown), len(live) - len(shown)))
+        found.append(FilledSection(section, list(shown), len(live) - len(shown)))
     return found
 
 
-def _is_wanted(section: Section, asked: Asked) -> bool:
+def _is_wanted(section: Section, asked: CriticalRequest) -> bool:
     return asked.builds or (section.name == "feature_overview" and bool(asked.feature or feature_ids(asked.task)))
 
 
-def _fits(ws: Workspace, section: Section, record: Record, asked: Asked) -> bool:
+def _fits(ws: Workspace, section: Section, record: Record, asked: CriticalRequest) -> bool:
     """True for a record that belongs in a section, for what is asked."""
     if record.kind == "feature":
         named = [one.upper() for one in (asked.feature, *feature_ids(asked.task)) if one]
@@ -123,10 +123,10 @@ def _fits(ws: Workspace, section: Section, record: Record, asked: Asked) -> bool
     topics = section.topics
     if section.name == "system_context" and asked.builds:
         topics += ARCHITECTURE
-    return _on(record, topics)
+    return _has_topic(record, topics)
 
 
-def _records(ws: Workspace, section: Section, asked: Asked) -> Sequence[Record]:
+def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequence[Record]:
     """The records of a section, the most important first; never by their IDs while anything else tells them apart."""
     kinds = tuple(kind for kind in section.kinds if kind in ws.kinds)
     if not kinds or (section.for_task and not asked.task.strip()):
@@ -182,7 +182,7 @@ def _times(ws: Workspace, record: Record) -> str:
     return f"{times_phrase(how_often.total)}, last {how_often.last[:10]}"
 
 
-def _on(record: Record, topics: Sequence[str]) -> bool:
+def _has_topic(record: Record, topics: Sequence[str]) -> bool:
     if record.kind == "guide":
         return not topics or record.text("topic") in topics
     return record.kind != "fact" or record.text("category") in ("project_overview", "constraints")

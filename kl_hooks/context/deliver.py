@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.clock import micros
-from kl_hooks.context import events
+from kl_hooks.context import package_log
 from kl_hooks.context.build import build
 from kl_hooks.context.document import SCHEMA, document, envelope
 from kl_hooks.context.estimator import read_budget
@@ -57,13 +57,13 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
-    remark = events.append(ws.state, _event(request, made, took)) or _note_given(ws, package)
+    remark = package_log.append_event(ws.state, _event(request, made, took)) or _record_injections(ws, package)
     kept = {"document": {**made.document, "task": redact(request.task)}, "text": made.text}
     ws.cache.set(_key(package.id), json.dumps(kept).encode(), ttl=TTL_SECONDS)
     return Delivered(made.document, made.text, remark)
 
 
-def _note_given(ws: Workspace, package: Package) -> str:
+def _record_injections(ws: Workspace, package: Package) -> str:
     """Notes an Event for each record that was given. Returns why it could not, or nothing: an observer costs nobody."""
     from kl_hooks.records.events import Event, append_events
 
@@ -97,17 +97,17 @@ def _event(request: Request, made: Delivered, took: int) -> dict[str, Any]:
     }
 
 
-def find(ws: Workspace, package_id: str) -> Delivered:
+def find_package(ws: Workspace, package_id: str) -> Delivered:
     """The package of an id (or of its beginning): as kept, or built again from its recorded request once that is over.
 
     Raises UsageProblem where no such package is known.
     """
-    kept = _kept(ws, package_id)
+    kept = _cached(ws, package_id)
     if kept is not None:
         return kept
-    record = _record(ws, package_id)
+    record = _logged_request(ws, package_id)
     full_id = record["package_id"]
-    kept = _kept(ws, full_id) if full_id != package_id else None
+    kept = _cached(ws, full_id) if full_id != package_id else None
     if kept is not None:
         return kept
     if record.get("task_cut"):
@@ -119,7 +119,7 @@ def find(ws: Workspace, package_id: str) -> Delivered:
     return Delivered(again.document, again.text, f"{full_id} is no longer kept; built again from its request, {same}.")
 
 
-def _kept(ws: Workspace, package_id: str) -> Delivered | None:
+def _cached(ws: Workspace, package_id: str) -> Delivered | None:
     value = ws.cache.get(_key(package_id)) if ws.state.cache.is_dir() else None
     if value is None:
         return None
@@ -133,9 +133,9 @@ def _kept(ws: Workspace, package_id: str) -> Delivered | None:
     return Delivered(shown, text) if known and ws.clock.now() < over else None
 
 
-def _record(ws: Workspace, package_id: str) -> dict[str, Any]:
+def _logged_request(ws: Workspace, package_id: str) -> dict[str, Any]:
     wanted = ("package_id", "task", "budget", "style")
-    for event in events.newest_first(ws.state):
+    for event in package_log.events_newest_first(ws.state):
         if event.get("event") != "context_assembly" or not all(isinstance(event.get(k), str) for k in wanted):
             continue
         if event["package_id"].startswith(package_id):

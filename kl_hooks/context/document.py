@@ -1,6 +1,6 @@
-"""The package as JSON, schema `kl.package/1`. Pure.
+"""The package as JSON, schema `kl.package/1`, and explanations from it. Pure.
 
-What differs between two runs that found the same stands in the envelope, outside the package's id.
+What differs between two runs that found the same is in the envelope, outside the package's ID.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any, Final
 from kl_hooks.clock import iso
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.model.canonical import digest, replace_surrogates
+from kl_hooks.model.claim import standing
 from kl_hooks.model.package import Item, Package
-from kl_hooks.model.text import safe_text
+from kl_hooks.model.text import one_line, safe_text
 
 SCHEMA: Final = "kl.package/1"
 _SPELLED: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
@@ -87,3 +88,33 @@ def as_json(value: Mapping[str, Any]) -> str:
     """Indented ASCII JSON, keys sorted; `<`, `>` and backticks are written as escapes: no text in it can be markup."""
     text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
     return "".join(_SPELLED.get(character, character) for character in text)
+
+
+def explain_items(shown: Mapping[str, Any]) -> list[str]:
+    """A line for every item of a package, best first, with its score's parts; and its reasons under it."""
+    items = sorted(shown["items"], key=lambda item: (-item["score"]["total"], item["id"]))
+    return [line for item in items for line in _item_lines(item)]
+
+
+def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
+    """Lines that say what became of the candidate `wanted` (an id) in a package."""
+    package = shown["package_id"]
+    for place, item in enumerate(sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1):
+        if item["id"] == wanted:
+            return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]
+    for left in shown["excluded"]:
+        if left["id"] == wanted:
+            return [f"left out of {package}: {left['reason']}"]
+    asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
+    return [f"not in {package}: no retriever brought {one_line(wanted)}. Asked: {asked}"]
+
+
+def _item_lines(item: Mapping[str, Any]) -> list[str]:
+    parts = "  ".join(f"{name} {_decimal(value)}" for name, value in item["score"]["parts"].items())
+    tier = standing(item["tier"], item.get("freshness", ""))[0]
+    line = f"{_decimal(item['score']['total'])}  {one_line(item['id'])}  [{tier}, {item['form']}]  {parts}"
+    return [line, *(f"          {one_line(reason)}" for reason in item["reasons"])]
+
+
+def _decimal(value: int) -> str:
+    return f"{value // 1_000_000}.{value % 1_000_000:06d}"

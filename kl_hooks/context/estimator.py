@@ -26,7 +26,7 @@ class Estimator:
 CHARACTERS: Final = Estimator("characters", "characters", 256, len)
 QUARTERS: Final = Estimator("chars/4", "tokens", 64, lambda text: (len(text) + 3) // 4)
 _KNOWN: Final = {e.name: e for e in (CHARACTERS, QUARTERS)}
-_WRITTEN: Final = re.compile(r"([0-9]{1,9})(tok)?")
+_BUDGET: Final = re.compile(r"([0-9]{1,9})(tok)?")
 
 
 def estimator_of(budget: Budget) -> Estimator:
@@ -36,7 +36,7 @@ def estimator_of(budget: Budget) -> Estimator:
 
 def read_budget(text: str) -> Budget:
     """`6000` is characters, `1500tok` tokens. UsageProblem for anything else, or for less than a package's frame."""
-    match = _WRITTEN.fullmatch(text.strip().replace(",", "").replace("_", ""))
+    match = _BUDGET.fullmatch(text.strip().replace(",", "").replace("_", ""))
     if match is None:
         raise UsageProblem(
             f"takes characters (6000) or tokens (1500tok), not {text[:40]!r}.", place="--budget", hint="Try 6000."

@@ -36,7 +36,7 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
     for name in worth:
         for rank, candidate in enumerate(lists[name], 1):
             found.setdefault(candidate.id, {}).setdefault(name, (rank, candidate))
-            for path in _speaks_for(candidate):
+            for path in _touched_files(candidate):
                 files.setdefault(path, {}).setdefault(name, rank)
     ranked = [_score(places, files, worth) for places in found.values()]
     return sorted(ranked, key=_order)
@@ -57,12 +57,12 @@ def merge(found: Sequence[Candidate]) -> Candidate:
     return replace(best, path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 
-def _speaks_for(candidate: Candidate) -> set[str]:
+def _touched_files(candidate: Candidate) -> set[str]:
     """The files that it names: what it touched. A symbol or a test says nothing of its neighbours in its own file."""
     return {path for path in candidate.touches if path} if len(candidate.touches) <= MOST_TOUCHED else set()
 
 
-def kind_place(kind: str) -> tuple[int, str]:
+def kind_order(kind: str) -> tuple[int, str]:
     """Where a kind's heading stands."""
     return (KIND_ORDER.index(kind) if kind in KIND_ORDER else len(KIND_ORDER), kind)
 
@@ -84,4 +84,4 @@ def _score(
 
 
 def _order(item: Ranked) -> tuple[int, int, tuple[int, str], str]:
-    return (-item.score, -item.candidate.tier, kind_place(item.candidate.kind), item.candidate.id)
+    return (-item.score, -item.candidate.tier, kind_order(item.candidate.kind), item.candidate.id)

@@ -35,7 +35,7 @@ class Gathered:
     """Retriever → `ok`, `empty` or `failed: reason`."""
 
 
-def retrievers_of(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
+def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
     """(all retrievers in the order of their names, coverage of the plugins that failed to name theirs)."""
     found: list[Retriever] = []
     failed: dict[str, str] = {}
@@ -53,7 +53,7 @@ def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterab
         try:
             yield implementation.function()
         except Exception as problem:
-            failed[f"plugin {implementation.plugin_name}"] = _failed(problem)
+            failed[f"plugin {implementation.plugin_name}"] = _failure(problem)
 
 
 def gather(
@@ -72,7 +72,7 @@ def gather(
         try:
             rows = [_checked(row, clean, reader) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]
         except Exception as problem:  # whatever a retriever raises is its answer: the package goes on without it
-            coverage[name] = _failed(problem)
+            coverage[name] = _failure(problem)
             continue
         lists[name], weights[name] = tuple(rows), retriever.weight
         coverage[name] = "ok" if rows else "empty"
@@ -91,5 +91,5 @@ def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candida
     return replace(found, title=title, text=text, summary=summary)
 
 
-def _failed(problem: Exception) -> str:
+def _failure(problem: Exception) -> str:
     return f"failed: {one_line(str(problem), 160) or type(problem).__name__}"

@@ -7,6 +7,13 @@ from kl_hooks.hookspecs import Policy, hookimpl
 
 @hookimpl
 def kl_policies() -> list[Policy]:
-    from kl_hooks.context import upkeep
+    from kl_hooks.context import package_log
 
-    return [Policy(upkeep.POLICY, "The record of packages is kept as long as promised.", upkeep.look, upkeep.apply)]
+    return [
+        Policy(
+            package_log.POLICY,
+            "The record of packages is kept as long as promised.",
+            package_log.expired_logs,
+            package_log.rotate_logs,
+        )
+    ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kl_hooks.context.fuse import kind_place
+from kl_hooks.context.fuse import kind_order
 from kl_hooks.model.claim import standing
 from kl_hooks.model.package import Budget, Candidate
 from kl_hooks.model.quote import field, quoted
@@ -62,7 +62,7 @@ class TextStyle:
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = _place(candidate)
-        line = f"- [{_standing(candidate, form)}] {field(candidate.id)}" + (f"  {place}" if place else "")
+        line = f"- [{_status(candidate, form)}] {field(candidate.id)}" + (f"  {place}" if place else "")
         return f"{line}\n{quoted(text, '  | ')}\n"
 
     def note(self, text: str) -> str:
@@ -86,7 +86,7 @@ class MarkdownStyle:
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = _place(candidate)
-        line = f"\n- **{_standing(candidate, form)}** `{field(candidate.id)}`" + (f" `{place}`" if place else "")
+        line = f"\n- **{_status(candidate, form)}** `{field(candidate.id)}`" + (f" `{place}`" if place else "")
         return f"{line}\n\n{quoted(text, '      ')}\n"
 
     def note(self, text: str) -> str:
@@ -102,7 +102,7 @@ STYLES: Final[dict[str, Style]] = {s.name: s for s in (TextStyle(), MarkdownStyl
 def page(style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
     """The whole text. `blocks`: (kind, item as `style.item` gave it), best first; kinds stand in their fixed order."""
     parts, last = [style.head(facts)], None
-    for kind, block in sorted(blocks, key=lambda b: kind_place(b[0])):
+    for kind, block in sorted(blocks, key=lambda b: kind_order(b[0])):
         if kind != last:
             parts.append(style.heading(kind))
             last = kind
@@ -119,7 +119,7 @@ def whole(candidate: Candidate) -> str:
     return f"{title}\n{text}" if text else title
 
 
-def _standing(candidate: Candidate, form: str) -> str:
+def _status(candidate: Candidate, form: str) -> str:
     """`verified · current`, and what else a reader must know before the first word."""
     words = standing(candidate.tier.word, field(candidate.freshness, 60))
     words += [form] if form != "full" else []

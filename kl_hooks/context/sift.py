@@ -28,7 +28,7 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
             left.append(Left(candidate.id, candidate.omit))
         elif candidate.beyond:
             left.append(Left(candidate.id, candidate.beyond))
-        elif not candidate.standing and (reason := _too_far(item, signals)):
+        elif not candidate.standing and (reason := _below_threshold(item, signals)):
             left.append(Left(candidate.id, reason))
         elif twin is not None:
             left.append(Left(candidate.id, f"same text as {twin}"))
@@ -38,7 +38,7 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
     return kept, left
 
 
-def _too_far(item: Ranked, signals: Signals) -> str:
+def _below_threshold(item: Ranked, signals: Signals) -> str:
     """Why it is below the floor; empty if it is not. A word counts wherever its stem stands: lenient on purpose, since
     this cuts only what has nothing in common with the task; the order comes from the retrievers.
     """

@@ -6,8 +6,39 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from kl_hooks.context.words import FAILURE, FILE_ENDINGS, STOP
 from kl_hooks.model.task import Signals
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_STOP_WORDS: Final = _words(
+    """
+    the and for are but not you all any can had has have was were will with this that these those then than them they
+    there their from into onto over under about after before again also because been being both cannot could does
+    doing done each else ever every her here him his how its just like make more most much must need our out should
+    some such too use used using very want what when where which while who why would your please
+    """
+)
+"""Too common to point at anything; lower case."""
+
+_FAILURE_WORDS: Final = _words(
+    """
+    error errors fail fails failed failing failure failures broken breaks crash crashes crashed exception exceptions
+    invalid missing undefined wrong unexpected bug bugs issue problem
+    """
+)
+"""Words that say something went wrong; lower case."""
+
+_FILE_ENDINGS: Final = _words(
+    """
+    py pyi pyx ipynb md rst txt toml yaml yml json jsonl ini cfg conf lock sql sh bash html css js jsx mjs ts tsx rs go
+    java kt c cc cpp h hpp cs rb php xml csv tsv proto dockerfile
+    """
+)
+"""What may follow the last dot of a word for it to be a file even without a folder before it."""
+
 
 MOST_KEYWORDS: Final = 15
 MOST_OTHERS: Final = 10
@@ -33,7 +64,7 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
     tokens = list(_tokens(text[:MOST_TEXT], known))
     words = [value.lower() for sort, value in tokens if sort == "word"]
     return Signals(
-        keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in STOP)),
+        keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in _STOP_WORDS)),
         symbols=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "name")),
         failures=_first(MOST_OTHERS, _failures(tokens)),
         paths=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
@@ -95,13 +126,13 @@ def _as_path(chunk: str) -> str | None:
     ending = _ENDING.search(path)
     if ending is None:
         return path if path.endswith("/") and any(c.isalnum() for c in path) else None
-    known = ending[1].lower() in FILE_ENDINGS and path != ending[0]
+    known = ending[1].lower() in _FILE_ENDINGS and path != ending[0]
     return path if known or ("/" in path and not ending[1].isdigit()) else None
 
 
 def _failures(tokens: list[Token]) -> Iterator[str]:
     """Each failure word with the code name right before and right after it."""
     for at, (sort, value) in enumerate(tokens):
-        if sort == "word" and value.lower() in FAILURE:
+        if sort == "word" and value.lower() in _FAILURE_WORDS:
             around = tokens[max(at - 1, 0) : at + 2]
             yield " ".join(v.lower() if v is value else v for s, v in around if s == "name" or v is value)

@@ -176,16 +176,18 @@ def _link_task(ws: Workspace, given: Arguments) -> Any:
 
 
 def _add_memory(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.memory.telling import tell
+    from kl_hooks.kinds.memory.add import add_memory
 
     more = {"source": given["source"]} if given.get("source") else {}
     ttl = given.get("ttl_days")
-    record, done = tell(ws, given["content"], authority="agent", ttl_days=ttl, tags=given.get("tags", ()), more=more)
+    record, done = add_memory(
+        ws, given["content"], authority="agent", ttl_days=ttl, tags=given.get("tags", ()), more=more
+    )
     return to_dict(ws, record) | {"done": done}
 
 
 def _update_memory(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.memory.telling import revise
+    from kl_hooks.kinds.memory.add import revise
     from kl_hooks.records.query import get_record
     from kl_hooks.records.write import require_setup
 
@@ -195,10 +197,10 @@ def _update_memory(ws: Workspace, given: Arguments) -> Any:
 
 
 def _inject(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.kinds.memory.giving import give, most_of
+    from kl_hooks.kinds.memory.inject import inject, injection_limit
 
     hints = given.get("hints", ())
-    found = give(ws, hints, given.get("top_k") or most_of(ws, hints))
+    found = inject(ws, hints, given.get("top_k") or injection_limit(ws, hints))
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 

@@ -7,18 +7,44 @@ from kl_hooks.hookspecs import Policy, hookimpl
 
 @hookimpl
 def kl_policies() -> list[Policy]:
-    from kl_hooks.upkeep import cached, decisions, graphs, ignored, memories, runs
+    from kl_hooks.upkeep import policies
 
     return [
-        Policy(decisions.POLICY, "Superseded decisions go to the archive.", decisions.look, decisions.apply),
         Policy(
-            memories.AGED, "Memories that nothing confirmed are candidates again.", memories.look_aged, memories.demote
+            policies.DECISIONS,
+            "Superseded decisions go to the archive.",
+            policies.superseded_decisions,
+            policies.archive_decisions,
         ),
-        Policy(memories.IDLE, "Candidates that nobody looked at go.", memories.look_idle, memories.prune),
-        Policy(runs.POLICY, "Rows of tests of old runs are folded.", runs.look, runs.apply),
-        Policy(graphs.POLICY, "Graphs of worktrees that are gone are dropped.", graphs.look, graphs.apply),
         Policy(
-            ignored.POLICY, f"Files of the state that {ignored.FILE} names are deleted.", ignored.look, ignored.apply
+            policies.AGED_MEMORY,
+            "Memories that nothing confirmed are candidates again.",
+            policies.aged_memories,
+            policies.demote_memories,
         ),
-        Policy(cached.POLICY, "What is over in the cache is dropped.", cached.look, cached.apply),
+        Policy(
+            policies.IDLE_CANDIDATES,
+            "Candidates that nobody looked at go.",
+            policies.idle_candidates,
+            policies.prune_candidates,
+        ),
+        Policy(policies.RUNS, "Rows of tests of old runs are folded.", policies.old_runs, policies.compact_runs),
+        Policy(
+            policies.GRAPHS,
+            "Graphs of worktrees that are gone are dropped.",
+            policies.orphaned_graphs,
+            policies.delete_graphs,
+        ),
+        Policy(
+            policies.FILES,
+            f"Files of the state that {policies.IGNORE_FILE} names are deleted.",
+            policies.ephemeral_files,
+            policies.delete_files,
+        ),
+        Policy(
+            policies.CACHE,
+            "What is over in the cache is dropped.",
+            policies.expired_values,
+            policies.drop_expired_values,
+        ),
     ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class PolicyResult:
     """What one policy would change."""
 
     policy: Policy
@@ -43,7 +43,7 @@ class Looked:
 class Report:
     """What all policies would change, or changed."""
 
-    looked: tuple[Looked, ...]
+    looked: tuple[PolicyResult, ...]
     numbers: Lifecycle
     problems: tuple[Problem, ...] = ()
     """What is wrong in the file of the numbers: the defaults hold for these."""
@@ -54,7 +54,7 @@ class Report:
         return tuple(change for one in self.looked if not one.reported_only for change in one.changes)
 
 
-def troubles(report: Report) -> list[str]:
+def failures(report: Report) -> list[str]:
     """Why policies could not look or apply: each reason once, with the policies that it kept from their work."""
     names: dict[str, list[str]] = {}
     for one in report.looked:
@@ -69,50 +69,50 @@ def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
     return sorted((one for one in found if not only or one.name in only), key=lambda one: one.name)
 
 
-def look(ws: Workspace, only: Sequence[str] = ()) -> Report:
+def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
     """What would be changed now. Changes nothing; raises only where kl has no home here."""
     require_home(ws)
     numbers, problems = load_lifecycle(ws.root, ws.state.cache)
     now = ws.clock.now()
-    return Report(tuple(_looked(ws, one, numbers, now) for one in policies(ws, only)), numbers, tuple(problems))
+    return Report(tuple(_preview_one(ws, one, numbers, now) for one in policies(ws, only)), numbers, tuple(problems))
 
 
-def _looked(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) -> Looked:
+def _preview_one(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) -> PolicyResult:
     try:
-        return Looked(policy, tuple(policy.look(ws, numbers, now)))
+        return PolicyResult(policy, tuple(policy.look(ws, numbers, now)))
     except (KlError, OSError) as problem:
-        return Looked(policy, trouble=str(problem))
+        return PolicyResult(policy, trouble=str(problem))
 
 
-def run(ws: Workspace, only: Sequence[str] = ()) -> Report:
+def apply_policies(ws: Workspace, only: Sequence[str] = ()) -> Report:
     """Looks and applies. Problems, with nothing changed, where the file of the numbers is not right."""
-    report = look(ws, only)
+    report = preview(ws, only)
     if report.problems:
         raise Problems(report.problems)
     now = ws.clock.now()
-    return replace(report, looked=tuple(_applied(ws, one, now) for one in report.looked))
+    return replace(report, looked=tuple(_apply_one(ws, one, now) for one in report.looked))
 
 
-def _applied(ws: Workspace, looked: Looked, now: int) -> Looked:
+def _apply_one(ws: Workspace, looked: PolicyResult, now: int) -> PolicyResult:
     apply = looked.policy.apply
     if apply is None or not looked.changes:
         return looked
     try:
-        noted(ws, looked.changes)
+        _record_changes(ws, looked.changes)
         apply(ws, looked.changes, now)
     except (KlError, OSError) as problem:
         return replace(looked, trouble=str(problem))
     return replace(looked, applied=True)
 
 
-def noted(ws: Workspace, changes: Sequence[Change]) -> None:
+def _record_changes(ws: Workspace, changes: Sequence[Change]) -> None:
     """Notes an Event for each change: what is done, to what, by which policy and why."""
     from kl_hooks.records.events import Event, append_events
 
     append_events(ws, [Event("upkeep", one.id, body=one.plain()) for one in changes])
 
 
-def plain(report: Report) -> dict[str, Any]:
+def to_dict(report: Report) -> dict[str, Any]:
     """`kl.knowledge.gc/1`."""
     return {
         "schema": "kl.knowledge.gc/1",

@@ -41,7 +41,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActionResult:
     """What came of one action."""
 
     name: str
@@ -50,7 +50,7 @@ class Done:
     """Why it could not be done; it is then due again."""
 
 
-def _take_in(ws: Workspace) -> str:
+def _ingest(ws: Workspace) -> str:
     from kl_hooks.evidence.catch_up import catch_up
     from kl_hooks.records.sync import sync as records
 
@@ -59,17 +59,17 @@ def _take_in(ws: Workspace) -> str:
 
 
 def _mine(ws: Workspace) -> str:
-    from kl_hooks.kinds.memory.taking_in import take_in
+    from kl_hooks.kinds.memory.mining import mine_receipts
 
-    taken = take_in(ws)
+    taken = mine_receipts(ws)
     return f"{len(taken.new)} new candidates, {len(taken.reinforced)} memories confirmed"
 
 
 def _tidy(ws: Workspace) -> str:
-    from kl_hooks.upkeep.run import run, troubles
+    from kl_hooks.upkeep.run import apply_policies, failures
 
-    report = run(ws, UNATTENDED)
-    trouble = troubles(report)
+    report = apply_policies(ws, UNATTENDED)
+    trouble = failures(report)
     if trouble:
         raise KlError("; ".join(trouble))
     return f"{len(report.changes)} changes" if len(report.changes) != 1 else "1 change"
@@ -88,14 +88,14 @@ def _verify(ws: Workspace) -> str:
 
 
 ACTIONS: Final = (
-    Action("take in", "Captures, commits and authored files are taken in.", 1, _take_in),
+    Action("take in", "Captures, commits and authored files are taken in.", 1, _ingest),
     Action("mine", "Receipts are looked through for patterns.", 1, _mine),
     Action("tidy", "Upkeep that touches nothing in the work tree.", 1, _tidy),
     Action("verify", "The chain of receipts is checked.", 7, _verify),
 )
 
 
-def last(ws: Workspace) -> dict[str, str]:
+def last_runs(ws: Workspace) -> dict[str, str]:
     """Name of an action → when it was done last (ISO 8601); empty where that can't be told."""
     try:
         plain = json.loads((ws.state.directory / STAMP).read_bytes())
@@ -104,7 +104,7 @@ def last(ws: Workspace) -> dict[str, str]:
     return {k: v for k, v in plain.items() if isinstance(v, str)} if isinstance(plain, dict) else {}
 
 
-def due(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:
+def due_actions(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:
     """The actions whose time has come. A moment that can't be read, or lies ahead, counts for none. Pure."""
     return [one for one in actions if not 0 <= now - _moment(done.get(one.name, "")) < one.days * DAY]
 
@@ -116,7 +116,7 @@ def _moment(text: str) -> int:
         return -(10**18)
 
 
-def maintain(ws: Workspace, *, only_due: bool = False) -> list[Done]:
+def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResult]:
     """Does all, or what is due, one after the other; one that fails costs the others nothing.
 
     StoreBusy where another process is at it.
@@ -124,21 +124,21 @@ def maintain(ws: Workspace, *, only_due: bool = False) -> list[Done]:
     require_home(ws)
     ws.state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with store_lock(ws.state.directory / LOCK, wait=0, what="kl maintain"):
-        wanted = due(ACTIONS, last(ws), ws.clock.now()) if only_due else list(ACTIONS)
-        return [_do(ws, one) for one in wanted]
+        wanted = due_actions(ACTIONS, last_runs(ws), ws.clock.now()) if only_due else list(ACTIONS)
+        return [_run_action(ws, one) for one in wanted]
 
 
-def _do(ws: Workspace, action: Action) -> Done:
+def _run_action(ws: Workspace, action: Action) -> ActionResult:
     try:
-        done = Done(action.name, action.run(ws))
+        done = ActionResult(action.name, action.run(ws))
     except (KlError, OSError) as problem:
-        return Done(action.name, "", str(problem))
-    stamp = json.dumps(last(ws) | {action.name: iso(ws.clock.now())}, sort_keys=True)
+        return ActionResult(action.name, "", str(problem))
+    stamp = json.dumps(last_runs(ws) | {action.name: iso(ws.clock.now())}, sort_keys=True)
     write_atomic(ws.state.directory / STAMP, stamp.encode(), mode=0o600)
     return done
 
 
-def plain(done: Sequence[Done]) -> dict[str, Any]:
+def to_dict(done: Sequence[ActionResult]) -> dict[str, Any]:
     """`kl.maintain/1`."""
     rows = [{"action": one.name, "result": one.result, "trouble": one.trouble} for one in done]
     return {"schema": "kl.maintain/1", "done": rows}

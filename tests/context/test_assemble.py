@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.context.assemble import NO_WORDS, assemble
+from kl_hooks.context.build import NO_WORDS, assemble
 from kl_hooks.context.document import as_json, document, envelope
 from kl_hooks.context.estimator import read_budget
 from kl_hooks.context.gather import Gathered

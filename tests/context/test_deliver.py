@@ -11,8 +11,8 @@ import pytest
 
 from kl_hooks import hookspecs
 from kl_hooks.clock import FixedClock, micros
-from kl_hooks.context import events
-from kl_hooks.context.deliver import RECORDED_TASK, Delivered, Request, deliver, find
+from kl_hooks.context import package_log
+from kl_hooks.context.deliver import RECORDED_TASK, Delivered, Request, deliver, find_package
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
@@ -55,7 +55,7 @@ def root(tmp_path: Path) -> Path:
 def test_a_package_can_be_had_again_by_its_id(root: Path) -> None:
     ws = opened(root, "total", "other")
     made = deliver(ws, Request("total", "6000", trace_id="t" * 32))
-    again = find(ws, str(made.document["package_id"]))
+    again = find_package(ws, str(made.document["package_id"]))
     assert again == Delivered(made.document, made.text)
     assert made.document["trace_id"] == "t" * 32
     assert [item["id"] for item in made.document["items"]] == ["function:shop.total"]
@@ -64,14 +64,14 @@ def test_a_package_can_be_had_again_by_its_id(root: Path) -> None:
 def test_the_beginning_of_an_id_is_enough(root: Path) -> None:
     ws = opened(root, "total")
     made = deliver(ws, Request("total", "6000"))
-    assert find(ws, str(made.document["package_id"])[:7]).text == made.text
+    assert find_package(ws, str(made.document["package_id"])[:7]).text == made.text
 
 
 @pytest.mark.requirement("E9")
 def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> None:
     made = deliver(opened(root, "total"), Request("total", "1500tok", "markdown"))
     package_id = str(made.document["package_id"])
-    again = find(opened(root, "total", now=LATER), package_id)
+    again = find_package(opened(root, "total", now=LATER), package_id)
     assert again.text == made.text
     assert again.remark == f"{package_id} is no longer kept; built again from its request, the same."
     assert again.document["created_at"] != made.document["created_at"]
@@ -79,7 +79,7 @@ def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> Non
 
 def test_built_again_when_more_is_known_it_says_that_it_differs(root: Path) -> None:
     package_id = str(deliver(opened(root, "total"), Request("total", "6000")).document["package_id"])
-    again = find(opened(root, "total", "total_vat", now=LATER), package_id)
+    again = find_package(opened(root, "total", "total_vat", now=LATER), package_id)
     assert f"now {again.document['package_id']}: what is known has changed since" in again.remark
 
 
@@ -90,19 +90,19 @@ def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:
     other = {"document": {**made.document, "package_id": "cp-aaaaaaaaaaaa"}, "text": "forged"}
     for value in (b"", b"\x80\x04", b"[]", b'{"document": {}}', json.dumps(other).encode()):
         ws.cache.set(f"package/{package_id}", value, ttl=60)
-        assert find(ws, package_id).text == made.text
+        assert find_package(ws, package_id).text == made.text
 
 
 def test_an_unknown_package_is_wrong_use(root: Path) -> None:
     with pytest.raises(UsageProblem, match="cp-123456789abc: no package of this id was made here"):
-        find(opened(root), "cp-123456789abc")
+        find_package(opened(root), "cp-123456789abc")
 
 
 @pytest.mark.requirement("A63")
 def test_the_event_says_what_was_given(root: Path) -> None:
     ws = opened(root, "total", "x")
     made = deliver(ws, Request("total", "6000"))
-    (event,) = events.newest_first(ws.state)
+    (event,) = package_log.events_newest_first(ws.state)
     assert event["event"] == "context_assembly"
     assert (event["task"], event["budget"], event["style"]) == ("total", "6000", "text")
     assert event["package_id"] == made.document["package_id"]
@@ -128,7 +128,7 @@ def test_a_secret_in_a_task_is_in_no_byte_of_state_and_cache(root: Path) -> None
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     made = deliver(ws, Request(f"total with {secret}", "6000"))
     assert secret not in made.text
-    assert find(ws, str(made.document["package_id"])).text == made.text
+    assert find_package(ws, str(made.document["package_id"])).text == made.text
     written = [p for folder in ("state", "home") for p in (root / folder).rglob("*") if p.is_file()]
     assert [p.name for p in written if p.suffix == ".db"] and not [
         p for p in written if secret.encode() in p.read_bytes()
@@ -152,29 +152,29 @@ def test_a_very_long_task_is_answered_but_not_asked_again(root: Path) -> None:
     ws = opened(root, "total")
     made = deliver(ws, Request("total " * RECORDED_TASK, "6000"))
     with pytest.raises(UsageProblem, match="too long to be recorded whole"):
-        find(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))
+        find_package(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))
 
 
 def test_events_are_bounded_private_and_survive_bad_lines(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ws = opened(root)
-    monkeypatch.setattr(events, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(package_log, "MOST_BYTES", 2_000)
     for n in range(100):
-        assert events.append(ws.state, {"event": "x", "n": n}) == ""
-    file, older = ws.state.directory / events.FILE, ws.state.directory / (events.FILE + ".1")
+        assert package_log.append_event(ws.state, {"event": "x", "n": n}) == ""
+    file, older = ws.state.directory / package_log.FILE, ws.state.directory / (package_log.FILE + ".1")
     assert file.stat().st_size <= 2_000 and older.stat().st_size <= 2_000
     assert oct(file.stat().st_mode)[-3:] == "600"
     with file.open("ab") as stream:
         stream.write(b'not json\n[]\n{"event": "cut')
-    assert next(events.newest_first(ws.state)) == {"event": "x", "n": 99}
-    assert "not recorded" in events.append(ws.state, {"event": "x" * 100_000})
+    assert next(package_log.events_newest_first(ws.state)) == {"event": "x", "n": 99}
+    assert "not recorded" in package_log.append_event(ws.state, {"event": "x" * 100_000})
 
 
 def test_an_event_is_never_written_through_a_link(root: Path) -> None:
     ws = opened(root)
-    assert events.append(ws.state, {"event": "x"}) == ""
+    assert package_log.append_event(ws.state, {"event": "x"}) == ""
     target = root / "precious"
     target.write_text("mine", encoding="utf-8")
-    (ws.state.directory / events.FILE).unlink()
-    (ws.state.directory / events.FILE).symlink_to(target)
-    assert events.append(ws.state, {"event": "x"}).startswith("event not recorded: ")
+    (ws.state.directory / package_log.FILE).unlink()
+    (ws.state.directory / package_log.FILE).symlink_to(target)
+    assert package_log.append_event(ws.state, {"event": "x"}).startswith("event not recorded: ")
     assert target.read_text(encoding="utf-8") == "mine"

@@ -9,7 +9,7 @@ import pluggy
 import pytest
 
 from kl_hooks import hookspecs
-from kl_hooks.context.gather import gather, retrievers_of
+from kl_hooks.context.gather import all_retrievers, gather
 from kl_hooks.context.signals import read_signals
 from kl_hooks.context.weights import ROWS
 from kl_hooks.errors import StoreBusy
@@ -60,12 +60,12 @@ def raising(problem: Exception) -> Retriever:
 
 
 def test_all_plugins_are_asked_and_the_retrievers_stand_by_name() -> None:
-    found, failed = retrievers_of(plugins(Offers(of("b"), of("d")), Offers(of("a")), Offers()))
+    found, failed = all_retrievers(plugins(Offers(of("b"), of("d")), Offers(of("a")), Offers()))
     assert ([r.name for r in found], failed) == (["a", "b", "d"], {})
 
 
 def test_a_plugin_that_fails_is_named_and_the_others_answer() -> None:
-    found, failed = retrievers_of(plugins(Offers(of("a")), Broken()))
+    found, failed = all_retrievers(plugins(Offers(of("a")), Broken()))
     assert [r.name for r in found] == ["a"]
     assert failed == {"plugin plugin1": "failed: no module named teapot"}
 

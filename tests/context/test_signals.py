@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.signals import MOST_TEXT, looks_like_code, read_signals
-from kl_hooks.context.words import STOP
+from kl_hooks.context.signals import _STOP_WORDS, MOST_TEXT, looks_like_code, read_signals
 from kl_hooks.model.task import Signals
 from tests.context.making import NASTY, steady, text
 
@@ -86,8 +85,8 @@ def test_every_sort_has_its_cap_and_keeps_the_order_of_the_text() -> None:
 
 
 def test_stop_words_are_lower_case_and_about_as_many_as_agreed() -> None:
-    assert 70 <= len(STOP) <= 110
-    assert all(word == word.lower() for word in STOP)
+    assert 70 <= len(_STOP_WORDS) <= 110
+    assert all(word == word.lower() for word in _STOP_WORDS)
 
 
 @pytest.mark.parametrize("nasty", NASTY)
@@ -103,7 +102,7 @@ def test_naughty_strings(nasty: str) -> None:
 @given(text, st.frozensets(text))
 def test_any_text_gives_signals_within_their_shape(anything: str, known: frozenset[str]) -> None:
     read = read_signals(anything, known)
-    assert all(len(w) > 2 and w not in STOP and w == w.lower() for w in read.keywords)
+    assert all(len(w) > 2 and w not in _STOP_WORDS and w == w.lower() for w in read.keywords)
     for values, most in ((read.keywords, 15), (read.symbols, 10), (read.failures, 10), (read.paths, 10)):
         assert len(values) <= most and len(set(values)) == len(values) and "" not in values
 

@@ -11,7 +11,7 @@ from kl_hooks.records.events import list_events
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import apply_verb as verb
 from kl_hooks.records.write import change_record, create_record, delete_record
-from kl_hooks.upkeep.run import look, run
+from kl_hooks.upkeep.run import apply_policies, preview
 from kl_hooks.workspace.open import Workspace
 from tests.support import NOW, Checkout, sql
 
@@ -28,14 +28,14 @@ def test_it_is_found_by_nobody_when_it_expires_and_purged_thirty_days_later(repo
     gone = finding(repo.workspace(), "a.py")
     ws = repo.workspace(now=NOW + 91 * DAY)
     assert list_records(ws, RecordFilter(("finding",))) == []
-    assert run(ws, ONLY).changes == ()
+    assert apply_policies(ws, ONLY).changes == ()
     later = repo.workspace(now=NOW + 122 * DAY)
-    assert [(one.what, one.id) for one in look(later, ONLY).changes] == [("purge", gone)]
+    assert [(one.what, one.id) for one in preview(later, ONLY).changes] == [("purge", gone)]
     assert len(list_records(later, RecordFilter(expired=True))) == 1, "looking purges nothing"
-    run(later, ONLY)
+    apply_policies(later, ONLY)
     assert list_records(later, RecordFilter(expired=True, archived=True)) == []
     assert b"zebra" not in (repo.state / "kl.db").read_bytes().replace(b"\0", b"") or _free_pages_only(repo)
-    assert run(later, ONLY).changes == ()
+    assert apply_policies(later, ONLY).changes == ()
     assert [(one.name, one.record) for one in list_events(later, gone)][-2:] == [("upkeep", gone), ("purged", gone)]
 
 
@@ -51,7 +51,7 @@ def test_what_never_ends_and_what_was_refused_stays(repo: Checkout) -> None:
     memory = create_record(ws, ws.kinds["memory"], {"title": "x", "pattern": "Use x.", "authority": "auto"})
     verb(ws, memory.id, "reject", {"reason": "trivia"})
     later = repo.workspace(now=NOW + 4000 * DAY)
-    assert look(later, ONLY).changes == ()
+    assert preview(later, ONLY).changes == ()
 
 
 def test_a_thing_known_by_its_words_can_be_kept_again(repo: Checkout) -> None:
@@ -65,7 +65,7 @@ def test_a_thing_known_by_its_words_can_be_kept_again(repo: Checkout) -> None:
 def test_versions_go_with_it(repo: Checkout) -> None:
     ws = repo.workspace()
     change_record(ws, get_record(ws, finding(ws, "a.py")), {"tool": "Read"})
-    run(repo.workspace(now=NOW + 200 * DAY), ONLY)
+    apply_policies(repo.workspace(now=NOW + 200 * DAY), ONLY)
     with ws.store.reading() as db:
         assert db is not None
         assert db.rows("SELECT * FROM record_version") == []
@@ -81,9 +81,9 @@ def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(r
     made = create_record(ws, ws.kinds["memory"], raw)
     assert made.path and (repo.root / made.path).is_file()
     for days, gone in ((91, 0), (119, 0), (121, 1)):
-        assert len(look(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes) == gone, days
+        assert len(preview(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes) == gone, days
     later = repo.workspace(now=NOW + 121 * DAY)
-    assert run(later, UNATTENDED).changes == () and (repo.root / made.path).is_file()
-    run(later, ("expired files",))
+    assert apply_policies(later, UNATTENDED).changes == () and (repo.root / made.path).is_file()
+    apply_policies(later, ("expired files",))
     assert not (repo.root / made.path).exists() and list_records(later, RecordFilter(expired=True)) == []
-    assert run(later, ("expired files",)).changes == ()
+    assert apply_policies(later, ("expired files",)).changes == ()

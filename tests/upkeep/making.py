@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from kl_hooks.clock import iso
-from kl_hooks.context import events
+from kl_hooks.context import package_log
 from kl_hooks.evidence.book import add_claim
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.decay import DAY
@@ -32,7 +32,7 @@ def untidy(repo: Checkout) -> None:
     add_claim(long_ago, "is quick", "file:a.py", NOW - 150 * DAY)
     add_claim(long_ago, "is small", "file:a.py", None)
     for days in (200, 20):
-        events.append(long_ago.state, {"event": "context_assembly", "created_at": iso(NOW - days * DAY)})
+        package_log.append_event(long_ago.state, {"event": "context_assembly", "created_at": iso(NOW - days * DAY)})
     repo.write("a.py", "A = 1\n")
     repo.commit()
     catch_up(repo.workspace(now=NOW - 20 * DAY))

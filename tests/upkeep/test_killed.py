@@ -16,7 +16,7 @@ import pytest
 
 from kl_hooks.records.events import list_events
 from kl_hooks.records.write import create_record, supersede
-from kl_hooks.upkeep.run import look, run
+from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout
 
 from .making import untidy
@@ -34,9 +34,9 @@ CALL = (
     "    if steps == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
     "    return step\n"
     "ws = open_workspace(Path(sys.argv[1]), clock=FixedClock(int(sys.argv[3])))\n"
-    "looked = module.look(ws)\n"
+    "looked = module.preview(ws)\n"
     "sys.settrace(step)\n"
-    "for one in looked.looked: module._applied(ws, one, ws.clock.now())\n"
+    "for one in looked.looked: module._apply_one(ws, one, ws.clock.now())\n"
     "sys.settrace(None)\n"
     "print(steps)\n"
 )
@@ -61,7 +61,7 @@ def messy(repo: Checkout) -> Checkout:
     for title in ("Feed bytes", "Feed text"):
         create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
     supersede(ws, "ADR-0001", "ADR-0002")
-    look(ws)
+    preview(ws)
     return repo
 
 
@@ -94,9 +94,9 @@ def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path
         )
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         ws = repo.workspace()
-        run(ws)
+        apply_policies(ws)
         assert facts(repo) == wanted, f"killed at step {at} of {steps}"
-        assert run(ws).changes == ()
+        assert apply_policies(ws).changes == ()
         assert {one.record for one in list_events(ws, name="upkeep")} >= {"ADR-0001"}
         verified = repo.kl("evidence", "verify")
         assert verified.returncode == 0, verified.stdout
@@ -110,6 +110,6 @@ def test_two_at_once_end_as_one_would(messy: Checkout) -> None:
     for process in both:
         assert process.stderr is not None
         process.stderr.close()
-    assert run(messy.workspace()).changes == ()
+    assert apply_policies(messy.workspace()).changes == ()
     assert messy.kl("evidence", "verify").returncode == 0
     assert os.listdir(messy.root / ".kl/knowledge/decisions/archive") == ["ADR-0001-feed-bytes.md"]  # noqa: PTH208

@@ -7,7 +7,7 @@ import pytest
 from kl_hooks.evidence.book import add_claim
 from kl_hooks.evidence.decay import DAY
 from kl_hooks.records.write import apply_verb, create_record, supersede
-from kl_hooks.upkeep.run import run
+from kl_hooks.upkeep.run import apply_policies
 from tests.support import NOW, Checkout
 
 
@@ -29,7 +29,7 @@ def test_everything_has_its_place(repo: Checkout) -> None:
     add_claim(ws, "is quick", "file:src/shop/a.py", NOW + DAY)
     assert repo.kl("graph", "build").returncode == 0
     later = repo.workspace(now=NOW + 2 * DAY)
-    run(later)
+    apply_policies(later)
     files = {str(path.relative_to(repo.root / ".kl")) for path in (repo.root / ".kl").rglob("*") if path.is_file()}
     assert files >= {
         "config.yaml", "knowledge/lifecycle.yaml", "knowledge/decisions/archive/ADR-0001-old-way.md",

@@ -9,7 +9,7 @@ import pytest
 
 from kl_hooks.evidence.assertions import archived, asserted
 from kl_hooks.model.lifecycle import FILE
-from kl_hooks.upkeep.run import Report, look, plain, run
+from kl_hooks.upkeep.run import Report, apply_policies, preview, to_dict
 from tests.support import NOW, Checkout
 
 from .making import aged, untidy
@@ -29,9 +29,9 @@ def snapshot(repo: Checkout) -> dict[str, bytes]:
 def test_looking_shows_ids_by_policy_and_changes_nothing(repo: Checkout) -> None:
     untidy(repo)
     ws = repo.workspace()
-    look(ws)
+    preview(ws)
     before = snapshot(repo)
-    found = shown(look(ws))
+    found = shown(preview(ws))
     assert {name: [verb for verb, _ in some] for name, some in found.items()} == {
         "cache": ["remove"], "ephemeral files": ["remove"], "expired claims": ["archive"], "old runs": ["fold"] * 3,
         "orphaned graphs": ["prune"], "package log": ["rotate"],
@@ -45,7 +45,7 @@ def test_looking_shows_ids_by_policy_and_changes_nothing(repo: Checkout) -> None
 def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(repo: Checkout) -> None:
     untidy(repo)
     ws = repo.workspace()
-    done = run(ws)
+    done = apply_policies(ws)
     assert [one.policy.name for one in done.looked if one.trouble] == []
     assert {one.policy.name for one in done.looked if one.applied} == set(shown(done))
     assert not (repo.state / "crash" / "report.txt").exists()
@@ -55,7 +55,7 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(r
         assert [claim.text for claim in asserted(db, NOW)] == ["is small"]
         assert [claim.text for claim in archived(db, NOW)] == ["is quick"]
     before = snapshot(repo)
-    again = run(ws)
+    again = apply_policies(ws)
     assert again.changes == ()
     assert snapshot(repo) == before
     verified = repo.kl("evidence", "verify")
@@ -66,7 +66,7 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(r
 @pytest.mark.requirement("A67", "A68")
 def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> None:
     untidy(repo)
-    run(repo.workspace())
+    apply_policies(repo.workspace())
     assert (repo.state / "crash" / "kept.txt").exists()
     assert (repo.state / "kl.db").exists()
     assert (repo.state / "high-water").exists()
@@ -78,7 +78,7 @@ def test_a_klignore_that_leads_out_is_refused_and_the_rest_goes_on(repo: Checkou
     (repo.root / ".kl" / ".klignore").unlink()
     (tmp_path / "outside").write_text("*\n")
     (repo.root / ".kl" / ".klignore").symlink_to(tmp_path / "outside")
-    done = run(repo.workspace())
+    done = apply_policies(repo.workspace())
     trouble = {one.policy.name: one.trouble for one in done.looked if one.trouble}
     assert list(trouble) == ["ephemeral files"]
     assert (repo.state / "crash" / "report.txt").exists()
@@ -88,7 +88,7 @@ def test_a_klignore_that_leads_out_is_refused_and_the_rest_goes_on(repo: Checkou
 @pytest.mark.requirement("A38")
 def test_an_archived_claim_is_still_found_and_may_be_made_again(repo: Checkout) -> None:
     untidy(repo)
-    run(repo.workspace())
+    apply_policies(repo.workspace())
     assert "is quick" not in repo.kl("claim", "list").stdout
     assert "expired" in repo.kl("claim", "list", "--all").stdout
     assert repo.kl("claim", "add", "is quick", "--about", "file:a.py").returncode == 0
@@ -145,14 +145,14 @@ def test_the_graph_of_a_worktree_that_is_there_stays(repo: Checkout, tmp_path: P
     assert repo.kl("graph", "build", cwd=tmp_path / "other").returncode == 0
     (graph,) = (repo.state / "graph").glob("other-*.db")
     os.utime(graph, (1, 1))
-    assert "orphaned graphs" not in shown(look(repo.workspace()))
+    assert "orphaned graphs" not in shown(preview(repo.workspace()))
     repo.git("worktree", "remove", "--force", str(tmp_path / "other"))
-    assert shown(look(repo.workspace()))["orphaned graphs"] == [("prune", f"graph/{graph.name}")]
+    assert shown(preview(repo.workspace()))["orphaned graphs"] == [("prune", f"graph/{graph.name}")]
 
 
 def test_json_has_every_policy(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
-    found = plain(look(repo.workspace()))
+    found = to_dict(preview(repo.workspace()))
     assert found["schema"] == "kl.knowledge.gc/1"
     assert {"expired claims", "old runs", "claim decay", "cache"} <= {one["policy"] for one in found["policies"]}
 
@@ -162,17 +162,17 @@ def test_locks_of_removed_worktrees_go_with_their_graphs(repo: Checkout) -> None
     for name in ("gone-12345678.db", "gone-12345678.lock", "alone-12345678.lock", "main.lock"):
         aged(graphs / name, 20)
     aged(graphs / "young-12345678.lock", 1)
-    run(repo.workspace(), ("orphaned graphs",))
+    apply_policies(repo.workspace(), ("orphaned graphs",))
     assert sorted(path.name for path in graphs.iterdir()) == ["main.lock", "young-12345678.lock"]
-    assert look(repo.workspace(), ("orphaned graphs",)).changes == ()
+    assert preview(repo.workspace(), ("orphaned graphs",)).changes == ()
 
 
 def test_a_klignore_that_names_everything_takes_no_event_and_no_lock(repo: Checkout) -> None:
     untidy(repo)
     repo.write(".kl/.klignore", "/*\n")
-    names = {one.id for one in look(repo.workspace(), ("ephemeral files",)).changes}
+    names = {one.id for one in preview(repo.workspace(), ("ephemeral files",)).changes}
     assert "events.jsonl" not in names and "store.lock" not in names and not any(".lock" in one for one in names)
-    run(repo.workspace(), ("ephemeral files",))
+    apply_policies(repo.workspace(), ("ephemeral files",))
     assert (repo.state / "events.jsonl").is_file() and (repo.state / "kl.db").is_file()
 
 

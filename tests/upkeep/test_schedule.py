@@ -12,7 +12,7 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import StoreBusy
 from kl_hooks.store.lock import store_lock
 from kl_hooks.upkeep.run import policies
-from kl_hooks.upkeep.schedule import ACTIONS, DAY, LOCK, STAMP, UNATTENDED, due, last, maintain
+from kl_hooks.upkeep.schedule import ACTIONS, DAY, LOCK, STAMP, UNATTENDED, due_actions, last_runs, run_maintenance
 from tests.support import NOW, Checkout
 
 from .making import untidy
@@ -20,29 +20,29 @@ from .making import untidy
 
 def test_each_is_due_after_its_days_and_not_before() -> None:
     done = {one.name: iso(NOW) for one in ACTIONS}
-    assert due(ACTIONS, done, NOW + DAY - 1) == []
-    assert [one.name for one in due(ACTIONS, done, NOW + DAY)] == ["take in", "mine", "tidy"]
-    assert len(due(ACTIONS, done, NOW + 7 * DAY)) == 4
-    assert len(due(ACTIONS, {}, NOW)) == 4
-    assert len(due(ACTIONS, done, NOW - 1)) == 4, "a clock that went back"
+    assert due_actions(ACTIONS, done, NOW + DAY - 1) == []
+    assert [one.name for one in due_actions(ACTIONS, done, NOW + DAY)] == ["take in", "mine", "tidy"]
+    assert len(due_actions(ACTIONS, done, NOW + 7 * DAY)) == 4
+    assert len(due_actions(ACTIONS, {}, NOW)) == 4
+    assert len(due_actions(ACTIONS, done, NOW - 1)) == 4, "a clock that went back"
 
 
 @given(
     st.dictionaries(st.sampled_from([one.name for one in ACTIONS]), st.text(max_size=30)), st.integers(0, 4 * 10**15)
 )
 def test_any_stamp_gives_an_answer(done: dict[str, str], now: int) -> None:
-    assert set(due(ACTIONS, done, now)) <= set(ACTIONS)
+    assert set(due_actions(ACTIONS, done, now)) <= set(ACTIONS)
 
 
 def test_it_tidies_what_needs_no_eye_and_is_not_due_again(repo: Checkout) -> None:
     untidy(repo)
     ws = repo.workspace()
-    done = maintain(ws, only_due=True)
+    done = run_maintenance(ws, only_due=True)
     assert [(one.name, one.trouble) for one in done] == [(one.name, "") for one in ACTIONS]
     assert not (repo.state / "crash" / "report.txt").exists()
-    assert maintain(ws, only_due=True) == []
-    assert set(last(ws)) == {one.name for one in ACTIONS}
-    assert len(maintain(ws)) == len(ACTIONS)
+    assert run_maintenance(ws, only_due=True) == []
+    assert set(last_runs(ws)) == {one.name for one in ACTIONS}
+    assert len(run_maintenance(ws)) == len(ACTIONS)
 
 
 def test_policies_that_are_unattended_are_policies_that_there_are(repo: Checkout) -> None:
@@ -57,9 +57,9 @@ def test_what_fails_is_said_and_due_again(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
     repo.write(".kl/knowledge/lifecycle.yaml", "run_rows_days: soon\n")
     ws = repo.workspace()
-    trouble = {one.name: one.trouble for one in maintain(ws, only_due=True) if one.trouble}
+    trouble = {one.name: one.trouble for one in run_maintenance(ws, only_due=True) if one.trouble}
     assert list(trouble) == ["tidy"]
-    assert [one.name for one in maintain(ws, only_due=True)] == ["tidy"]
+    assert [one.name for one in run_maintenance(ws, only_due=True)] == ["tidy"]
     assert repo.kl("maintain").returncode == 3
 
 
@@ -67,11 +67,11 @@ def test_two_at_once_are_one(repo: Checkout) -> None:
     ws = repo.workspace()
     repo.kl("run", "--", "true")
     with store_lock(ws.state.directory / LOCK, wait=0, what="another"), pytest.raises(StoreBusy):
-        maintain(ws)
+        run_maintenance(ws)
 
 
 def test_a_stamp_that_is_none_is_no_stamp(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
     for text in ("[]", "{", '{"tidy": 4}', "\xff"):
         (repo.state / STAMP).write_text(text, encoding="latin-1")
-        assert len(json.dumps(last(repo.workspace()))) == 2
+        assert len(json.dumps(last_runs(repo.workspace()))) == 2

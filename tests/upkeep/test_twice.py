@@ -10,7 +10,7 @@ import pytest
 from kl_hooks.evidence.decay import DAY
 from kl_hooks.model.lifecycle import FILE, Lifecycle
 from kl_hooks.records.write import apply_verb, create_record, supersede
-from kl_hooks.upkeep.run import look, run
+from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout
 
 from .making import untidy
@@ -42,11 +42,11 @@ def test_twice_is_once_and_a_dry_run_is_right(repo: Checkout, seed: int) -> None
         numbers = {one.name: chance.choice([0, 1, 30, 90, 400]) for one in fields(Lifecycle)}
         repo.write(FILE, "".join(f"{name}: {days}\n" for name, days in numbers.items()))
         ws = repo.workspace(now=now)
-        shown = look(ws)
-        done = run(ws)
+        shown = preview(ws)
+        done = apply_policies(ws)
         assert [one.trouble for one in done.looked if one.trouble] == []
         assert done.changes == shown.changes
-        assert run(ws).changes == ()
+        assert apply_policies(ws).changes == ()
         made += len(done.changes)
     assert made > 5
     assert repo.kl("evidence", "verify").returncode == 0

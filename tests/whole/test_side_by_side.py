@@ -13,8 +13,8 @@ import pytest
 
 from kl_hooks.errors import KlError
 from kl_hooks.kinds.failure import occurrences, record_failure
-from kl_hooks.kinds.memory.events import tallies
-from kl_hooks.kinds.memory.telling import tell
+from kl_hooks.kinds.memory.add import add_memory
+from kl_hooks.kinds.memory.score import tallies
 from kl_hooks.kinds.objective import Progress, link_task, reported_progress
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import list_events
@@ -130,7 +130,7 @@ def capture(world: World) -> None:
 def learn(world: World) -> None:
     who, ws = world.someone()
     try:
-        made, _ = tell(ws, f"Lesson {world.dice.randrange(6)}.")
+        made, _ = add_memory(ws, f"Lesson {world.dice.randrange(6)}.")
     except KlError:
         return
     if who:

@@ -1,5 +1,5 @@
-"""Repository memory and agent memory: what was learned here, mined from receipts or told, reviewed before it is used.
+"""Memory of a repository: what was learned here, mined from receipts or added, reviewed before agents see it.
 
-Pure: `kind`, `thresholds`, `mine` and what it is made of, `transcript`, `utility`, `decay`, `tally`, `orders`,
-`deciding`, `listing`, `choosing`, `upkeep`. On the ground: `taking_in`, `reviewing`, `telling`, `giving`, `page`.
+`kind` is the data, `mining` stores what `receipt_mining` and `transcript_mining` find, `review` and `add` change
+memories, `inject` selects those for an agent, `score` holds counters, decay and evidence.
 """

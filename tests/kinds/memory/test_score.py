@@ -1,0 +1,139 @@
+"""Counters are folds, importance follows the stated formula, decay never compounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.clock import iso
+from kl_hooks.kinds.memory import score as names
+from kl_hooks.kinds.memory.score import (
+    _DAY,
+    LEAST_IMPORTANCE,
+    Happened,
+    Tally,
+    confidence,
+    decay,
+    effective_importance,
+    fold,
+    has_decayed,
+    importance_of,
+    is_ready,
+)
+
+EVENTS = st.builds(
+    Happened,
+    st.sampled_from(
+        [names.REINFORCED, names.INJECTED, names.OPENED, names.OUTCOME, names.REVIEWED, names.VERIFIED,
+         names.DISPROVEN, "x"]
+    ),
+    st.integers(0, 4 * 10**15).map(iso),
+    st.sampled_from(["s1", "s2", "s3"]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "receipts": st.lists(st.sampled_from(["r1", "r2", "r3", "r4"]), max_size=3),
+            "proof": st.sampled_from(["ExitCode", "TestResult"]),
+            "result": st.sampled_from(["positive", "negative", "neither"]),
+        },
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.requirement("D49")
+@given(st.lists(EVENTS), st.data())
+def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Happened], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(events)))
+    whole = fold(events)
+    assert fold(events[at:], fold(events[:at])) == whole
+    assert whole.injected == sum(e.name == names.INJECTED for e in events)
+    assert whole.reinforcement == len({e.session for e in events if e.name == names.REINFORCED})
+    results = [e.body.get("result") for e in events if e.name == names.OUTCOME]
+    assert (whole.positive, whole.negative) == (results.count("positive"), results.count("negative"))
+
+
+@pytest.mark.requirement("A44")
+def test_a_session_reinforces_once_however_often_it_is_told() -> None:
+    event = Happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
+    other = Happened(names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"})
+    tally = fold([event, event, other, event])
+    assert tally.reinforcement == 2
+    assert tally.receipts == (("r1", "ExitCode"), ("r2", "ExitCode"))
+    assert tally.reinforced_at == iso(9)
+
+
+def test_being_given_is_no_access() -> None:
+    assert fold([Happened(names.INJECTED, iso(9))]).opened_at == ""
+
+
+@pytest.mark.requirement("D49")
+@given(st.integers(0, 1_000_000), st.integers(0, 500), st.integers(0, 500))
+def test_effective_importance_is_the_stated_formula(importance: int, injected: int, positive: int) -> None:
+    if injected < 5:
+        exact = Fraction(importance)
+    else:
+        helped = min(Fraction(1), Fraction(positive + 2, injected + 4))
+        exact = Fraction(3, 10) * importance + Fraction(7, 10) * helped * 1_000_000
+    assert abs(effective_importance(importance, injected, positive) - exact) < 2
+
+
+def test_the_formula_by_an_example() -> None:
+    assert effective_importance(500_000, 4, 0) == 500_000
+    assert effective_importance(500_000, 6, 6) == 150_000 + 560_000
+
+
+@pytest.mark.requirement("D49")
+def test_being_given_without_a_word_on_it_lowers_nothing() -> None:
+    given_often = Tally(injected=500)
+    assert importance_of(90, given_often) == importance_of(90, Tally()) == 900_000
+    assert importance_of(90, Tally(injected=9, negative=5)) < 900_000 and importance_of(50, Tally(positive=5)) > 500_000
+
+
+@pytest.mark.requirement("D49")
+def test_a_second_word_of_one_person_does_not_raise_and_that_of_another_does() -> None:
+    words = [Happened(names.VERIFIED, iso(n), who) for n, who in enumerate(("ada", "ada", "bob"), 1)]
+    assert [importance_of(20, fold(words[:n])) for n in (1, 2, 3)] == [350_000, 350_000, 500_000]
+    assert fold([*words, Happened(names.DISPROVEN, iso(9), "ada")]).verified == 0
+
+
+@pytest.mark.requirement("D49")
+def test_what_weighs_much_and_is_asked_for_is_ready_for_the_project() -> None:
+    asked = fold([Happened(names.OPENED, iso(n)) for n in (1, 2)])
+    assert is_ready(700_000, asked) and not is_ready(699_999, asked)
+    assert not is_ready(900_000, fold([Happened(names.OPENED, iso(1))]))
+
+
+@pytest.mark.requirement("D49")
+def test_verifying_raises_and_disproving_ends_it() -> None:
+    assert importance_of(50, Tally(verifiers=frozenset({"ada"}))) == 650_000
+    assert importance_of(95, Tally(verifiers=frozenset("abc"))) == 1_000_000
+    assert importance_of(90, Tally(disproven=1)) == 50_000
+    assert confidence(80, Tally()) == 80
+    assert confidence(80, Tally(verifiers=frozenset({"ada"}))) == 90
+    assert confidence(80, Tally(disproven=1)) == 10
+
+
+@pytest.mark.requirement("D48")
+@given(st.integers(0, 1_000_000), st.integers(0, 4 * 10**15), st.integers(0, 4 * 10**15))
+def test_decay_is_a_function_of_time_and_never_compounds(value: int, at: int, now: int) -> None:
+    once = decay(value, at, now)
+    assert decay(value, at, now) == once
+    assert decay(once, now, now) == once
+    assert min(value, LEAST_IMPORTANCE) <= once <= value
+    assert decay(value, at, now + _DAY) <= once
+
+
+@given(st.integers(100_000, 1_000_000), st.integers(0, 2000))
+def test_decay_is_the_stated_power(value: int, days: int) -> None:
+    exact = max(Fraction(value) * Fraction(997, 1000) ** days, Fraction(LEAST_IMPORTANCE))
+    assert abs(decay(value, 0, days * _DAY) - exact) <= 1
+
+
+def test_twenty_one_idle_days_leave_most_of_it() -> None:
+    assert decay(1_000_000, 0, 21 * _DAY) == 938_854
+    assert decay(1_000_000, 0, 21 * _DAY, opened=21 * _DAY) == 988_854
+    assert not has_decayed(100_000, 0, 30 * _DAY)
+    assert has_decayed(100_000, 0, 31 * _DAY)

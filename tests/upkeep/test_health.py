@@ -1,0 +1,78 @@
+"""What speaks against a record: by subject, by age, by what is there; never by how alike two texts are."""
+
+from __future__ import annotations
+
+from kl_hooks.clock import iso
+from kl_hooks.evidence.decay import DAY
+from kl_hooks.model.manifest import Layer, Manifest
+from kl_hooks.model.record import Record
+from kl_hooks.upkeep.health import (
+    contradicting_decisions,
+    forbidden_imports,
+    imported_modules,
+    long_records,
+    stale_records,
+    unanchored_records,
+    unused_records,
+)
+from tests.support import NOW
+
+MANIFEST = Manifest(
+    ".kl/architecture.yaml",
+    (Layer("core", ("src/shop/core/",), (), 4), Layer("cli", ("src/shop/cli/", "src/shop/main.py"), ("core",), 7)),
+)
+
+
+def record(identifier: str, kind: str = "decision", **values: object) -> Record:
+    return Record(kind, identifier, {"title": "Feed bytes", **values})  # type: ignore[dict-item]
+
+
+def test_two_decisions_on_one_thing_contradict_unless_they_know_of_each_other() -> None:
+    one, two, three = record("ADR-1"), record("ADR-2"), record("ADR-3", related=("ADR-1",))
+    subjects = {"ADR-1": ["file:a.py"], "ADR-2": ["file:a.py"], "ADR-3": ["file:a.py"], "ADR-4": ["file:a.pyx"]}
+    found = list(contradicting_decisions([one, two, three, record("ADR-4")], subjects))
+    assert [(f.id, f.reason) for f in found] == [
+        ("ADR-1", "ADR-2 governs file:a.py too"),
+        ("ADR-2", "ADR-1, ADR-3 governs file:a.py too"),
+        ("ADR-3", "ADR-2 governs file:a.py too"),
+    ]
+
+
+def test_equal_words_are_no_contradiction() -> None:
+    same = [record("ADR-1", decision="Always."), record("ADR-2", decision="Never.")]
+    assert list(contradicting_decisions(same, {"ADR-1": ["file:a.py"], "ADR-2": ["file:b.py"]})) == []
+
+
+def test_a_memory_that_asks_for_a_forbidden_import() -> None:
+    asks = record("MEM-1", "memory", pattern="In core use `from shop.cli.options import Options` for this.")
+    fine = record("MEM-2", "memory", pattern="In cli use from shop.core import order")
+    talk = record("MEM-3", "memory", pattern="core may not import shop from cli, and cli is important to core")
+    named = {
+        "MEM-1": ["file:src/shop/core/a.py"],
+        "MEM-2": ["file:src/shop/cli/a.py"],
+        "MEM-3": ["file:src/shop/core/a.py"],
+    }
+    found = list(forbidden_imports([asks, fine, talk], named, MANIFEST))
+    assert [(f.id, f.sort) for f in found] == [("MEM-1", "contradicted")]
+    assert found[0].reason == (
+        ".kl/architecture.yaml:4: src/shop/core/a.py (core) may not import shop.cli.options (cli)"
+    )
+    assert list(forbidden_imports([asks], named, None)) == []
+    assert imported_modules("import os\nfrom a import b, and import c.d") == ["a", "c.d"]
+
+
+def test_unanchored_is_what_names_only_things_that_are_gone() -> None:
+    named = {"A": ["file:a", "file:b"], "B": ["file:b"], "C": []}
+    found = list(unanchored_records([record("A"), record("B"), record("C")], named, {"file:a"}))
+    assert [(f.id, f.reason) for f in found] == [("B", "nothing that it names is there: file:b")]
+
+
+def test_unused_long_and_stale() -> None:
+    old, new = record("A", date=iso(NOW - 200 * DAY)), record("B", date=iso(NOW - 2 * DAY))
+    assert [f.id for f in unused_records([old, new], {}, NOW)] == ["A"]
+    assert list(unused_records([old], {"A": NOW - DAY}, NOW)) == []
+    assert list(unused_records([old], {}, NOW, NOW - DAY)) == [], "imported yesterday with a date of long ago"
+    assert [f.id for f in long_records([old, new], {"A": 4001, "B": 4000})] == ["A"]
+    assert next((f.id, f.reason) for f in stale_records([old, new], {"A": "a.py has changed since"}, ["B"])) == (
+        "A", "a.py has changed since",
+    )  # fmt: skip
