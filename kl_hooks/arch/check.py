@@ -1,160 +1,189 @@
-"""Judges imports by a manifest. Pure: the same manifest, links and day give the same violations."""
+"""One check from end to end: reads the content, judges it, records evidence. The verdict itself needs no database."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
-from kl_hooks.arch.edges import Edge, edges
-from kl_hooks.arch.levels import components
-from kl_hooks.arch.paths import covers, owner
-from kl_hooks.arch.wayout import Sight, Ways
-from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
+from kl_hooks.arch.content import (
+    WORKTREE,
+    Content,
+    Rules,
+    load_content,
+    manifest_bytes,
+    require_repository,
+    rules_at,
+    trusted_rules,
+)
+from kl_hooks.arch.import_survey import Survey, survey_imports
+from kl_hooks.arch.layer_check import Verdict, manifest_warnings, unassigned_problems, violations
+from kl_hooks.arch.layers import layer_lookup
+from kl_hooks.arch.manifest import load_manifest
+from kl_hooks.clock import iso
+from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.evidence.capture import new_run, record_check
+from kl_hooks.model.manifest import MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
+from kl_hooks.workspace.open import Workspace
 
-_PYTHON: Final = ("python", "py")
-"""Values of `language` that name what is checked."""
+_DAY = 86_400_000_000
 
 
-def violations(
-    manifest: Manifest,
-    links: Iterable[Link],
-    modules: Mapping[str, str],
-    sight: Sight | None = None,
-    today: str = "",
-    closely: Collection[tuple[str, int]] | None = None,
-    whole: Callable[[], Iterable[Link]] | None = None,
-) -> list[Violation]:
-    """The imports that the manifest forbids, in the order of file and line.
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What a check is held against besides the rules of the content itself."""
 
-    `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
-    is). An exception holds through its last day; an import under an expired one counts and its way out says so.
-    `closely`: the places (path, line) whose way out is worth reading their files for; None: all.
-    `whole`: gives all links between layers (with `indirect`, all), where `links` are only those that may be
-    forbidden; ways out are found among them.
+    since: str = ""
+    """The commit that the judged ones start from; empty: the one before."""
+    trust: str = ""
+    """The revision whose rules are trusted: allowing more than they do blocks."""
+    manifest: str = ""
+    """Path of another manifest than the content's own (see `source.other_manifest`): no baseline, nothing recorded."""
+
+
+def run_check(
+    ws: Workspace, source: str = WORKTREE, terms: CheckOptions | None = None
+) -> tuple[Verdict | None, list[str]]:
+    """The verdict on `worktree`, `staged` or a revision, None where that content has no manifest; and remarks.
+
+    Raises ManifestProblems, BaselineProblems, UsageProblem (no such revision), EnvironmentProblem (git).
     """
-    links = tuple(links)
-    ways = Ways(manifest, sight.ready if sight else None, lambda: whole() if whole else links, modules)
-    found = []
-    for edge in edges(manifest, links, modules):
-        if edge.allowed:
-            continue
-        matching = [one for one in manifest.exceptions if excuses(one, edge)]
-        if any(not expired(one, today) for one in matching):
-            continue
-        close = sight if closely is None or (edge.link.path, edge.link.line) in closely else None
-        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, close)
-        found.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
-    if manifest.indirect == "forbid":
-        from kl_hooks.arch.indirect import chains
+    terms = terms or CheckOptions()
+    seen, path_name = load_content(ws, source), terms.manifest or MANIFEST
+    if terms.manifest:
+        seen = replace(seen, manifest=manifest_bytes(ws, source, terms.manifest), baseline=None)
+    if seen.manifest is None:
+        nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=terms.trust)
+        gone = replace(nothing, loosened=_loosened(ws, nothing, None, seen, terms))
+        return (None, [f"warning: {one}" for one in gone.loosened]) if gone.clean else (gone, [])
+    manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
+    found = survey_imports(ws, seen)
+    verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
+    if manifest.contracts:
+        from kl_hooks.arch.contracts import check_contracts
 
-        found = sorted(
-            [*found, *chains(manifest, whole() if whole else links, modules)], key=lambda one: (one.path, one.line)
-        )
-    return _numbered(found)
-
-
-def _numbered(found: Iterable[Violation]) -> list[Violation]:
-    """Number the violations that share a fingerprint, in the order given."""
-    seen: Counter[str] = Counter()
-    numbered = []
-    for one in found:
-        seen[one.fingerprint] += 1
-        numbered.append(replace(one, number=seen[one.fingerprint]))
-    return numbered
+        verdict = verdict.joined(check_contracts(ws.state.cache, seen, found.modules, manifest))
+    verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, terms), trusted=terms.trust)
+    verdict, shrunk = _with_baseline(ws, verdict, found)
+    if verdict.violations:
+        verdict = replace(verdict, titles=_titles(seen, verdict))
+    if terms.manifest:
+        return verdict, list(found.notes)
+    run = new_run()
+    remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
+    return verdict, [*remarks, *(_keep_nodes(ws, verdict, run) if source == WORKTREE else ())]
 
 
-def excuses(allowance: Allowance, edge: Edge) -> bool:
-    """True where an exception names this import, by its exact modules or by their layers."""
-    return allowance.source in (edge.importer, edge.source.name) and allowance.target in (
-        edge.imported,
-        edge.target.name,
+def _loosened(
+    ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, terms: CheckOptions
+) -> tuple[Problem, ...]:
+    """How the rules allow more than those they are compared with. `found`: None where there is no manifest."""
+    repo = require_repository(ws)
+    if terms.manifest:
+        return ()
+    if terms.trust:
+        before: Rules | None = trusted_rules(repo, seen.source, terms.trust)
+    else:
+        before = rules_at(repo, terms.since, terms.since[:12]) if terms.since else seen.before
+    after = Rules("", seen.manifest, seen.baseline)
+    if before is None or before.manifest is None or before.same(after):
+        return ()
+    from kl_hooks.arch.rule_changes import loosened_rules
+
+    modules = found.modules if found else {}
+    try:
+        return loosened_rules(before, after, verdict.manifest if found else None, modules, verdict.violations)
+    except UsageProblem:
+        if terms.trust:
+            raise
+        return ()  # the rules before were invalid: a commit that repairs them must pass
+
+
+def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:
+    """The verdict without what the baseline accepts, and what was taken out of the baseline."""
+    if found.content.baseline is None:
+        return verdict, []
+    from kl_hooks.arch.baseline import apply_baseline, shrink_baseline, with_suggestions
+
+    verdict, matched = apply_baseline(verdict, found.content.baseline, found.modules)
+    if verdict.violations:
+        new = {(one.path, one.line) for one in verdict.violations}
+        again = judge(verdict.manifest, found, utc_day(ws), verdict.source, new).violations
+        verdict = replace(verdict, violations=with_suggestions(verdict.violations, again))
+    shrunk = shrink_baseline(ws, verdict, matched, found.content)
+    return verdict, [shrunk] if shrunk else []
+
+
+def _titles(seen: Content, verdict: Verdict) -> dict[str, str]:
+    """The decisions behind what was broken; looked up only then."""
+    from kl_hooks.arch.decisions import decision_titles
+
+    return decision_titles(seen, {one.decision for one in verdict.violations})
+
+
+def utc_day(ws: Workspace, later: int = 0) -> str:
+    """Today (or so many days later), `YYYY-MM-DD`, UTC."""
+    return iso(ws.clock.now() + later * _DAY)[:10]
+
+
+def judge(
+    manifest: Manifest, found: Survey, today: str, source: str, closely: Collection[tuple[str, int]] | None = None
+) -> Verdict:
+    """Holds what a survey found against a manifest. `closely`: as for `violations`."""
+    layer_of = layer_lookup(manifest.layers)
+    layers = {path: layer_of(path) for path in found.modules}
+    governed = {path for path, layer in layers.items() if layer is not None}
+    unread = [problem for problem in found.unread if problem.path in governed]
+    others = [problem for problem in found.unread if problem.path not in governed]
+    outside = unassigned_problems(manifest, found.modules) if manifest.exhaustive else []
+    links = found.forbidden(manifest, layers)
+
+    def whole() -> Iterable[Link]:
+        return found.crossing(manifest, layers) if manifest.indirect == "ignore" else found.links
+
+    return Verdict(
+        manifest=manifest,
+        violations=tuple(violations(manifest, links, found.modules, found, today, closely, whole)),
+        problems=(*unread, *outside),
+        warnings=(*manifest_warnings(manifest, links, found.modules), *others),
+        files=len(governed) - len(unread),
+        source=source,
+        unjudged=len(unread),
+        unassigned=tuple(sorted(found.modules.keys() - governed)) if manifest.layers else (),
     )
 
 
-def expired(allowance: Allowance, today: str) -> bool:
-    """True after the last day of an exception."""
-    return bool(allowance.until and today) and allowance.until < today
+def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
+    """Makes the violations of the work tree searchable."""
+    from kl_hooks.arch.violation_index import index_violations
+
+    def receipt() -> str:
+        from kl_hooks.evidence.written import receipt_id
+
+        return receipt_id(ws, run)
+
+    trouble = index_violations(ws, verdict, receipt)
+    return [trouble] if trouble else []
 
 
-def _expired_way(manifest: Manifest, allowance: Allowance) -> str:
-    place = f"{manifest.path}:{allowance.line}"
-    return f"the exception at {place} ended on {allowance.until}; fix the import, or renew it"
-
-
-def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Violation:
-    return Violation(
-        path=edge.link.path,
-        line=edge.link.line,
-        importer=edge.importer,
-        imported=edge.imported,
-        source_layer=edge.source.name,
-        target_layer=edge.target.name,
-        statement=statement or f"import {edge.imported}",
-        method=edge.link.method,
-        rule=f"{manifest.path}:{edge.source.line}",
-        decision=edge.source.decision,
-        way_out=way,
-        allowed=edge.source.may_depend_on,
-    )
-
-
-def unowned(manifest: Manifest, modules: Mapping[str, str]) -> list[Problem]:
-    """For `exhaustive`: the files that belong to no layer."""
-    layer_of = owner(manifest.layers)
-    hint = f'Add its folder to a layer in {manifest.path}, or set "exhaustive" to false.'
-    return [
-        Problem(path, 1, 1, "belongs to no layer, and the manifest is exhaustive.", hint)
-        for path in sorted(modules)
-        if layer_of(path) is None
-    ]
-
-
-def warnings(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], today: str = "") -> list[Problem]:
-    """What in the manifest has no effect: layers without files, exceptions that no import needs."""
-    found = []
-    layer_of = owner(manifest.layers)
-    owning = {layer.name for path in modules if (layer := layer_of(path))}
-    for layer in manifest.layers:
-        if (
-            layer.name not in owning
-            and not layer.namespaces
-            and not any(covers(path, file) for path in layer.paths for file in modules)
-        ):
-            said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
-            found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
-    if manifest.language and manifest.language.lower() not in _PYTHON:
-        said = f'language "{manifest.language}" is not supported: only Python files are checked.'
-        found.append(Problem(manifest.path, manifest.language_line, 1, said, "Remove it, or write Python."))
-    found += circles(manifest)
-    crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
-    for one in manifest.exceptions:
-        if not any(excuses(one, edge) for edge in crossing):
-            said = f"the exception from {one.source} to {one.target} fits no import."
-            found.append(Problem(manifest.path, one.line, 1, said, "Take it out."))
-    return found
-
-
-def circles(manifest: Manifest) -> list[Problem]:
-    """Layers that may depend on each other: allowed, and worth a word, because then there is no order to keep."""
-    layers = {layer.name: layer for layer in manifest.layers}
-    found = []
-    for members in components(list(layers), {name: layer.may_depend_on for name, layer in layers.items()}):
-        if len(members) > 1:
-            names = sorted(members, key=list(layers).index)
-            said = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
-            line = layers[names[0]].line
-            found.append(Problem(manifest.path, line, 1, said, "Take one direction out, or make them one layer."))
-    return found
-
-
-def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
-    """The folder of the repository that is spelled most like the layer's first path."""
-    import difflib
-
-    folders = {path.rpartition("/")[0] + "/" for path in modules if "/" in path}
-    close = difflib.get_close_matches(layer.paths[0], sorted(folders), n=1, cutoff=0.6)
-    return f"Closest: {close[0]}." if close else ""
+def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[str]:
+    """Leaves Validator evidence; what keeps it from that is a remark and no more."""
+    if not ws.initialised:
+        return []
+    detail = {
+        "violations": len(verdict.violations),
+        "accepted": len(verdict.accepted),
+        "contracts": len(verdict.contracts),
+        "problems": len(verdict.problems),
+        "files": verdict.files,
+        "layers": len(verdict.manifest.layers),
+        "unassigned": len(verdict.unassigned),
+        "source": verdict.source,
+        "found": [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}" for v in verdict.violations[:20]],
+    }
+    try:
+        trouble = record_check(ws, "arch", "clean" if verdict.clean else "failed", detail, seen.place(), run)
+    except (KlError, OSError) as problem:
+        trouble = f"not recorded: {problem}"
+    return [trouble] if trouble else []

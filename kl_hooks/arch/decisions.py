@@ -1,24 +1,27 @@
-"""Decision records by their titles, from the same content as the manifest that names them."""
+"""Decision records behind the rules: their titles in the checked content, and the text of a new one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from kl_hooks.arch.source import STAGED, WORKTREE, Content
+from kl_hooks.arch.content import STAGED, WORKTREE, Content
+from kl_hooks.arch.layers import Edge
+from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import KlError
 from kl_hooks.git import files
 from kl_hooks.model.ids import RECORD_ID
-from kl_hooks.model.text import one_line
+from kl_hooks.model.manifest import Allowance, Manifest
+from kl_hooks.model.text import one_line, safe_text
 
 DECISIONS: Final = ".kl/knowledge/decisions/"
 _TITLE: Final = re.compile(r"title:[ \t]*(.+)")
 _HEADING: Final = re.compile(r"#[ \t]+(.+?)[ \t]*#*")
 
 
-def titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
+def decision_titles(seen: Content, wanted: Collection[str]) -> dict[str, str]:
     """Record id → title, for those of `wanted` whose records are there and have one. Never a reason to fail."""
     ids = {one for one in wanted if RECORD_ID.fullmatch(one)}
     if not ids:
@@ -47,7 +50,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def id_of(path: str) -> str:
+def record_id(path: str) -> str:
     """`ADR-0004` of `.kl/knowledge/decisions/ADR-0004-domain.md`; empty for a file that is no record's."""
     name = path.rpartition("/")[2]
     found = RECORD_ID.match(name)
@@ -59,10 +62,104 @@ def _records(seen: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
     if seen.source == WORKTREE:
         top = seen.repo.top
         for path in sorted((top / DECISIONS).glob("*.md")):
-            if (name := id_of(path.name)) in ids:
+            if (name := record_id(path.name)) in ids:
                 yield name, (read_small(path, within=top) or b"").decode("utf-8", "replace")
         return
     found = files.staged(seen.repo, (".md",)) if seen.source == STAGED else files.at(seen.repo, seen.source, (".md",))
-    some = [one for one in found if one.path.startswith(DECISIONS) and id_of(one.path) in ids]
+    some = [one for one in found if one.path.startswith(DECISIONS) and record_id(one.path) in ids]
     for entry, text in files.read(seen.repo, some, "objects"):
-        yield id_of(entry.path), text.decode("utf-8", "replace")
+        yield record_id(entry.path), text.decode("utf-8", "replace")
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9 ._/-]*")
+_MOST: Final = 10
+"""Imports that are listed."""
+
+
+def next_decision_id(known: Collection[str]) -> str:
+    """The first free id after all known ones: `ADR-0007`."""
+    numbers = [int(one.removeprefix("ADR-")) for one in known if re.fullmatch(r"ADR-[0-9]{4,9}", one)]
+    return f"ADR-{max(numbers, default=0) + 1:04}"
+
+
+def decision_file_name(name: str, source: str, target: str) -> str:
+    """`ADR-0007-shop-core-order-may-import-shop-web.md`: letters, digits and `-` only."""
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{source} may import {target}".lower()).strip("-")
+    return f"{name}-{slug[:80].strip('-')}.md"
+
+
+def decision_text(
+    name: str,
+    one: Allowance,
+    reason: str,
+    today: str,
+    manifest: Manifest,
+    fitting: Sequence[Edge],
+    files: Sequence[str],
+    *,
+    accepted: bool = False,
+) -> str:
+    """The record: what is allowed, why, and what it costs.
+
+    `fitting`: the imports of today that it excuses; `files`: those of the module that may import, none for a layer.
+    `accepted`: somebody asked for it to be; else it is proposed, like every other decision.
+    """
+    paths = [path for layer in manifest.layers if layer.name == one.source for path in layer.paths]
+    title = one_line(f"{one.source} may import {one.target} until {one.until}", 160)
+    governs = "".join(f"  - {_yaml(path)}\n" for path in files or paths)
+    context = [_context(manifest, edge) for edge in fitting[:_MOST]]
+    if len(fitting) > _MOST:
+        context.append(f"- and {len(fitting) - _MOST} more")
+    listed = "\n".join(context) or f"- nothing of {one.source} imports {one.target} against the rules today"
+    return f"""\
+---
+id: {name}
+title: {_yaml(title)}
+status: {"accepted" if accepted else "proposed"}
+date: {today}
+{f"governs:{chr(10)}{governs}" if governs else ""}tags: [architecture, exception]
+---
+
+## Context
+
+Imports that {manifest.path} forbids:
+
+{listed}
+
+## Decision
+
+{_paragraphs(reason)}
+
+`kl arch check` accepts imports of `{_code(one.target)}` by `{_code(one.source)}` through {one.until}.
+
+## Alternatives
+
+- Mend the imports now: see the way out that `kl arch check` names for them.
+
+## Consequences
+
+From the day after {one.until} these imports block again. Whoever mends them takes the exception out of {manifest.path}.
+"""
+
+
+def _context(manifest: Manifest, edge: Edge) -> str:
+    place = one_line(f"{edge.link.path}:{edge.link.line}", 160)
+    rule = f"{manifest.path}, {edge.source.name} -> {edge.target.name}"
+    behind = f", {edge.source.decision}" if edge.source.decision else ""
+    return (
+        f"- `{_code(place)}`: {one_line(edge.importer)} imports {one_line(edge.imported)} ({one_line(rule + behind)})"
+    )
+
+
+def _paragraphs(reason: str) -> str:
+    """A person's text, such that no line of it can end the front matter or start a section."""
+    lines = [line.strip() for line in safe_text(reason).split("\n")]
+    return "\n".join(f"\\{line}" if line.startswith(("#", "---", "===", "```")) else line for line in lines)
+
+
+def _code(text: str) -> str:
+    return one_line(text).replace("`", "'")
+
+
+def _yaml(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) and text.rstrip() == text else yaml_quoted(text)

@@ -1,101 +1,114 @@
-"""Reads `.kl/architecture.yaml` into a Manifest; whatever is wrong is said with its place, everything at once."""
+"""The manifest in its compiled form: JSON in the cache, so that a commit parses no YAML."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from datetime import date
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kl_hooks.arch.contracts.read import read_contracts, without_types
-from kl_hooks.arch.layers import AFRESH, plain_text, read_layers
-from kl_hooks.arch.mistakes import ManifestProblems
-from kl_hooks.config.nodes import Mapping, Node
-from kl_hooks.config.typed import Reader, nearest, snake
-from kl_hooks.config.yaml import load
-from kl_hooks.model.manifest import Allowance, Manifest
-from kl_hooks.model.problem import Problem
+from kl_hooks.config.compiled import compiled
+from kl_hooks.config.problems import Problems
+from kl_hooks.model.manifest import Allowance, Layer, Manifest
 
-_KEYS: Final = (
-    "version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect", "language",
-    "unassigned_imports",
-)  # fmt: skip
-_EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
-_TYPE_CHECKING: Final = ("ignore", "enforce")
-_INDIRECT: Final = ("ignore", "forbid")
-_UNASSIGNED: Final = ("follow", "ignore")
+if TYPE_CHECKING:
+    from kl_hooks.model.contract import Contract
 
 
-def read_manifest(path_name: str, text: bytes) -> Manifest:
-    """The manifest in `text`. `path_name` is what messages and violations call it.
-
-    Layers are listed from the bottom up: `below` means all layers listed before. Raises ManifestProblems with
-    everything that is wrong.
-    """
-    root, problems = load(path_name, text)
-    if root is None:
-        raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", AFRESH.capitalize())])
-    refused = tuple(problems)
-    reader = Reader(path_name, problems)
-    found = reader.keys(without_types(reader, root), _KEYS)
-    if "version" in found:
-        reader.choice(found["version"][1], '"version"', ("1",))
-    contracts = read_contracts(reader, found["contracts"][1]) if "contracts" in found else ()
-    given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
-    if "layers" not in found and not given and isinstance(root, Mapping) and not _is_misspelt(root):
-        reader.say(root, 'the key "layers" is missing.', f"Add it, or {AFRESH}")
-    layers = read_layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
-    mode, exhaustive = _TYPE_CHECKING[0], False
-    if "type_checking_imports" in found:
-        mode = reader.choice(found["type_checking_imports"][1], '"type_checking_imports"', _TYPE_CHECKING)
-    if "exhaustive" in found:
-        exhaustive = reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
-    unassigned = _UNASSIGNED[0]
-    if "unassigned_imports" in found:
-        unassigned = reader.choice(found["unassigned_imports"][1], '"unassigned_imports"', _UNASSIGNED)
-    indirect = reader.choice(found["indirect"][1], '"indirect"', _INDIRECT) if "indirect" in found else _INDIRECT[0]
-    exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
-    language, place = plain_text(reader, found, "language", ""), found["language"][0].line if "language" in found else 0
-    if problems:
-        raise ManifestProblems(_without_echo(refused, problems))
-    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, unassigned)
+class ManifestProblems(Problems):
+    """The manifest can't be used: exit 2. `problems` has each with its place."""
 
 
-def _is_misspelt(root: Mapping) -> bool:
-    """True where an unknown key was told that it may be `layers`: then that is not missing too."""
-    words = [snake(key.value) for key, _ in root.entries]
-    return any(word not in _KEYS and nearest(word, _KEYS) == nearest("layers", _KEYS) for word in words)
+_KIND = "manifest-5"
 
 
-def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:
-    """Where YAML itself was refused (an alias, a merge key), what else is wrong at that place follows from it."""
-    places = {(one.line, one.column) for one in refused}
-    return [*refused, *(one for one in problems[len(refused) :] if (one.line, one.column) not in places)]
+def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manifest:
+    """The manifest in `text`, from its compiled form where there is one. Raises ManifestProblems."""
 
+    def compile() -> dict[str, Any]:
+        from kl_hooks.arch.manifest_parser import read_manifest
 
-def _exceptions(reader: Reader, node: Node) -> tuple[Allowance, ...]:
-    made = []
-    for item in reader.items(node, '"exceptions"'):
-        found = reader.keys(item, _EXCEPTION_KEYS, " in an exception")
-        missing = [key for key in ("from", "to") if key not in found]
-        if missing:
-            if found:
-                reader.say(item, f'an exception without "{missing[0]}".', "It needs from and to: modules or layers.")
-            continue
-        source, target = (plain_text(reader, found, key, " of an exception") for key in ("from", "to"))
-        until = plain_text(reader, found, "until", " of an exception")
-        if until and not _is_day(until):
-            reader.say(found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD.")
-        decision = plain_text(reader, found, "decision", " of an exception")
-        made.append(Allowance(source, target, until, decision, item.line))
-    return tuple(made)
+        return manifest_to_dict(read_manifest(path_name, text))
 
-
-def _is_day(text: str) -> bool:
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        return False
     try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+        return manifest_from_dict(path_name, compiled(cache_dir, text, _KIND, compile))
+    except (KeyError, TypeError, ValueError):
+        # an entry that is whole but not ours; what compile() gives always fits
+        return manifest_from_dict(path_name, compile())
+
+
+def manifest_to_dict(manifest: Manifest) -> dict[str, Any]:
+    """What JSON can hold; the name of the file is left out."""
+    return {
+        "layers": [
+            [x.name, list(x.paths), list(x.may_depend_on), x.line, x.decision, list(x.namespaces)]
+            for x in manifest.layers
+        ],
+        "type_checking_imports": manifest.type_checking_imports,
+        "exhaustive": manifest.exhaustive,
+        "indirect": manifest.indirect,
+        "unassigned_imports": manifest.unassigned_imports,
+        "language": [manifest.language, manifest.language_line],
+        "exceptions": [[x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions],
+        "contracts": [_contract_plain(one) for one in manifest.contracts],
+    }
+
+
+def manifest_from_dict(path_name: str, value: Any) -> Manifest:
+    """The way back. KeyError, TypeError or ValueError for anything else than `manifest_to_dict` gives."""
+    layers = [
+        Layer(_text(name), _texts(paths), _texts(allowed), _number(line), _text(decision), _texts(namespaces))
+        for name, paths, allowed, line, decision, namespaces in value["layers"]
+    ]
+    exceptions = [
+        Allowance(_text(source), _text(target), _text(until), _text(decision), _number(line))
+        for source, target, until, decision, line in value["exceptions"]
+    ]
+    if value["type_checking_imports"] not in ("ignore", "enforce") or type(value["exhaustive"]) is not bool:
+        raise ValueError("not a compiled manifest")
+    mode, exhaustive = value["type_checking_imports"], value["exhaustive"]
+    contracts = tuple(_contract(one) for one in value["contracts"])
+    indirect = value["indirect"]
+    if indirect not in ("ignore", "forbid"):
+        raise ValueError("not a compiled manifest")
+    if value["unassigned_imports"] not in ("follow", "ignore"):
+        raise ValueError("not a compiled manifest")
+    language, place = value["language"]
+    rest = (contracts, indirect, _text(language), _number(place), value["unassigned_imports"])
+    return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), *rest)
+
+
+def _contract_plain(one: Contract) -> list[Any]:
+    options = [[x.key, x.value if isinstance(x.value, str) else list(x.value), x.line] for x in one.options]
+    session = [list(one.root_packages), one.include_external_packages, one.exclude_type_checking_imports]
+    return [one.name, one.type, options, one.line, one.decision, *session]
+
+
+def _contract(value: Any) -> Contract:
+    from kl_hooks.model.contract import Contract, Option
+
+    name, sort, options, line, decision, roots, externals, checking = value
+    made = [
+        Option(_text(key), _texts(held) if isinstance(held, list) else _text(held), _number(place))
+        for key, held, place in options
+    ]
+    if type(externals) is not bool or type(checking) is not bool:
+        raise TypeError("not a boolean")
+    words = (_text(name), _text(sort), tuple(made), _number(line), _text(decision))
+    return Contract(*words, _texts(roots), externals, checking)
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("not a text")
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise TypeError("not a list")
+    return tuple(_text(item) for item in value)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("not a number")
+    return int(value)

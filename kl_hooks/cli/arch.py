@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.arch.render import text
-from kl_hooks.arch.run import Terms
-from kl_hooks.arch.run import check as run_check
-from kl_hooks.arch.source import STAGED, WORKTREE, on_disk, parted, pushed, repository, revision
-from kl_hooks.arch.verdict import Verdict
+from kl_hooks.arch.check import CheckOptions, run_check
+from kl_hooks.arch.content import (
+    STAGED,
+    WORKTREE,
+    content_name,
+    fork_point,
+    manifest_on_disk,
+    pushed_commits,
+    require_repository,
+)
+from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.arch.report import verdict_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import counted, echo, echo_json, echo_line, format_option, path_from_top, warn, workspace
 from kl_hooks.errors import UsageProblem
@@ -25,9 +32,9 @@ from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace.open import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.arch.baseline.file import Accepted
-    from kl_hooks.arch.changed import Range
-    from kl_hooks.arch.foreign.imported import Imported
+    from kl_hooks.arch.baseline import BaselineEntry
+    from kl_hooks.arch.content import ChangedRange
+    from kl_hooks.arch.importers import ImportedConfig
 
 
 _COMMANDS = {
@@ -66,7 +73,7 @@ class _Request:
     manifest: str
     folder: str
     """Of `--dir`, from the repository's root with `/` at its end; empty: everything."""
-    span: Range | None = None
+    span: ChangedRange | None = None
 
 
 @click.command(epilog="Example: kl arch check --staged")
@@ -109,9 +116,9 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
     if asked.shape == "text":
         _print_verdicts(ws, found, seconds, asked)
     else:
-        from kl_hooks.arch.formats.document import document
+        from kl_hooks.arch.formats import render_document
 
-        click.echo(document(ws, asked.shape, found, asked.lists), nl=False)
+        click.echo(render_document(ws, asked.shape, found, asked.lists), nl=False)
     return 0 if all(verdict is None or verdict.clean for _, verdict in found) else 1
 
 
@@ -124,7 +131,7 @@ def _workspace(folder: str | None) -> Workspace:
 
 
 def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Request:
-    top = repository(ws).top
+    top = require_repository(ws).top
     folder = path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
     manifest = options["manifest"] or ""
     if manifest:
@@ -136,23 +143,25 @@ def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Reque
         asked = replace(asked, folder=folder + "/")
     if span is None:
         return asked
-    from kl_hooks.arch.changed import changed
+    from kl_hooks.arch.content import changed_range
 
-    return replace(asked, span=changed(ws, span))
+    return replace(asked, span=changed_range(ws, span))
 
 
-def _sources(ws: Workspace, rev: str | None, span: Range | None, options: dict[str, Any]) -> dict[str, str]:
+def _sources(ws: Workspace, rev: str | None, span: ChangedRange | None, options: dict[str, Any]) -> dict[str, str]:
     """What is judged → the commit that it starts from, empty where that is the one before it."""
     if options["push"]:
-        repo = repository(ws)
-        return {commit: since or parted(repo, commit) for commit, since in pushed(os.environ, _stdin()).items()}
+        repo = require_repository(ws)
+        return {
+            commit: since or fork_point(repo, commit) for commit, since in pushed_commits(os.environ, _stdin()).items()
+        }
     if span:
         return {span.source: span.before}
-    return {STAGED if options["staged"] else WORKTREE if rev is None else revision(rev): ""}
+    return {STAGED if options["staged"] else WORKTREE if rev is None else content_name(rev): ""}
 
 
 def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict | None:
-    verdict, remarks = run_check(ws, source, Terms(since, asked.trust, asked.manifest))
+    verdict, remarks = run_check(ws, source, CheckOptions(since, asked.trust, asked.manifest))
     for remark in remarks:
         warn(remark)
     if verdict is None and asked.required:
@@ -161,13 +170,13 @@ def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict
     for warning in verdict.warnings if verdict and not (asked.quiet and verdict.clean) else ():
         warn(f"warning: {warning}")
     if verdict is not None and asked.span is not None:
-        from kl_hooks.arch.changed import narrowed
+        from kl_hooks.arch.content import narrowed
 
         verdict, others = narrowed(verdict, asked.span)
         if others:
             warn(f"{counted(others, 'finding')} in files that {asked.span.text} does not change: not shown.")
     if verdict is not None and asked.folder:
-        from kl_hooks.arch.changed import within
+        from kl_hooks.arch.content import within
 
         verdict = within(verdict, asked.folder)
     return verdict
@@ -182,12 +191,12 @@ def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem
     rules = isinstance(problem, Problems) or problem.place in (MANIFEST, BASELINE)
     if shape == "text" or not rules:
         return
-    from kl_hooks.arch.formats.document import document
+    from kl_hooks.arch.formats import render_document
 
     single = (Problem(problem.place, 0, 0, problem.reason, problem.hint),)
     problems = problem.problems if isinstance(problem, Problems) else single
     verdict = Verdict(Manifest(MANIFEST, ()), (), problems, (), 0, source, invalid=True)
-    click.echo(document(ws, shape, [(source, verdict)]), nl=False)
+    click.echo(render_document(ws, shape, [(source, verdict)]), nl=False)
 
 
 def _print_verdicts(ws: Workspace, found: list[tuple[str, Verdict | None]], seconds: float, asked: _Request) -> None:
@@ -197,9 +206,9 @@ def _print_verdicts(ws: Workspace, found: list[tuple[str, Verdict | None]], seco
         if verdict is not None:
             for path in verdict.unassigned if asked.lists else ():
                 echo(f"{path}: in no layer")
-            for line in text(verdict, seconds):
+            for line in verdict_lines(verdict, seconds):
                 echo(line)
-        elif on_disk(ws):
+        elif manifest_on_disk(ws):
             where = "what is staged" if source == STAGED else source
             echo(f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there.")
         else:
@@ -226,14 +235,13 @@ def show(shape: str) -> None:
     (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
     code, use: kl arch check
     """
-    from kl_hooks.arch.looking.overview import SCHEMA, look, plain
-    from kl_hooks.arch.looking.picture import picture
+    from kl_hooks.arch.overview import SCHEMA, load_overview, overview_to_dict, picture
 
-    seen, notes = look(workspace())
+    seen, notes = load_overview(workspace())
     for remark in notes:
         warn(remark)
     if shape == "json":
-        echo_json(plain(seen) if seen else {"schema": SCHEMA, "manifest": None, "layers": [], "arrows": []})
+        echo_json(overview_to_dict(seen) if seen else {"schema": SCHEMA, "manifest": None, "layers": [], "arrows": []})
         return
     if seen is None:
         echo("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
@@ -244,7 +252,7 @@ def show(shape: str) -> None:
 
 def _color(line: str) -> dict[str, int]:
     """What breaks the manifest in red, what is accepted or excepted in yellow; nothing is said by colour alone."""
-    from kl_hooks.arch.looking.picture import ASCII, BOX
+    from kl_hooks.arch.overview import ASCII, BOX
 
     signs = [sign for some in (BOX, ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
     start = max(line.rfind(sign) for sign in signs) + 1
@@ -271,12 +279,11 @@ def explain(what: str, shape: str) -> None:
     and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
     For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
     """
-    from kl_hooks.arch.looking.explain import SCHEMA, explained
-    from kl_hooks.arch.looking.explain_text import text
-    from kl_hooks.arch.looking.overview import survey_now
+    from kl_hooks.arch.explain import SCHEMA, explanation, explanation_lines
+    from kl_hooks.arch.overview import check_worktree
 
     ws = workspace()
-    seen, notes = survey_now(ws)
+    seen, notes = check_worktree(ws)
     for remark in notes:
         warn(remark)
     if seen is None:
@@ -289,11 +296,11 @@ def explain(what: str, shape: str) -> None:
         paths = [path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
     except UsageProblem:
         paths = [what]
-    told = explained(seen, what, paths)
+    told = explanation(seen, what, paths)
     if shape == "json":
         echo_json(told)
         return
-    for line in text(told):
+    for line in explanation_lines(told):
         echo(line)
 
 
@@ -311,12 +318,11 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 
     Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad manifest.
     """
-    from kl_hooks.arch.fixing.mend import mend
-    from kl_hooks.arch.fixing.report import SCHEMA, plain, text
+    from kl_hooks.arch.autofix import SCHEMA, fix_lines, fix_to_dict, fix_violations
 
     ws = workspace()
     top = Path(ws.repo.top if ws.repo else ws.root)
-    done = mend(ws, [path_from_top(path, top) for path in paths], not dry_run, accepted)
+    done = fix_violations(ws, [path_from_top(path, top) for path in paths], not dry_run, accepted)
     if done is None:
         if shape == "json":
             empty: dict[str, object] = {key: [] for key in ("files", "fixed", "left", "problems")}
@@ -327,9 +333,9 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
     for remark in done.notes:
         warn(remark)
     if shape == "json":
-        echo_json(plain(done.outcome, done.unread, not dry_run, done.accepted))
+        echo_json(fix_to_dict(done.outcome, done.unread, not dry_run, done.accepted))
     else:
-        for line in text(done.outcome, done.unread, not dry_run, done.accepted):
+        for line in fix_lines(done.outcome, done.unread, not dry_run, done.accepted):
             echo_line(line)
     return 0 if done.clean and not (dry_run and done.outcome.fixed) else 1
 
@@ -351,7 +357,7 @@ def allow(source: str, target: str, until: str, reason: str, decision: str, acce
     `.kl/knowledge/decisions/` unless --decision names one: proposed, or accepted with --accept. Review and commit both.
     Refused where it would excuse no import of today: no exception excuses a chain (`indirect: forbid`).
     """
-    from kl_hooks.arch.allowing.allow import allow as run
+    from kl_hooks.arch.exceptions import add_exception as run
     from kl_hooks.evidence.who import agent
 
     ws = workspace()
@@ -388,13 +394,13 @@ def baseline() -> None:
 @format_option()
 def baseline_write(grow: bool, shape: str) -> None:
     """Accept today's violations of the work tree. Exit 2, and nothing is written, if a baseline would grow."""
-    from kl_hooks.arch.baseline_verbs import look, rewrite
+    from kl_hooks.arch.baseline import compare_baseline, replace_baseline
 
     ws = workspace()
-    seen = look(ws)
+    seen = compare_baseline(ws)
     grows = seen.before is not None and bool(seen.added)
     if not grows or grow:
-        rewrite(ws, seen, seen.today)
+        replace_baseline(ws, seen, seen.today)
     if shape == "json":
         rows = {
             "added": _entries_to_dicts(seen.added),
@@ -420,9 +426,9 @@ def baseline_write(grow: bool, shape: str) -> None:
 @format_option()
 def baseline_show(shape: str) -> None:
     """List what is accepted, what of it is fixed or renamed, and what is new."""
-    from kl_hooks.arch.baseline_verbs import look
+    from kl_hooks.arch.baseline import compare_baseline
 
-    seen = look(workspace())
+    seen = compare_baseline(workspace())
     if shape == "json":
         renamed = [{"entry": old, "today": new} for old, new in map(_entries_to_dicts, seen.found.renamed)]
         rows = {
@@ -451,15 +457,15 @@ def baseline_show(shape: str) -> None:
 @format_option()
 def baseline_prune(shape: str) -> None:
     """Take out what is fixed, and give renamed modules their names of today. New violations are not taken in."""
-    from kl_hooks.arch.baseline_verbs import look, rewrite
+    from kl_hooks.arch.baseline import compare_baseline, replace_baseline
 
     ws = workspace()
-    seen = look(ws)
+    seen = compare_baseline(ws)
     if seen.before is None:
         raise UsageProblem("is not there.", place=BASELINE, hint="Accept today's violations: kl arch baseline write")
     changed = seen.found.today != seen.entries
     if changed:
-        rewrite(ws, seen, seen.found.today)
+        replace_baseline(ws, seen, seen.found.today)
     if shape == "json":
         rows = {
             "fixed": _entries_to_dicts(seen.fixed),
@@ -473,19 +479,19 @@ def baseline_prune(shape: str) -> None:
     echo(f"{BASELINE}: {left}." + (" Commit it." if changed else ""))
 
 
-def _total(entries: tuple[Accepted, ...]) -> int:
+def _total(entries: tuple[BaselineEntry, ...]) -> int:
     return sum(one.count for one in entries)
 
 
-def _print_entries(what: str, entries: tuple[Accepted, ...]) -> None:
+def _print_entries(what: str, entries: tuple[BaselineEntry, ...]) -> None:
     for one in entries:
         echo(f"  {what:<9} {one}" + (f"  ({one.count} times)" if one.count > 1 else ""))
 
 
-def _entries_to_dicts(entries: tuple[Accepted, ...]) -> list[dict[str, Any]]:
-    from kl_hooks.arch.baseline.file import plain
+def _entries_to_dicts(entries: tuple[BaselineEntry, ...]) -> list[dict[str, Any]]:
+    from kl_hooks.arch.baseline import entry_to_dict
 
-    return [plain(one) for one in entries]
+    return [entry_to_dict(one) for one in entries]
 
 
 @click.command("import", epilog="Example: kl arch import --write")
@@ -499,14 +505,13 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     Rules stay as strict as they were: what our layers can't say in full stays a contract that import-linter runs.
     What can't be translated is said, a line each.
     """
-    from kl_hooks.arch.foreign.imported import imported_text
-    from kl_hooks.arch.foreign.run import import_set_up
+    from kl_hooks.arch.importers import import_config, manifest_text
 
     ws = workspace()
     if force and not write:
         raise UsageProblem("--force goes with --write.", place="kl arch import")
-    found = import_set_up(ws, _path_from_root(ws, file) if file else None)
-    text = imported_text(found)
+    found = import_config(ws, _path_from_root(ws, file) if file else None)
+    text = manifest_text(found)
     if write:
         _write_manifest(ws, text, force)
     for line in found.left:
@@ -541,7 +546,7 @@ def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
     write_atomic(target, text.encode(), within=ws.root)
 
 
-def _import_to_dict(found: Imported, text: str, wrote: bool) -> dict[str, object]:
+def _import_to_dict(found: ImportedConfig, text: str, wrote: bool) -> dict[str, object]:
     return {
         "schema": "kl.arch.import/1",
         "origin": found.origin,

@@ -106,8 +106,8 @@ def _kinds(ws: Workspace) -> Iterator[_Finding]:
 
 
 def _manifest(ws: Workspace) -> Iterator[_Finding]:
-    from kl_hooks.arch.manifest import read_manifest
-    from kl_hooks.arch.mistakes import ManifestProblems
+    from kl_hooks.arch.manifest import ManifestProblems
+    from kl_hooks.arch.manifest_parser import read_manifest
     from kl_hooks.config.files import read_small
     from kl_hooks.model.manifest import MANIFEST
 

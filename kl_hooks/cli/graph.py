@@ -349,8 +349,8 @@ def show(name: str, rev: str | None, shape: str) -> None:
 
 def _layer(path: str) -> str:
     """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be read."""
-    from kl_hooks.arch.manifest import read_manifest
-    from kl_hooks.arch.paths import owner
+    from kl_hooks.arch.layers import layer_lookup
+    from kl_hooks.arch.manifest_parser import read_manifest
     from kl_hooks.config.files import read_small
     from kl_hooks.errors import KlError
     from kl_hooks.model.manifest import MANIFEST
@@ -358,7 +358,7 @@ def _layer(path: str) -> str:
     root = workspace().root
     try:
         text = read_small(root / MANIFEST, within=root)
-        layer = owner(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
+        layer = layer_lookup(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
     except KlError:  # `kl arch check` tells what is wrong with it
         return ""
     return layer.name if layer is not None else ""

@@ -18,16 +18,15 @@ from typing import Any, Final, Literal, overload
 
 import click
 
-from kl_hooks.arch.baseline.file import Accepted, accept, baseline_bytes
-from kl_hooks.arch.draft import draft
-from kl_hooks.arch.foreign.run import set_up
-from kl_hooks.arch.groups import packages
-from kl_hooks.arch.manifest import read_manifest
-from kl_hooks.arch.paths import owner
-from kl_hooks.arch.propose import propose
-from kl_hooks.arch.run import day, judge
-from kl_hooks.arch.source import WORKTREE, content, repository
-from kl_hooks.arch.survey import Survey, survey
+from kl_hooks.arch.baseline import BaselineEntry, baseline_bytes, entries_for
+from kl_hooks.arch.check import judge, utc_day
+from kl_hooks.arch.content import WORKTREE, load_content, require_repository
+from kl_hooks.arch.import_survey import Survey, survey_imports
+from kl_hooks.arch.importers import find_config
+from kl_hooks.arch.layers import layer_lookup
+from kl_hooks.arch.manifest_parser import read_manifest
+from kl_hooks.arch.packages import product_packages
+from kl_hooks.arch.propose import proposal_text, propose
 from kl_hooks.cli.hooks import (
     PRE_COMMIT_FILE,
     STAGES,
@@ -217,8 +216,8 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
 
     `append`: the user agreed to entries in his pre-commit configuration. `exact`: see `propose`.
     """
-    seen = content(ws)
-    read = survey(ws, seen)
+    seen = load_content(ws)
+    read = survey_imports(ws, seen)
     proposal = propose(read.links, read.modules, lambda layers: _through(read, layers), exact=exact)
     wanted = {
         CHECKOUT_FILE: form("config.yaml") + _excluded(ws),
@@ -227,7 +226,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     }
     accepted = 0
     if proposal.layers:
-        text = draft(proposal)
+        text = proposal_text(proposal)
         wanted = {MANIFEST: text, **wanted}
         if proposal.against and not _exists(ws, MANIFEST):
             entries = _violations_today(ws, read, text)
@@ -237,7 +236,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     made = _Survey(_Plan(create), _packages(read), [path for path in wanted if path not in create], notes=read.notes)
     made.layers, made.accepted = len(proposal.layers), accepted
     made.found += [("unread", str(problem)) for problem in read.unread[:5]]
-    made.set_up = (set_up(ws) or "") if MANIFEST in create or not proposal.layers else ""
+    made.set_up = (find_config(ws) or "") if MANIFEST in create or not proposal.layers else ""
     if made.set_up:
         made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
     _pre_commit(ws, made, append)
@@ -257,14 +256,14 @@ def _excluded(ws: Workspace) -> str:
 
 def _through(read: Survey, layers: Sequence[Layer]) -> list[Link]:
     """The imports that reach one of these layers through files in none."""
-    layer_of = owner(layers)
+    layer_of = layer_lookup(layers)
     by_path = {path: layer_of(path) for path in read.modules}
     return read.through(by_path, lambda source, target: source.name != target.name, Manifest(MANIFEST, ()))
 
 
-def _violations_today(ws: Workspace, read: Survey, text: str) -> tuple[Accepted, ...]:
+def _violations_today(ws: Workspace, read: Survey, text: str) -> tuple[BaselineEntry, ...]:
     """What a check by the drafted manifest finds today."""
-    return accept(judge(read_manifest(MANIFEST, text.encode()), read, day(ws), WORKTREE, ()).violations)
+    return entries_for(judge(read_manifest(MANIFEST, text.encode()), read, utc_day(ws), WORKTREE, ()).violations)
 
 
 def _exists(ws: Workspace, path: str) -> bool:
@@ -273,7 +272,7 @@ def _exists(ws: Workspace, path: str) -> bool:
 
 def _packages(read: Survey) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
-    for top, files in packages(read.modules).items():
+    for top, files in product_packages(read.modules).items():
         inside = set(files)
         imports = sum(link.path in inside for link in read.links)
         folder = files[0].rpartition("/")[0] or "."
@@ -438,7 +437,7 @@ def init(yes: bool, exact: bool, back: bool, shape: str) -> int:
     accepts these: the first check is clean. Never overwrites a file and commits nothing.
     """
     ws = workspace()
-    repository(ws)
+    require_repository(ws)
     if back:
         return _print_undo(ws, shape)
     refuse_linked_folder(ws.root)

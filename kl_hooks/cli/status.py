@@ -158,7 +158,7 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
 
 def _manifest_has_mistakes(ws: Workspace) -> bool:
     """True for a manifest that `kl arch check` would refuse. One that was read before is not read as YAML again."""
-    from kl_hooks.arch.kept import load_manifest
+    from kl_hooks.arch.manifest import load_manifest
     from kl_hooks.config.files import read_small
 
     try:

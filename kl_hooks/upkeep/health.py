@@ -297,7 +297,7 @@ def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
 
 
 def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
-    from kl_hooks.arch.kept import load_manifest
+    from kl_hooks.arch.manifest import load_manifest
     from kl_hooks.config.files import read_small
     from kl_hooks.model.manifest import MANIFEST
 

@@ -1,319 +1,307 @@
-"""Judging imports: which are violations, which exceptions hold, and what has no effect."""
+"""A check from end to end on real repositories: what is looked at, what blocks, what is only a remark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kl_hooks.arch import circular
-from kl_hooks.arch.check import circles, unowned, violations, warnings
-from kl_hooks.arch.manifest import read_manifest
-from kl_hooks.arch.paths import owner
-from kl_hooks.model.manifest import MANIFEST, Layer, Manifest
-from kl_hooks.model.symbol import Link
-
-MODULES = {
-    "src/shop/__init__.py": "shop",
-    "src/shop/domain/order.py": "shop.domain.order",
-    "src/shop/domain/price.py": "shop.domain.price",
-    "src/shop/ports.py": "shop.ports",
-    "src/shop/api/__init__.py": "shop.api",
-    "src/shop/api/http.py": "shop.api.http",
-    "tests/test_order.py": "test_order",
-}
-LAYERS = """\
-layers:
-  - name: domain
-    paths: [src/shop/domain/]
-    may_depend_on: [ports]
-    decision: ADR-0004
-  - name: ports
-    paths: [src/shop/ports.py]
-    may_depend_on: [api]
-  - name: api
-    paths: [src/shop/api/]
-    may_depend_on: []
-"""
+from kl_hooks.arch.check import run_check
+from kl_hooks.arch.content import STAGED, WORKTREE, content_name, pushed_commits
+from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.clock import FixedClock, micros
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.git import run
+from kl_hooks.store.spool_read import pending, read
+from kl_hooks.workspace.open import open_workspace
+from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER, opened, shop
+from tests.git.repos import commit, fingerprint, sh, write
 
 
-def manifest(more: str = "") -> Manifest:
-    return read_manifest(MANIFEST, (LAYERS + more).encode())
+def verdict(folder: Path, source: str = WORKTREE) -> Verdict:
+    found, _ = run_check(opened(folder), source)
+    assert found is not None
+    return found
 
 
-def link(source: str, target: str, line: int = 1, method: str = "import") -> Link:
-    path = {dotted: path for path, dotted in MODULES.items()}[source]
-    return Link(f"namespace:{source}", "imports", f"namespace:{target}", path, line, method)
+def lines(found: Verdict) -> list[str]:
+    return [f"{v.path}:{v.line} {v.source_layer} -> {v.target_layer}: {v.statement}" for v in found.violations]
 
 
-SOURCES = {
-    "src/shop/domain/order.py": b"\n\nfrom shop.api.http import current_user\n\n\ndef place():\n    current_user()\n",
-    "src/shop/domain/price.py": b"def a(user): ...\n\n\nclass B:\n    def b(self, *, user=None): ...\n",
-}
+BROKEN = [f"{ORDER}:2 core -> web: from shop.web import page"]
 
 
-class Seen:
-    """A source in which only annotations use what line 9 imports, and nothing what line 8 does."""
-
-    ready = None
-
-    def statement(self, link: Link) -> str:
-        return "from shop.api.http import current_user"
-
-    def kind(self, link: Link) -> str:
-        return {9: "annotations", 8: "unused"}.get(link.line, "kept")
-
-    def read(self, paths: Sequence[str]) -> dict[str, bytes]:
-        return {path: SOURCES[path] for path in paths if path in SOURCES}
+def test_a_clean_shop_is_clean_everywhere(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    for source in (WORKTREE, STAGED, "HEAD"):
+        found = verdict(folder, source)
+        assert (found.clean, found.files, found.warnings, found.source) == (True, 4, (), source)
 
 
-BREAKING = link("shop.domain.order", "shop.api.http", 3)
+def test_each_source_is_judged_by_its_own_content(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT})
+    assert lines(verdict(folder)) == BROKEN
+    assert verdict(folder, STAGED).clean
+    sh(folder, "add", ORDER)
+    write(folder, {ORDER: "x = 1\n"})
+    assert verdict(folder).clean
+    assert lines(verdict(folder, STAGED)) == BROKEN
+    assert verdict(folder, "HEAD").clean
+    sh(folder, "commit", "-q", "-m", "drift")
+    assert lines(verdict(folder, "HEAD")) == BROKEN and verdict(folder, "HEAD~1").clean
 
 
-@pytest.mark.requirement("A48")
-def test_a_violation_names_everything() -> None:
-    (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
-    assert (found.path, found.line, found.importer, found.imported) == (
-        "src/shop/domain/order.py", 3, "shop.domain.order", "shop.api.http",
-    )  # fmt: skip
-    assert (found.source_layer, found.target_layer) == ("domain", "api")
-    assert found.statement == "from shop.api.http import current_user"
-    assert (found.rule, found.decision, found.allowed) == (f"{MANIFEST}:4", "ADR-0004", ("ports",))
+def test_the_manifest_is_that_of_the_same_content(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT, MANIFEST: LAYERS.replace("may_depend_on: []", "may_depend_on: [web]")})
+    assert verdict(folder).clean
+    sh(folder, "add", ORDER)
+    assert lines(verdict(folder, STAGED)) == BROKEN
+    sh(folder, "add", "-A")
+    assert verdict(folder, STAGED).clean
 
 
-@pytest.mark.requirement("A48")
-def test_own_layer_allowed_layer_and_unmapped_files_are_fine() -> None:
-    links = [
-        link("shop.domain.order", "shop.domain.price"),
-        link("shop.domain.order", "shop.ports"),
-        link("shop.domain.order", "shop"),
-        link("shop.domain.order", "os.path"),
-        link("test_order", "shop.api.http"),
-    ]
-    assert violations(manifest(), links, MODULES) == []
+def test_a_way_out_is_found_in_the_source(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: "from shop.web.page import Page\n\n\ndef total(page: Page) -> int:\n    return 1\n"})
+    sh(folder, "add", "-A")
+    write(folder, {ORDER: "from shop.web.page import Page\n\nx = Page()\n"})
+    assert verdict(folder).violations[0].way_out.startswith("pass it in")
+    assert verdict(folder, STAGED).violations[0].way_out.startswith("only annotations use it here")
 
 
-def test_a_name_without_a_file_belongs_to_its_package() -> None:
-    (found,) = violations(manifest(), [link("shop.domain.order", "shop.api._speedups")], MODULES)
-    assert found.target_layer == "api"
+def test_untracked_files_are_seen_in_the_work_tree_only(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {"src/shop/core/new.py": "import shop.web.page\n"})
+    assert [v.path for v in verdict(folder).violations] == ["src/shop/core/new.py"]
+    assert verdict(folder, STAGED).clean
 
 
-def test_lazy_and_dynamic_imports_count_and_are_named() -> None:
-    links = [
-        link("shop.domain.order", "shop.api.http", n, how) for n, how in ((4, "lazy import"), (9, "dynamic import"))
-    ]
-    assert [v.method for v in violations(manifest(), links, MODULES)] == ["lazy import", "dynamic import"]
+def test_a_file_that_does_not_parse_blocks_and_the_others_are_checked(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {"src/shop/web/page.py": "def f(:\n", ORDER: DRIFT, "tests/test_order.py": "def g(:\n"})
+    found = verdict(folder)
+    assert [(p.path, p.line, p.column) for p in found.problems] == [("src/shop/web/page.py", 1, 7)]
+    assert "can't be parsed: invalid syntax" in found.problems[0].message
+    assert lines(found) == BROKEN and (found.files, found.unjudged) == (3, 1)
+    assert [p.path for p in found.warnings] == ["tests/test_order.py"]
 
 
-def test_type_checking_imports_are_a_choice() -> None:
-    links = [link("shop.domain.order", "shop.api.http", 3, "type-checking import")]
-    assert violations(manifest(), links, MODULES) == []
-    (found,) = violations(manifest("type_checking_imports: enforce\n"), links, MODULES)
-    assert found.way_out.startswith("only a type checker needs this import")
+def test_files_outside_any_layer_block_only_where_all_must_belong(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {MANIFEST: LAYERS + "exhaustive: true\n"})
+    assert [p.path for p in verdict(folder).problems] == ["src/shop/__init__.py", "tests/test_order.py"]
 
 
-def test_one_statement_of_two_names_is_one_violation() -> None:
-    assert len(violations(manifest(), [BREAKING, BREAKING], MODULES)) == 1
+def test_no_manifest_is_no_verdict(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    sh(folder, "rm", "-q", MANIFEST)
+    verdict, (remark,) = run_check(opened(folder), STAGED)
+    assert verdict is None and "removed since HEAD: nothing is forbidden any more" in remark
+    assert run_check(opened(folder), "HEAD")[0] is not None
 
 
-def test_violations_of_one_fingerprint_are_numbered() -> None:
-    found = violations(manifest(), [link("shop.domain.order", "shop.api.http", n) for n in (3, 5, 9)], MODULES)
-    assert [(one.line, one.number) for one in found] == [(3, 1), (5, 2), (9, 3)]
+def test_a_bad_manifest_never_passes(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", {MANIFEST: "layers: []\n"})
+    for source in (WORKTREE, STAGED, "HEAD"):
+        with pytest.raises(ManifestProblems, match=r"architecture.yaml:1:9"):
+            run_check(opened(folder), source)
 
 
-def test_violations_come_in_the_order_of_file_and_line() -> None:
-    links = [link("shop.domain.price", "shop.api", 2), link("shop.domain.order", "shop.api", 9), BREAKING]
-    assert [(v.path[-8:], v.line) for v in violations(manifest(), links, MODULES)] == [
-        ("order.py", 3), ("order.py", 9), ("price.py", 2),
-    ]  # fmt: skip
+def test_a_manifest_that_is_a_link_out_is_refused(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    (tmp_path / "loose.yaml").write_text(LAYERS)
+    (folder / MANIFEST).unlink()
+    (folder / MANIFEST).symlink_to(tmp_path / "loose.yaml")
+    with pytest.raises(UsageProblem, match="leads out of the repository"):
+        run_check(opened(folder))
 
 
-def test_an_exception_holds_through_its_last_day() -> None:
-    rules = manifest("exceptions: [{from: shop.domain.order, to: shop.api.http, until: 2027-01-31}]\n")
-    assert violations(rules, [BREAKING], MODULES, today="2027-01-31") == []
-    (found,) = violations(rules, [BREAKING], MODULES, today="2027-02-01")
-    assert "the exception at .kl/architecture.yaml:12 ended on 2027-01-31" in found.way_out
+def test_expired_exceptions_by_the_workspace_s_clock(tmp_path: Path) -> None:
+    rule = "exceptions: [{from: shop.core.order, to: shop.web.page, until: 2027-01-31}]\n"
+    folder = shop(tmp_path / "shop", {ORDER: DRIFT, MANIFEST: LAYERS + rule})
+    for moment, clean in (("2027-01-31T23:59:59", True), ("2027-02-01", False)):
+        ws = open_workspace(folder, clock=FixedClock(micros(moment)), environ={"HOME": str(tmp_path)})
+        found, _ = run_check(ws)
+        assert found is not None and found.clean is clean
 
 
-def test_an_exception_names_modules_exactly_or_whole_layers() -> None:
-    assert violations(manifest("exceptions: [{from: domain, to: api}]\n"), [BREAKING], MODULES) == []
-    wide = manifest("exceptions: [{from: shop.domain, to: shop.api}]\n")
-    assert len(violations(wide, [BREAKING], MODULES)) == 1
-    assert "fits no import" in str(warnings(wide, [BREAKING], MODULES)[0])
+def test_no_such_revision_and_no_repository(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="not a revision"):
+        run_check(opened(shop(tmp_path / "shop")), "nowhere")
+    (tmp_path / "plain" / ".kl").mkdir(parents=True)
+    with pytest.raises(EnvironmentProblem, match="not a git repository"):
+        run_check(opened(tmp_path / "plain"))
 
 
-def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:
-    for one in ("{from: domain, to: ports}", "{from: ports, to: api}", "{from: shop.domain.price, to: shop.api.http}"):
-        rules = manifest(f"exceptions: [{one}]\n")
-        assert len(violations(rules, [BREAKING], MODULES)) == 1, one
-        (warning,) = [found for found in warnings(rules, [BREAKING], MODULES) if "exception" in found.message]
-        assert (warning.path, warning.line, warning.column) == (MANIFEST, 12, 1)
-    both = manifest("exceptions: [{from: domain, to: api}]\n")
-    other = link("shop.ports", "shop.domain.order")
-    assert warnings(both, [BREAKING, other], MODULES) == [], "one import that needs it is enough"
-    assert violations(both, [BREAKING], MODULES, today="2027-01-31") == [], "it has no last day"
-    dated = manifest("exceptions: [{from: domain, to: api, until: 2027-01-31}]\n")
-    assert violations(dated, [BREAKING], MODULES) == [], "nobody said which day it is"
+def test_a_branch_called_staged_is_a_revision(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    sh(folder, "branch", "staged")
+    write(folder, {ORDER: DRIFT})
+    sh(folder, "add", "-A")
+    assert verdict(folder, content_name("staged")).clean and not verdict(folder, STAGED).clean
 
 
-def test_files_are_read_for_the_places_that_are_asked_for_alone() -> None:
-    def way_out(*closely: tuple[str, int]) -> str:
-        (found,) = violations(manifest(), [BREAKING], MODULES, Seen(), closely=closely)
-        return found.way_out
-
-    assert "place()" in way_out(("src/shop/domain/order.py", 3))
-    assert "place()" not in way_out(("src/shop/domain/order.py", 4)) and "place()" not in way_out()
-
-
-def test_chains_are_violations_where_they_are_forbidden_and_only_there() -> None:
-    links = [link("shop.domain.order", "shop.ports", 5), link("shop.ports", "shop.api.http", 2)]
-    assert violations(manifest(), links, MODULES) == []
-    (found,) = violations(manifest("indirect: forbid\n"), links, MODULES)
-    assert (found.path, found.line, found.target_layer) == ("src/shop/domain/order.py", 5, "api")
+def test_each_check_leaves_validator_evidence_for_its_tree(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT})
+    sh(folder, "add", "-A")
+    ws = opened(folder)
+    run_check(ws, STAGED)
+    (path,) = pending(ws.state.spool)
+    opening, fact, end = read(path).records
+    assert opening["tree"] == sh(folder, "write-tree")
+    assert (fact["class"], fact["subject"], fact["outcome"]) == ("Validator", "check:arch", "failed")
+    assert fact["found"] == [f"{ORDER}:2 core -> web"]
+    assert end["result"]["exit"] == 1
 
 
-def test_a_way_out_through_a_module_that_may() -> None:
-    legal = link("shop.ports", "shop.api.http", 1)
-    (found,) = violations(manifest(), [BREAKING, legal], MODULES)
-    assert found.way_out == "get it through shop.ports (ports), which may import shop.api.http"
-    used = link("shop.domain.price", "shop.ports", 18)
-    (found,) = violations(manifest(), [BREAKING, legal, used], MODULES)
-    assert found.way_out.endswith("and which src/shop/domain/price.py:18 uses already")
+def test_the_verdict_needs_no_store(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT})
+    ws = opened(folder)
+    run_check(ws)
+    ws.state.graph.write_bytes(b"version https://git-lfs" * 100)
+    found, _ = run_check(opened(folder))
+    assert found is not None and lines(found) == BROKEN
+    assert ws.state.graph.read_bytes().startswith(b"SQLite format 3"), "what is derived was built again"
 
 
-LEGAL = link("shop.ports", "shop.api.http", 1)
+def test_a_graph_that_can_not_be_opened_is_a_remark(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT})
+    ws = opened(folder)
+    run_check(ws)
+    ws.state.graph.unlink()
+    ws.state.graph.mkdir()
+    shutil.rmtree(ws.state.cache)
+    found, remarks = run_check(opened(folder))
+    assert found is not None and lines(found) == BROKEN
+    assert any("files were read anew" in remark for remark in remarks)
 
 
-@pytest.mark.parametrize(
-    "links",
-    [
-        [link("shop.ports", "shop.api.http", 1, "type-checking import")],
-        [link("shop.ports", "shop.api.http", 1, "lazy import")],
-        [link("shop.ports", "shop.api.http", 1, "dynamic import")],
-        [LEGAL, link("shop.ports", "shop.domain.order")],
-        [LEGAL, link("shop.api.http", "shop.domain.order")],
-        [
-            LEGAL,
-            link("shop.ports", "shop.domain.price"),
-            link("shop.domain.price", "shop.domain.order", 1, "lazy import"),
-        ],
-        [LEGAL, link("shop.ports", "shop"), link("shop", "shop.domain.order")],
-        [LEGAL, link("shop.api", "shop.domain.order")],
-    ],
-)
-@pytest.mark.parametrize("more", ["", "type_checking_imports: enforce\n"])
-def test_no_way_out_leads_through_a_module_that_has_it_not_or_imports_the_importer(
-    links: list[Link], more: str
-) -> None:
-    found = [one for one in violations(manifest(more), [BREAKING, *links], MODULES) if one.line == 3]
-    assert [one.way_out.partition(",")[0] for one in found] == ["pass it in as an argument"]
+def test_the_verdict_needs_no_state_directory(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    (folder / ".git" / "kl").write_text("in the way")
+    found, remarks = run_check(opened(folder))
+    assert found is not None and found.clean
+    assert remarks != []
 
 
-def test_a_way_out_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> None:
-    others = [
-        link("shop", "shop.domain.order"),  # runs before the importer, whatever that imports
-        link("shop.domain.price", "shop.domain.order"),
-        link("shop.ports", "shop.domain.order", 1, "type-checking import"),
-    ]
-    (found,) = violations(manifest(), [BREAKING, LEGAL, *others], MODULES)
-    assert found.way_out.startswith("get it through shop.ports")
+def test_a_repository_without_kl_is_left_as_it_was(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    sh(folder, "rm", "-rq", ".kl")
+    before = fingerprint(folder)
+    assert run_check(opened(folder)) == (None, [])
+    assert fingerprint(folder) == before
 
 
-def test_a_program_of_a_package_is_no_way_out() -> None:
-    modules = {**MODULES, "src/shop/ports/__main__.py": "shop.ports.__main__"}
-    rules = read_manifest(MANIFEST, LAYERS.replace("src/shop/ports.py", "src/shop/ports/").encode())
-    legal = Link(
-        "namespace:shop.ports.__main__", "imports", "namespace:shop.api.http", "src/shop/ports/__main__.py", 1, "import"
+def test_a_check_changes_nothing_but_the_state_directory(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT, "new.py": "x = 1\n"})
+    before = fingerprint(folder)
+    for source in (WORKTREE, STAGED, "HEAD"):
+        run_check(opened(folder), source)
+    after = {path: facts for path, facts in fingerprint(folder).items() if "/.git/kl" not in path}
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    assert changed <= {str(folder / ".git")}
+
+
+def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
+    canary = "import pathlib\npathlib.Path('canary').write_text('ran')\n"
+    planted = dict.fromkeys(("click.py", "yaml.py", "src/shop/core/__init__.py", "conftest.py", "setup.py"), canary)
+    folder = shop(tmp_path / "shop", planted)
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-m", "kl_hooks", "arch", "check"], cwd=folder, env=environ, capture_output=True, check=False
     )
-    (found,) = violations(rules, [BREAKING, legal], modules)
-    assert found.way_out.startswith("pass it in")
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.rglob("canary"))
 
 
-def test_where_chains_are_forbidden_no_way_out_makes_one() -> None:
-    (found,) = violations(manifest("indirect: forbid\n"), [BREAKING, LEGAL], MODULES)
-    assert found.way_out.startswith("pass it in")
+def test_at_commit_time_no_heavy_library_is_imported(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop", {".kl/config.yaml": "version: 1\n"})
+    code = (
+        "import sys, json; from kl_hooks.cli.main import run; code = run(['arch', 'check', '--staged']);"
+        "print(json.dumps([code, sorted({name.partition('.')[0] for name in sys.modules})]))"
+    )
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, env=environ, capture_output=True, text=True, check=False
+        )
+    exit_code, modules = json.loads(done.stdout.splitlines()[-1])
+    assert exit_code == 0
+    assert {"yaml", "libcst", "grimp", "rich", "pytest", "mcp", "diskcache", "importlinter"} & set(modules) == set()
 
 
-def test_where_too_many_modules_would_be_followed_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(circular, "_MOST_WALKS", 0)
-    (found,) = violations(manifest(), [BREAKING, LEGAL], MODULES)
-    assert found.way_out.startswith("pass it in")
+def test_what_is_pushed() -> None:
+    a, b, gone = "a" * 40, "b" * 40, "0" * 40
+    assert pushed_commits({"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {gone}"]) == {a: ""}
+    assert pushed_commits({"PRE_COMMIT_TO_REF": a, "PRE_COMMIT_FROM_REF": b}, []) == {a: b}
+    assert pushed_commits(
+        {}, [f"refs/heads/x {b} r {gone}", f"y {a} r {b}", f"z {a} r {b}", f"(delete) {gone} r {a}"]
+    ) == {
+        b: "",
+        a: b,
+    }
+    assert pushed_commits({}, [f"(delete) {gone} refs/heads/x {a}"]) == {}
+    assert pushed_commits({}, []) == {"HEAD": ""}
 
 
-def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None:
-    noted = link("shop.domain.order", "shop.api.http", 9)
-    (found,) = violations(manifest(), [noted], MODULES, Seen())
-    assert found.way_out.startswith("only annotations use it here: move it under `if TYPE_CHECKING:`")
-    (found,) = violations(manifest("type_checking_imports: enforce\n"), [noted], MODULES, Seen())
-    assert found.way_out.startswith("pass it in")
+def test_a_revision_is_judged_with_its_commit_s_tree(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    write(folder, {ORDER: DRIFT})
+    sha = commit(folder, "drift")
+    ws = opened(folder)
+    run_check(ws, sha)
+    (path,) = pending(ws.state.spool)
+    assert read(path).records[0]["tree"] == sh(folder, "rev-parse", f"{sha}^{{tree}}")
 
 
-def test_a_way_out_for_what_nothing_uses() -> None:
-    (found,) = violations(manifest(), [link("shop.domain.order", "shop.api.http", 8)], MODULES, Seen())
-    assert found.way_out == "nothing uses it here: drop it, as kl arch fix does where that is safe"
+@pytest.mark.parametrize("name", [MANIFEST, ".kl"])
+@pytest.mark.parametrize("source", [STAGED, "HEAD"])
+def test_a_manifest_behind_a_link_opens_no_gate(tmp_path: Path, name: str, source: str) -> None:
+    folder = shop(tmp_path / "shop")
+    (folder / name).rename(folder / "real")
+    (folder / name).symlink_to("../real" if "/" in name else "real")
+    write(folder, {ORDER: DRIFT})
+    commit(folder, "drift")
+    assert lines(verdict(folder)) == BROKEN
+    with pytest.raises(UsageProblem, match="a link in") as refused:
+        run_check(opened(folder), source)
+    assert refused.value.place == name
 
 
-def test_a_way_out_through_an_argument_names_who_takes_one_already() -> None:
-    (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
-    expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
-    assert found.way_out == "pass the user in as an argument of place() (order.py:6)" + expected
+def test_a_file_too_large_to_read_is_a_problem_and_costs_nothing(tmp_path: Path) -> None:
+    folder = shop(tmp_path / "shop")
+    with (folder / "src/shop/core/large.py").open("wb") as file:
+        file.truncate(1 << 40)
+    found = verdict(folder)
+    assert [(p.path, "could not be read" in p.message) for p in found.problems] == [("src/shop/core/large.py", True)]
+    (folder / "src/shop/core/large.py").unlink()
+    with (folder / MANIFEST).open("ab") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ManifestProblems, match="too many"):
+        run_check(opened(folder))
 
 
-def test_a_way_out_without_such_a_module() -> None:
-    (found,) = violations(manifest(), [BREAKING], MODULES)
-    expected = "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
-    assert found.way_out == expected
-
-
-def test_layers_without_files_are_warned_of_with_the_closest_folder() -> None:
-    rules = read_manifest(MANIFEST, b"layers:\n- name: api\n  paths: [src/shop/appi/]\n")
-    (warning,) = warnings(rules, [], MODULES)
-    expected = 'layer "api" matches no file (paths: src/shop/appi/). Closest: src/shop/api/.'
-    assert str(warning) == f"{MANIFEST}: {expected}"
-    assert (warning.line, warning.column) == (0, 0)
-
-
-def test_unowned_files_are_named() -> None:
-    found = [(problem.path, problem.line, problem.column) for problem in unowned(manifest(), MODULES)]
-    assert found == [("src/shop/__init__.py", 1, 1), ("tests/test_order.py", 1, 1)]
-
-
-def test_the_longest_path_wins() -> None:
-    of = owner([Layer("a", ("src/",), (), 1), Layer("b", ("src/x",), (), 1), Layer("c", ("src/x/y.py",), (), 1)])
-    owners = {path: layer.name for path in ("src/z.py", "src/x/z.py", "src/x/y.py", "src/xx.py") if (layer := of(path))}
-    assert owners == {"src/z.py": "a", "src/x/z.py": "b", "src/x/y.py": "c", "src/xx.py": "a"}
-    assert of("other.py") is None
-    whole = owner([Layer("all", ("./",), (), 1)])("any/where.py")
-    assert whole is not None and whole.name == "all"
-
-
-@given(st.permutations([BREAKING, link("shop.ports", "shop.api"), link("shop.domain.price", "shop.api.http", 7)]))
-def test_the_order_of_links_does_not_matter(links: list[Link]) -> None:
-    assert violations(manifest(), links, MODULES) == violations(manifest(), sorted(links, key=repr), MODULES)
-
-
-def test_a_language_other_than_python_is_a_warning() -> None:
-    used = [link("shop.domain.order", "shop.ports")]
-    for language in ("python", "Py"):
-        assert warnings(manifest(f"language: {language}\n"), used, MODULES) == []
-    (found,) = warnings(manifest("language: Rust\n"), used, MODULES)
-    assert (found.path, found.line, found.column) == (MANIFEST, 12, 1)
-
-
-def test_two_layers_that_may_depend_on_each_other_are_a_warning() -> None:
-    pair = (Layer("a", ("a",), ("b",), 3), Layer("b", ("b",), ("a",), 5))
-    (found,) = circles(Manifest("m.yaml", pair))
-    assert found.message == "layers a and b may depend on each other."
-    assert circles(Manifest("m.yaml", pair[:1])) == []
-
-
-def test_layers_that_may_depend_on_each_other_are_a_warning() -> None:
-    layers = [
-        Layer(n, (n,), a, line)
-        for n, a, line in (("a", ("b",), 3), ("b", ("c",), 5), ("c", ("a", "d"), 7), ("d", ("d",), 9))
-    ]
-    assert [str(one) for one in circles(Manifest("m.yaml", tuple(layers)))] == [
-        "m.yaml:3:1: layers a, b and c may depend on each other. Take one direction out, or make them one layer."
-    ]
+@pytest.mark.parametrize(("source", "most"), [(STAGED, 6), (WORKTREE, 6)])
+def test_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, most: int) -> None:
+    """Beside the two that open the repository: what there is, its content, and where the evidence belongs."""
+    folder = shop(tmp_path / "shop")
+    verdict(folder, source)
+    write(folder, {ORDER: "x = 1\n"})
+    sh(folder, "add", ORDER)
+    ws, started = opened(folder), list[str]()
+    real = run.executable
+    monkeypatch.setattr(run, "executable", lambda: started.append("git") or real())
+    found, remarks = run_check(ws, source)
+    assert found is not None and found.clean and remarks == []
+    assert len(started) <= most

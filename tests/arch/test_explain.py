@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch.looking.explain import explained
-from kl_hooks.arch.looking.explain_text import text
-from kl_hooks.arch.looking.overview import survey_now
+from kl_hooks.arch.explain import explanation, explanation_lines
+from kl_hooks.arch.overview import check_worktree
 from kl_hooks.errors import UsageProblem
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 
@@ -33,9 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(folder: Path, what: str, *paths: str) -> dict[str, Any]:
-    seen, _ = survey_now(opened(folder))
+    seen, _ = check_worktree(opened(folder))
     assert seen is not None
-    return explained(seen, what, list(paths or (what,)))
+    return explanation(seen, what, list(paths or (what,)))
 
 
 def test_a_file(folder: Path) -> None:
@@ -99,7 +98,7 @@ def test_a_name_that_nothing_bears(folder: Path, what: str, near: str) -> None:
 
 
 def test_the_text_of_a_file(folder: Path) -> None:
-    assert text(told(folder, ORDER)) == [
+    assert explanation_lines(told(folder, ORDER)) == [
         ORDER,
         "  module   shop.core.order",
         "           it is in a package: the name starts with the outermost folder that has an __init__.py",
@@ -117,7 +116,7 @@ def test_the_text_of_a_file(folder: Path) -> None:
 
 
 def test_the_text_of_a_layer(folder: Path) -> None:
-    assert text(told(folder, "core")) == [
+    assert explanation_lines(told(folder, "core")) == [
         "layer core    .kl/architecture.yaml:5  (ADR-0004)",
         "  path     src/shop/core/  3 files",
         "  may depend on: (nothing)",

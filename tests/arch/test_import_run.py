@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch.foreign.imported import imported_text
-from kl_hooks.arch.foreign.run import import_set_up, set_up
-from kl_hooks.arch.run import check
+from kl_hooks.arch.check import run_check
+from kl_hooks.arch.importers import find_config, import_config, manifest_text
 from tests.arch.shop import MANIFEST, opened
 from tests.git.repos import make, write
 
@@ -87,10 +86,10 @@ def test_the_verdict_is_that_of_lint_imports(tmp_path: Path, seed: int) -> None:
                "exclude_type_checking_imports": seed % 2 == 1}  # fmt: skip
     folder = tmp_path / "shop"
     make(folder, {**project(chance), "pyproject.toml": toml(contracts, **session)})
-    found = import_set_up(opened(folder))
-    assert found.left == () and set_up(opened(folder)) == "pyproject.toml"
-    write(folder, {MANIFEST: imported_text(found)})
-    verdict, _ = check(opened(folder))
+    found = import_config(opened(folder))
+    assert found.left == () and find_config(opened(folder)) == "pyproject.toml"
+    write(folder, {MANIFEST: manifest_text(found)})
+    verdict, _ = run_check(opened(folder))
     assert verdict is not None
     broken = lint_imports(folder)
     kept = {one.name for one in found.contracts}
@@ -106,7 +105,7 @@ def test_a_root_package_that_is_elsewhere_is_left_out_and_said(tmp_path: Path) -
     rule = {"type": "forbidden", "source_modules": ["red.a"], "forbidden_modules": ["red.b"]}
     text = toml([rule], root_packages=["red", "numpy"])
     make(tmp_path / "shop", {**project(random.Random(1)), "pyproject.toml": text})
-    found = import_set_up(opened(tmp_path / "shop"))
+    found = import_config(opened(tmp_path / "shop"))
     assert found.left == ('the root package "numpy": it is not in this repository',)
     assert [one.root_packages for one in found.contracts] == [("red",)]
 
@@ -114,8 +113,8 @@ def test_a_root_package_that_is_elsewhere_is_left_out_and_said(tmp_path: Path) -
 def test_the_order_in_which_set_ups_are_found(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     make(folder, {"tach.toml": "", "pyproject.toml": "[tool.ruff]\n", "setup.cfg": "[x]\nimportlinter = 1\n"})
-    assert set_up(opened(folder)) == "tach.toml"
+    assert find_config(opened(folder)) == "tach.toml"
     write(folder, {"pyproject.toml": "[tool.importlinter]\nroot_package = 'a'\n"})
-    assert set_up(opened(folder)) == "pyproject.toml"
+    assert find_config(opened(folder)) == "pyproject.toml"
     write(folder, {".importlinter": "[importlinter]\nroot_package = a\n"})
-    assert set_up(opened(folder)) == ".importlinter"
+    assert find_config(opened(folder)) == ".importlinter"

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.kept import from_plain, load_manifest, plain
-from kl_hooks.arch.manifest import read_manifest
-from kl_hooks.arch.mistakes import ManifestProblems
+from kl_hooks.arch.manifest import ManifestProblems, load_manifest, manifest_from_dict, manifest_to_dict
+from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
 
 GOOD = """\
@@ -177,7 +176,7 @@ def test_any_bytes_are_a_manifest_or_our_problem(text: bytes) -> None:
     except ManifestProblems as wrong:
         assert wrong.problems and str(wrong)
     else:
-        assert from_plain(MANIFEST, json.loads(json.dumps(plain(manifest)))) == manifest
+        assert manifest_from_dict(MANIFEST, json.loads(json.dumps(manifest_to_dict(manifest)))) == manifest
 
 
 def test_the_compiled_form_comes_back_whole(tmp_path: Path) -> None:
@@ -268,6 +267,6 @@ contracts:
                 "root_packages", "include_external_packages"):  # fmt: skip
         pascal = re.sub(rf"\b{key}:", "".join(word.title() for word in key.split("_")) + ":", pascal)
     assert read_manifest(MANIFEST, pascal.encode()) == read_manifest(MANIFEST, small.encode())
-    assert from_plain(MANIFEST, json.loads(json.dumps(plain(read_manifest(MANIFEST, small.encode()))))).contracts == (
-        one,
-    )
+    assert manifest_from_dict(
+        MANIFEST, json.loads(json.dumps(manifest_to_dict(read_manifest(MANIFEST, small.encode()))))
+    ).contracts == (one,)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.check import violations, warnings
-from kl_hooks.arch.draft import draft, quoted
-from kl_hooks.arch.groups import groups
-from kl_hooks.arch.manifest import read_manifest
-from kl_hooks.arch.propose import Proposal, propose
+from kl_hooks.arch.layer_check import manifest_warnings, violations
+from kl_hooks.arch.manifest_parser import read_manifest
+from kl_hooks.arch.packages import module_groups
+from kl_hooks.arch.propose import Proposal, proposal_text, propose, yaml_quoted
 from kl_hooks.config.nodes import Listing, Text
 from kl_hooks.config.yaml import load
 from kl_hooks.model.manifest import MANIFEST
@@ -53,7 +52,7 @@ def test_parts_that_import_each_other_are_one_layer_and_it_says_why() -> None:
     assert any(
         "core -> infra: src/shop/core/order.py:1 imports shop.infra.db" in line for line in made.doubts["core-infra"]
     )
-    assert "  #   core -> infra: src/shop/core/order.py:1 imports shop.infra.db\n" in draft(made)
+    assert "  #   core -> infra: src/shop/core/order.py:1 imports shop.infra.db\n" in proposal_text(made)
 
 
 def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least() -> None:
@@ -68,7 +67,7 @@ def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least()
     ]
     assert made.against == 1 and made.left_out[0].startswith("src/shop/__init__.py")
     assert made.doubts == {"core": ("in the baseline: 1 import of infra, the first at src/shop/core/order.py:1",)}
-    text = draft(made)
+    text = proposal_text(made)
     assert "# 1 import of today contradicts this order: it is accepted in .kl/baseline.json" in text
 
 
@@ -96,7 +95,7 @@ def test_a_package_that_reexports_does_not_make_one_lump() -> None:
     made = shop(("", "core.order"), ("core.order", ""), ("infra.db", ""), ("", "cli"))
     assert {layer.name for layer in made.layers} == {"core", "infra", "cli"}
     assert made.left_out == ("src/shop/__init__.py: it imports parts of the package that import it",)
-    assert "# In no layer: src/shop/__init__.py" in draft(made)
+    assert "# In no layer: src/shop/__init__.py" in proposal_text(made)
 
 
 def test_imports_for_type_checking_make_no_circle() -> None:
@@ -113,7 +112,7 @@ def test_tests_and_scripts_are_no_layers() -> None:
 
 def test_one_chain_of_folders_is_entered() -> None:
     modules = {f"src/acme/shop/{name}/a.py": f"acme.shop.{name}.a" for name in ("core", "web")}
-    assert [group.paths for group in groups(modules)] == [("src/acme/shop/core/",), ("src/acme/shop/web/",)]
+    assert [group.paths for group in module_groups(modules)] == [("src/acme/shop/core/",), ("src/acme/shop/web/",)]
 
 
 def test_flat_modules_without_a_package() -> None:
@@ -124,7 +123,7 @@ def test_flat_modules_without_a_package() -> None:
 
 def test_many_packages_are_a_layer_each() -> None:
     modules = {f"{name}/x/m.py": f"{name}.x.m" for name in "abcd"} | {f"{name}/__init__.py": name for name in "abcd"}
-    assert [group.paths for group in groups(modules)] == [("a/",), ("b/",), ("c/",), ("d/",)]
+    assert [group.paths for group in module_groups(modules)] == [("a/",), ("b/",), ("c/",), ("d/",)]
 
 
 def test_many_loose_modules_are_put_together_by_level() -> None:
@@ -135,12 +134,12 @@ def test_many_loose_modules_are_put_together_by_level() -> None:
 
 
 def test_a_repository_without_python_has_no_layers() -> None:
-    assert propose([], {}).layers == () and groups({"tests/test_a.py": "tests.test_a"}) == []
+    assert propose([], {}).layers == () and module_groups({"tests/test_a.py": "tests.test_a"}) == []
 
 
 def test_names_are_unique_and_never_the_word_below() -> None:
     modules = {"a/core/x.py": "a.core.x", "b/core/x.py": "b.core.x", "a/below.py": "a.below", "b/web.py": "b.web"}
-    names = [group.name for group in groups(modules)]
+    names = [group.name for group in module_groups(modules)]
     assert sorted(names) == ["a-core", "b-core", "below-2", "web"]
 
 
@@ -171,10 +170,10 @@ def test_the_first_check_by_a_proposal_is_green(repository: tuple[dict[str, str]
     assert made == propose(links[::-1], modules, exact=exact)
     if not made.layers:
         return
-    manifest = read_manifest(MANIFEST, draft(made).encode())
+    manifest = read_manifest(MANIFEST, proposal_text(made).encode())
     assert len(violations(manifest, links, modules)) == made.against
     assert not (exact and made.against)
-    assert warnings(manifest, links, modules) == []
+    assert manifest_warnings(manifest, links, modules) == []
     assert [(x.name, x.paths, set(x.may_depend_on)) for x in manifest.layers] == [
         (x.name, x.paths, set(x.may_depend_on)) for x in made.layers
     ]
@@ -191,7 +190,7 @@ def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], li
             source, target = (next((m for p, m in modules.items() if p == x.paths[0]), None) for x in (low, high))
             if source and target:
                 new = link(modules, source, target, 99)
-                found = violations(read_manifest(MANIFEST, draft(made).encode()), [*links, new], modules)
+                found = violations(read_manifest(MANIFEST, proposal_text(made).encode()), [*links, new], modules)
                 assert [(v.line, v.target_layer) for v in found] == [(99, high.name)]
 
 
@@ -199,7 +198,7 @@ def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], li
 def test_any_word_is_read_back_as_it_was_quoted(word: str) -> None:
     if any("\ud800" <= sign <= "\udfff" for sign in word):
         return
-    node, problems = load("f.yaml", f"[{quoted(word)}]".encode())
+    node, problems = load("f.yaml", f"[{yaml_quoted(word)}]".encode())
     assert problems == [] and isinstance(node, Listing)
     (text,) = node.items
     assert isinstance(text, Text) and text.value == word

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from kl_hooks.arch.verdict import Verdict
+from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.model.manifest import Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 

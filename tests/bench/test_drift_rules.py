@@ -6,7 +6,7 @@ import configparser
 import tomllib
 
 from bench import drift_rules
-from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.manifest_parser import read_manifest
 
 FILES = [
     "shop/__init__.py", "shop/views.py", "shop/core/__init__.py", "shop/core/a.py", "shop/web/__init__.py",

@@ -188,7 +188,7 @@ def test_what_is_compared_and_written_is_locked_meanwhile(
         held.append(path.name)
         write_atomic(path, data, *args, **more)
 
-    monkeypatch.setattr("kl_hooks.arch.allowing.allow.write_atomic", watched)
-    monkeypatch.setattr("kl_hooks.arch.baseline.ratchet.write_atomic", watched)
+    monkeypatch.setattr("kl_hooks.arch.exceptions.write_atomic", watched)
+    monkeypatch.setattr("kl_hooks.arch.baseline.write_atomic", watched)
     assert drifted("arch", *command)[0] == 0
     assert held[-1] in ("architecture.yaml", "baseline.json")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.arch.baseline.file import accept, baseline_bytes
-from kl_hooks.arch.baseline.read import read_baseline
+from kl_hooks.arch.baseline import baseline_bytes, entries_for, read_baseline
 from kl_hooks.model.manifest import BASELINE
 from tests.arch.shop import DRIFT, MANIFEST, ORDER
 from tests.cli.conftest import Call
@@ -192,7 +191,7 @@ def test_show_says_what_stands_where(in_shop: Call) -> None:
 
 def accept_fingerprint() -> str:
     (one,) = read_baseline(BASELINE, FILE.read_bytes())
-    assert accept([]) == ()
+    assert entries_for([]) == ()
     return one.fingerprint
 
 
@@ -206,7 +205,7 @@ def test_where_there_is_nothing_to_do_it_says_so(in_shop: Call) -> None:
 
 
 def test_what_is_accepted_is_not_looked_at_closely(legacy: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kl_hooks.arch.survey import Survey
+    from kl_hooks.arch.import_survey import Survey
 
     asked: list[str] = []
     real = Survey.kind

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import kl_hooks
-from kl_hooks.code.rewriting.near import lines_with, near, places
-from kl_hooks.code.rewriting.need import Source
+from kl_hooks.code.rewrite.import_use import Source
+from kl_hooks.code.rewrite.source_text import lines_with, near, places
 
 SAMPLES = [path for path in sorted(Path(kl_hooks.__file__).parent.rglob("*.py")) if path.stat().st_size > 4_000][::12]
 

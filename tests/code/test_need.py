@@ -6,8 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewriting.names import Mentions
-from kl_hooks.code.rewriting.need import KEPT, NOTED, UNUSED, Need, Source, mention, need
+from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, Mentions, Need, Source, mention, need
 from kl_hooks.code.scan import scan_python
 
 

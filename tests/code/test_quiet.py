@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewriting.quiet import disturbance
+from kl_hooks.code.rewrite.side_effects import first_side_effect
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from kl_hooks.code.rewriting.quiet import disturbance
      "class A:\n    @property\n    def x(self): ...\n    @x.setter\n    def x(self, v): ..."],
 )  # fmt: skip
 def test_quiet(text: str) -> None:
-    assert disturbance(ast.parse(text)) == (0, "")
+    assert first_side_effect(ast.parse(text)) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_quiet(text: str) -> None:
      "class A:\n    def __init_subclass__(cls): ...", "class A(Base()): ...", "class A(x, table=True): ..."],
 )  # fmt: skip
 def test_more_than_definitions(text: str) -> None:
-    line, what = disturbance(ast.parse(text))
+    line, what = first_side_effect(ast.parse(text))
     assert line and what
 
 
 def test_classes_of_trusted_modules_may_be_bases() -> None:
     tree = ast.parse("class A(Base): ...")
-    assert disturbance(tree, {"Base"}) == (0, "") and disturbance(tree) == (1, "class A(Base)")
+    assert first_side_effect(tree, {"Base"}) == (0, "") and first_side_effect(tree) == (1, "class A(Base)")

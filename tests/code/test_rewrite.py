@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.code.rewriting.block import Unfixable
-from kl_hooks.code.rewriting.rewrite import comments, rewrite
+from kl_hooks.code.rewrite.edit import Unfixable, comments, rewrite
 from kl_hooks.code.scan import scan_python
 
 HEADS = st.sampled_from(["", '"""Doc."""\n', "#!/bin/x\n# c\n\n", '"""Doc."""\n\nfrom __future__ import annotations\n'])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kl_hooks.code.rewriting.child import Job, rewrite_apart, rewritten
+from kl_hooks.code.rewrite.process import Job, rewrite_apart, rewritten
 from kl_hooks.code.scan import scan_python
 
 

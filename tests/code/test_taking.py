@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewriting.taking import Importing, taken
+from kl_hooks.code.rewrite.attribute_use import Importing, attribute_uses
 
 
 def module(node: Importing, alias: ast.alias) -> str | None:
@@ -40,4 +40,4 @@ def module(node: Importing, alias: ast.alias) -> str | None:
     ],
 )
 def test_where_a_name_may_be_taken(text: str, found: dict[str | None, int]) -> None:
-    assert taken(ast.parse(text), module).get("A", {}) == found
+    assert attribute_uses(ast.parse(text), module).get("A", {}) == found

@@ -28,7 +28,7 @@ FILES = {
     "src/shop/cli/__init__.py": "from shop.core import A\n",
 }
 NOT_NEEDED = {
-    "yaml", "kl_hooks.arch.manifest", "kl_hooks.arch.contracts.text", "kl_hooks.code.scan", "kl_hooks.code.walk",
+    "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scan", "kl_hooks.code.walk",
     "kl_hooks.code.facts", "kl_hooks.evidence.intake", "kl_hooks.evidence.catch_up", "kl_hooks.model.contract",
     "kl_hooks.store.spool_read", "kl_hooks.store.secret_tokens", "kl_hooks.store.secret_assigned", "secrets",
     "tempfile", "shutil", "random",

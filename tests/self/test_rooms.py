@@ -14,8 +14,8 @@ from pathlib import Path
 import networkx
 import pytest
 
-from kl_hooks.arch.check import violations
-from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.layer_check import violations
+from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.code.imports import import_links
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scan import scan_python

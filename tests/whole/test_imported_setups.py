@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from bench.downloads import sdist
-from kl_hooks.arch.foreign.imported import imported_text
-from kl_hooks.arch.foreign.run import import_set_up
-from kl_hooks.arch.run import check
-from kl_hooks.arch.verdict import Verdict
+from kl_hooks.arch.check import run_check
+from kl_hooks.arch.importers import import_config, manifest_text
+from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.model.manifest import MANIFEST
 from tests.arch.shop import opened
-from tests.arch.test_from_tach import CASES, paths
+from tests.arch.test_importers import CASES, paths
 from tests.git.repos import make, sh, write
 
 pytestmark = [pytest.mark.net, pytest.mark.slow]
@@ -73,16 +72,16 @@ def theirs(folder: Path) -> set[str]:
 
 
 def ours(folder: Path, source: str = "worktree") -> Verdict:
-    found, _ = check(opened(folder), source)
+    found, _ = run_check(opened(folder), source)
     assert found is not None
     return found
 
 
 def test_the_verdict_is_that_of_lint_imports(project: Path) -> None:
     _, path, statement, expected = PROJECTS[project.name]
-    found = import_set_up(opened(project))
+    found = import_config(opened(project))
     assert found.left == ()
-    write(project, {MANIFEST: imported_text(found)})
+    write(project, {MANIFEST: manifest_text(found)})
     assert theirs(project) == set() and ours(project).clean
     before = (project / path).read_text(encoding="utf-8")
     write(project, {path: f"{before}\n{statement}\n"})
@@ -169,6 +168,6 @@ unchecked = true
 @pytest.mark.parametrize("project", ["import_linter-2.16"], indirect=True)
 def test_a_set_up_of_tach_over_a_real_project(project: Path, tach: Path) -> None:
     write(project, {"tach.toml": REAL})
-    write(project, {MANIFEST: imported_text(import_set_up(opened(project), "tach.toml"))})
+    write(project, {MANIFEST: manifest_text(import_config(opened(project), "tach.toml"))})
     found = {(one.path, one.line) for one in ours(project).violations}
     assert found and sorted(found) == tach_says(tach, project)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.downloads import sdist
-from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.cli.main import run
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from tests.git.repos import make, sh

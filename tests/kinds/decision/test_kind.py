@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.allowing.decision_record import decision_text
-from kl_hooks.arch.edges import Edge
-from kl_hooks.arch.manifest import read_manifest
+from kl_hooks.arch.decisions import decision_text
+from kl_hooks.arch.layers import Edge
+from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.kinds.catalog import DECISION, TRIGGERS
 from kl_hooks.model.manifest import Allowance
 from kl_hooks.model.symbol import Link

@@ -1,0 +1,433 @@
+"""`.kl/baseline.json`: the accepted violations, how they are matched, and how the file shrinks by itself.
+
+An import matches the entry of its fingerprint, as often as the entry counts. What is left on both sides may be
+the same import after a rename: an entry whose module was removed matches a new module that differs in nothing
+else, where only one such pair is possible. So moved lines and renamed files change no verdict, and no entry ever
+accepts more than it states.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+from kl_hooks.arch.check import judge, utc_day
+from kl_hooks.arch.content import MAX_BASELINE_BYTES, WORKTREE, Content, load_content, require_repository
+from kl_hooks.arch.import_survey import survey_imports
+from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.arch.manifest import load_manifest
+from kl_hooks.code.modules import plain_name
+from kl_hooks.config.files import read_small
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.who import ci
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Violation, fingerprint
+from kl_hooks.model.problem import Problem
+from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.folder_lock import folder_locked
+from kl_hooks.workspace.open import Workspace
+
+_SCHEMA: Final = "kl.baseline/1"
+_KEYS: Final = ("from", "to", "importer", "imported", "count", "fingerprint")
+"""Of an entry."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BaselineEntry:
+    """So many imports of one module by another, across two layers, that are accepted."""
+
+    source_layer: str
+    target_layer: str
+    importer: str
+    imported: str
+    count: int = 1
+
+    @property
+    def fingerprint(self) -> str:
+        """The same as that of the violations it accepts."""
+        return fingerprint(self.source_layer, self.target_layer, self.importer, self.imported)
+
+    def __str__(self) -> str:
+        return f"{self.source_layer} -> {self.target_layer}: {self.importer} imports {self.imported}"
+
+
+def entries_for(violations: Iterable[Violation]) -> tuple[BaselineEntry, ...]:
+    """The entries that accept exactly these violations, sorted."""
+    keys = sorted((v.source_layer, v.target_layer, v.importer, v.imported) for v in violations)
+    return tuple(BaselineEntry(*key, count=len(list(same))) for key, same in groupby(keys))
+
+
+def entry_to_dict(one: BaselineEntry) -> dict[str, Any]:
+    """An entry as the file and `--format json` have it."""
+    values = (one.source_layer, one.target_layer, one.importer, one.imported, one.count, one.fingerprint)
+    return dict(zip(_KEYS, values, strict=True))
+
+
+def baseline_bytes(entries: Iterable[BaselineEntry]) -> bytes:
+    """The file: sorted, an entry on each line, ASCII; the same entries give the same bytes."""
+    rows = [f"    {json.dumps(entry_to_dict(one))}" for one in sorted(entries)]
+    inside = "[\n" + ",\n".join(rows) + "\n  ]" if rows else "[]"
+    return f'{{\n  "schema": "{_SCHEMA}",\n  "violations": {inside}\n}}\n'.encode("ascii")
+
+
+_MARKER: Final = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
+_LIST: Final = re.compile(r'"violations"\s*:\s*\[')
+_BETWEEN: Final = re.compile(r"[\s,]*")
+_MOST_PROBLEMS: Final = 100
+_AGAIN: Final = "Take it from git (git checkout -- .kl/baseline.json), or delete it and run: kl arch baseline write"
+_MEND: Final = "Mend this line, or take the file from git: git checkout -- .kl/baseline.json"
+
+
+class BaselineProblems(Problems):
+    """The baseline can't be used: exit 2. `problems` has each with its place."""
+
+
+def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
+    """The entries in `data`. Raises BaselineProblems with everything that is wrong: a bad baseline never passes."""
+    text, problems = _decoded(path_name, data)
+    if not problems:
+        try:
+            value = json.loads(text, object_pairs_hook=_Keys)
+        except json.JSONDecodeError as error:
+            said = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
+            problems = [Problem(path_name, error.lineno, error.colno, said, _AGAIN)]
+        except (ValueError, RecursionError) as error:
+            problems = [Problem(path_name, 0, 0, f"can't be read: {str(error)[:200]}.", _AGAIN)]
+    if problems:
+        raise BaselineProblems(problems)
+    reader = _Reader(path_name, text)
+    entries = reader.entries(value)
+    if reader.problems:
+        raise BaselineProblems(reader.problems[:_MOST_PROBLEMS])
+    return entries
+
+
+def _decoded(path_name: str, data: bytes) -> tuple[str, list[Problem]]:
+    """The text; or why there is none to parse."""
+    if len(data) > MAX_BASELINE_BYTES:
+        return "", [Problem(path_name, 0, 0, f"is too large; at most {MAX_BASELINE_BYTES} bytes are read.", _AGAIN)]
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return "", [Problem(path_name, data[: error.start].count(b"\n") + 1, 1, "this byte is not UTF-8.", _AGAIN)]
+    hint = "Keep every entry of both sides, take the markers out, then run: kl arch baseline prune"
+    lines = enumerate(text.split("\n"), 1)
+    marks = [Problem(path_name, n, 1, "a merge conflict stands here.", hint) for n, x in lines if _MARKER.fullmatch(x)]
+    return text, marks[:_MOST_PROBLEMS]
+
+
+class _Keys(dict[str, Any]):
+    """A JSON object that remembers which of its keys were given twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.twice: list[str] = []
+        if len(self) < len(pairs):
+            self.twice = sorted(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+
+
+class _Reader:
+    """Takes entries out of parsed JSON, and gathers what is wrong with it."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self.problems: list[Problem] = []
+        self._lines: list[int] = []
+
+    def entries(self, value: Any) -> tuple[BaselineEntry, ...]:
+        """Every entry that is right; the rest is said."""
+        if not isinstance(value, _Keys):
+            self._say(1, "must be a JSON object with schema and violations.", _AGAIN)
+            return ()
+        if value.get("schema") != _SCHEMA:
+            shown = json.dumps(value.get("schema"))[:60]
+            self._say(
+                1, f'"schema" is {shown}, not "{_SCHEMA}".', "Was it written by a newer kl? Upgrade, or write it anew."
+            )
+        self._keys(1, value, ("schema", "violations"))
+        rows = value.get("violations")
+        if not isinstance(rows, list):
+            self._say(1, '"violations" must be a list.', _AGAIN)
+            return ()
+        found: list[BaselineEntry] = []
+        first: dict[BaselineEntry, int] = {}
+        for number, row in enumerate(rows):
+            one = self._entry(number, row)
+            if one is None:
+                continue
+            same = BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)
+            if same in first:
+                here = f"{one.importer} -> {one.imported} stands here twice (first at line {self._line(first[same])})."
+                self._say(self._line(number), here, "Keep one of them, with the lower count that is right.")
+            first.setdefault(same, number)
+            found.append(one)
+        return tuple(sorted(found))
+
+    def _entry(self, number: int, row: Any) -> BaselineEntry | None:
+        before = len(self.problems)
+        if not isinstance(row, _Keys):
+            self._say(self._line(number), "an entry must be an object.", _MEND)
+            return None
+        wrong = list(_wrong(row))
+        if wrong or row.keys() != set(_KEYS) or row.twice:
+            line = self._line(number)
+            self._keys(line, row, _KEYS)
+            for said in wrong:
+                self._say(line, said, _MEND)
+        if len(self.problems) > before:
+            return None
+        one = BaselineEntry(row["from"], row["to"], row["importer"], row["imported"], row["count"])
+        if row["fingerprint"] != one.fingerprint:
+            said = f'the fingerprint does not fit {one}: it would be "{one.fingerprint}".'
+            self._say(self._line(number), said, _MEND)
+            return None
+        return one
+
+    def _keys(self, line: int, row: _Keys, known: tuple[str, ...]) -> None:
+        for key in sorted(row.keys() - set(known)):
+            self._say(line, f'unknown key "{key[:60]}".', f"Known: {', '.join(known)}.")
+        for key in [key for key in known if key not in row and key != "schema"]:
+            self._say(line, f'the key "{key}" is missing.', _MEND)
+        for key in row.twice:
+            self._say(line, f'"{key[:60]}" is given twice.', _MEND)
+
+    def _say(self, line: int, message: str, hint: str) -> None:
+        self.problems.append(Problem(self.path, line, 1, message, hint))
+
+    def _line(self, number: int) -> int:
+        """Line of an entry; where they stand is looked up only when something is wrong."""
+        self._lines = self._lines or list(_lines(self.text))
+        return self._lines[number] if number < len(self._lines) else 1
+
+
+def _wrong(row: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the values that are there."""
+    for key in (key for key in _KEYS if key in row):
+        value = row[key]
+        if key == "count":
+            if type(value) is not int or value < 1:
+                yield '"count" must be a whole number from 1.'
+        elif not isinstance(value, str) or not value:
+            yield f'"{key}" must be text.'
+
+
+def _lines(text: str) -> Iterator[int]:
+    """The line on which each entry of the list starts."""
+    start, decoder = _LIST.search(text), json.JSONDecoder()
+    place = start.end() if start else len(text)
+    line, seen = 1, 0
+    while True:
+        found = _BETWEEN.match(text, place)
+        place = found.end() if found else place
+        if place >= len(text) or text[place] == "]":
+            return
+        line, seen = line + text.count("\n", seen, place), place
+        yield line
+        place = decoder.raw_decode(text, place)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineMatch:
+    """What a baseline says about some violations."""
+
+    new: tuple[Violation, ...]
+    """In the order they were given; of more than an entry accepts, the last ones."""
+    accepted: tuple[Violation, ...]
+    needed: tuple[BaselineEntry, ...]
+    """The entries as far as something needs them: those that nothing fits are left out, counts are no higher."""
+    renamed: tuple[tuple[BaselineEntry, BaselineEntry], ...] = ()
+    """An entry, and what it would be called today."""
+
+    @property
+    def today(self) -> tuple[BaselineEntry, ...]:
+        """`needed` under the names of today."""
+        names = dict(self.renamed)
+        return tuple(sorted(replace(names.get(one, one), count=one.count) for one in self.needed))
+
+
+def match_baseline(
+    entries: Sequence[BaselineEntry], violations: Sequence[Violation], modules: Collection[str]
+) -> BaselineMatch:
+    """Holds `violations` against the entries of a baseline; `modules` are the dotted names that exist today."""
+    groups: dict[BaselineEntry, list[int]] = defaultdict(list)
+    for number, one in enumerate(violations):
+        groups[BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)].append(number)
+    room = {_key(entry): entry.count for entry in entries}
+    used: dict[BaselineEntry, int] = {}
+    taken: set[int] = set()
+
+    def take(key: BaselineEntry, group: BaselineEntry) -> None:
+        some = groups[group][: room[key]]
+        taken.update(some)
+        used[key] = len(some)
+
+    for key in room.keys() & groups.keys():
+        take(key, key)
+    renamed = []
+    for named, other in (_IMPORTER, _IMPORTED):
+        free = [key for key in room if key not in used and named(key) not in modules]
+        loose = [group for group in groups if group not in room and groups[group][0] not in taken]
+        for key, group in _pairs(free, loose, named, other):
+            take(key, group)
+            renamed.append((key, group))
+    needed = {key: replace(key, count=number) for key, number in used.items()}
+    return BaselineMatch(
+        tuple(one for number, one in enumerate(violations) if number not in taken),
+        tuple(one for number, one in enumerate(violations) if number in taken),
+        tuple(sorted(needed.values())),
+        tuple(sorted((needed[key], replace(group, count=needed[key].count)) for key, group in renamed)),
+    )
+
+
+def added_entries(before: Iterable[BaselineEntry], after: Iterable[BaselineEntry]) -> tuple[BaselineEntry, ...]:
+    """What `after` accepts and `before` does not, with the difference in counts."""
+    known = {_key(one): one.count for one in before}
+    grown = ((one, one.count - known.get(_key(one), 0)) for one in after)
+    return tuple(replace(one, count=more) for one, more in grown if more > 0)
+
+
+_Name = Callable[[BaselineEntry], str]
+_Rest = Callable[[BaselineEntry], tuple[str, str, str]]
+_IMPORTER: tuple[_Name, _Rest] = (lambda x: x.importer, lambda x: (x.source_layer, x.target_layer, x.imported))
+_IMPORTED: tuple[_Name, _Rest] = (lambda x: x.imported, lambda x: (x.source_layer, x.target_layer, x.importer))
+
+
+def _key(entry: BaselineEntry) -> BaselineEntry:
+    return replace(entry, count=1)
+
+
+def _pairs(
+    free: Iterable[BaselineEntry], loose: Iterable[BaselineEntry], name: _Name, rest: _Rest
+) -> list[tuple[BaselineEntry, BaselineEntry]]:
+    """Pairs that differ in one name only, none of which could be another: the last part of that name decides first."""
+    made: list[tuple[BaselineEntry, BaselineEntry]] = []
+    sides = [list(free), list(loose)]
+    keys: list[Callable[[BaselineEntry], object]] = [lambda x: (rest(x), name(x).rpartition(".")[2]), rest]
+    for key in keys:
+        alone = [_alone(side, key) for side in sides]
+        found = [(alone[0][same], alone[1][same]) for same in sorted(alone[0].keys() & alone[1].keys(), key=repr)]
+        made += found
+        gone = {one for pair in found for one in pair}
+        sides = [[one for one in side if one not in gone] for side in sides]
+    return made
+
+
+def _alone(side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]) -> dict[object, BaselineEntry]:
+    """Key → the entry that has it, for keys that only one has."""
+    found: dict[object, list[BaselineEntry]] = defaultdict(list)
+    for one in side:
+        found[key(one)].append(one)
+    return {same: many[0] for same, many in found.items() if len(many) == 1}
+
+
+def apply_baseline(verdict: Verdict, baseline: bytes, modules: Mapping[str, str]) -> tuple[Verdict, BaselineMatch]:
+    """The verdict with what the baseline accepts taken out of what blocks.
+
+    `modules`: path → dotted name. Raises BaselineProblems.
+    """
+    entries = read_baseline(BASELINE, baseline)
+    found = match_baseline(entries, verdict.violations, {plain_name(name) for name in modules.values()})
+    return replace(verdict, violations=found.new, accepted=found.accepted, baseline=BASELINE), found
+
+
+def with_suggestions(found: Iterable[Violation], again: Iterable[Violation]) -> tuple[Violation, ...]:
+    """`found`, each as another, closer look has it."""
+    better = {(one.path, one.line, one.fingerprint): one for one in again}
+    return tuple(better.get((one.path, one.line, one.fingerprint), one) for one in found)
+
+
+def shrink_baseline(ws: Workspace, verdict: Verdict, found: BaselineMatch, seen: Content) -> str:
+    """After a clean check of the work tree: takes what is fixed out of the file, gives renamed modules their new names.
+
+    Returns what was done, in one line, or nothing.
+    Only a person's own look does it: not a CI job, not a git hook, and not a look that could not judge every file.
+    """
+    if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
+        return ""
+    gone = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
+    if not (gone or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
+        return ""
+    done = [f"{gone} fixed"] * bool(gone) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
+    try:
+        written = write_baseline(ws, found.today, seen.baseline)
+    except EnvironmentProblem as problem:
+        return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
+    return f"{BASELINE}: {', '.join(done)}, {_total(found.today)} left. Commit it." if written else ""
+
+
+def _total(entries: Iterable[BaselineEntry]) -> int:
+    """How many imports these entries accept."""
+    return sum(entry.count for entry in entries)
+
+
+def write_baseline(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None) -> bool:
+    """Writes the file, whole or not at all. False, and nothing is written, if it is not `before` any more.
+
+    EnvironmentProblem where it can't be written.
+    """
+    top = require_repository(ws).top
+    try:
+        with folder_locked((top / BASELINE).parent):
+            if read_small(top / BASELINE, within=top, most=MAX_BASELINE_BYTES) != before:
+                return False
+            write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
+    except (OSError, ValueError) as error:
+        hint = "Is .kl a folder that you may write to?"
+        raise EnvironmentProblem(f"can't be written: {error}.", place=BASELINE, hint=hint) from error
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineComparison:
+    """The work tree's violations beside the baseline on disk."""
+
+    verdict: Verdict
+    """Without the baseline: every violation is in it."""
+    entries: tuple[BaselineEntry, ...]
+    """Of the baseline; none where there is none."""
+    found: BaselineMatch
+    before: bytes | None
+    """The file as it was read; None: there is none."""
+
+    @property
+    def today(self) -> tuple[BaselineEntry, ...]:
+        """The entries that accept exactly what is there."""
+        return entries_for(self.verdict.violations)
+
+    @property
+    def added(self) -> tuple[BaselineEntry, ...]:
+        """What a baseline of today would accept in addition; a rename is no addition."""
+        return added_entries(self.found.today, self.today)
+
+    @property
+    def fixed(self) -> tuple[BaselineEntry, ...]:
+        """What the baseline accepts and nothing needs."""
+        return added_entries(self.found.needed, self.entries)
+
+
+def compare_baseline(ws: Workspace) -> BaselineComparison:
+    """The work tree as it is. ManifestProblems, BaselineProblems, UsageProblem for no manifest, EnvironmentProblem."""
+    seen = load_content(ws)
+    if seen.manifest is None:
+        raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")
+    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
+    entries = read_baseline(BASELINE, seen.baseline) if seen.baseline is not None else ()
+    found = survey_imports(ws, seen)
+    verdict = judge(manifest, found, utc_day(ws), WORKTREE, ())
+    modules = {plain_name(name) for name in found.modules.values()}
+    return BaselineComparison(verdict, entries, match_baseline(entries, verdict.violations, modules), seen.baseline)
+
+
+def replace_baseline(ws: Workspace, seen: BaselineComparison, entries: tuple[BaselineEntry, ...]) -> None:
+    """Makes `entries` the baseline. Refuses where a governed file could not be judged, or the file has changed."""
+    if seen.verdict.unjudged:
+        first = seen.verdict.problems[0]
+        hint = "Fix it first: a baseline must know every file."
+        raise UsageProblem(first.message, place=f"{first.path}:{first.line}:{first.column}", hint=hint)
+    if not write_baseline(ws, entries, seen.before):
+        raise EnvironmentProblem("changed while it was looked at.", place=BASELINE, hint="Run this again.")

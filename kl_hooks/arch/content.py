@@ -1,0 +1,258 @@
+"""The content that is checked: the working tree, the index or a revision, with the rules that are in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.code.marks import MARKERS, is_marker
+from kl_hooks.config.files import read_small
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.place import Place
+from kl_hooks.git import files, trees
+from kl_hooks.git.files import Entry
+from kl_hooks.git.look import Look, look_at
+from kl_hooks.git.objects import blobs
+from kl_hooks.git.ranges import commit_of, merge_base
+from kl_hooks.git.repository import Repository, ask, head
+from kl_hooks.model.manifest import BASELINE, MANIFEST
+from kl_hooks.workspace.open import Workspace
+
+_CODE_SUFFIXES = (".py", *MARKERS)
+_WAY = (MANIFEST, MANIFEST.partition("/")[0])
+MAX_BASELINE_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a baseline that is read."""
+WORKTREE, STAGED = "worktree", "staged"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Manifest and baseline of one content, unread."""
+
+    name: str
+    """What messages call the content: a revision as it was given, or the first digits of a commit."""
+    manifest: bytes | None
+    baseline: bytes | None
+
+    def same(self, other: Rules) -> bool:
+        """True where both are byte for byte the same."""
+        return (self.manifest, self.baseline) == (other.manifest, other.baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The Python files of one content of the repository."""
+
+    repo: Repository
+    source: str
+    """`worktree`, `staged`, or a revision."""
+    entries: tuple[Entry, ...]
+    """Python files, and the files that mark a project."""
+    manifest: bytes | None
+    baseline: bytes | None = None
+    """Of the same content, as the manifest is."""
+    look: Look | None = None
+    """At the work tree."""
+    before: Rules | None = None
+    """The rules of the commit before (HEAD for what is staged); None for the work tree, which is no commit yet."""
+
+    def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """The contents of these files; what can't be had is left out."""
+        return files.read(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
+
+    def place(self) -> Place:
+        """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
+        if self.source == WORKTREE:
+            found = trees.snapshot(self.repo, look=self.look)
+            return Place(found.tree_all or found.tree, None, found.head, found.branch)
+        if self.source == STAGED:
+            found = trees.staged(self.repo)
+            return Place(found.tree, None, found.head, found.branch)
+        return Place(trees.tree_of(self.repo, self.source), None, *head(self.repo))
+
+
+def require_repository(ws: Workspace) -> Repository:
+    """The workspace's repository. EnvironmentProblem where there is none."""
+    if ws.repo is None:
+        hint = "Run it inside one, or give --root."
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+    return ws.repo
+
+
+def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
+    """The content called `worktree`, `staged`, or by a revision.
+
+    UsageProblem if there is no such revision, or if its manifest stands behind a symbolic link: git has no more of it
+    than where the link leads, and a gate that finds nothing there must not open.
+    """
+    repo, before = require_repository(ws), None
+    if source == WORKTREE:
+        look = look_at(repo)
+        found = files.worktree(repo, _CODE_SUFFIXES, look)
+        manifest = read_small(repo.top / MANIFEST, within=repo.top)
+        baseline = read_small(repo.top / BASELINE, within=repo.top, most=MAX_BASELINE_BYTES)
+    else:
+        look, wanted = None, (*_CODE_SUFFIXES, MANIFEST, BASELINE)
+        found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
+        rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
+        parent = "HEAD" if source == STAGED else f"{source}^"
+        older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
+        *now, old_manifest, old_baseline = blobs(repo, [*(entry.blob for entry in rules), *older])
+        texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
+        manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
+        before = Rules(parent if source == STAGED else f"{source[:12]}^", old_manifest, old_baseline)
+        for path, text in texts.items():
+            if text is None:
+                raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
+        linked = [] if manifest is not None else files.links(repo, "" if source == STAGED else source, _WAY)
+        if linked:
+            said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
+            raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
+    code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
+    return Content(repo, source, tuple(code), manifest, baseline, look, before)
+
+
+def manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
+    """Another file as the manifest: from disk for the work tree, else as the content has it. UsageProblem for none.
+
+    `path`: from the repository's root, or absolute for a file outside it.
+    """
+    repo = require_repository(ws)
+    if source == WORKTREE:
+        found = read_small(repo.top / path)
+    else:
+        (found,) = blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
+    if found is None:
+        raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
+    return found
+
+
+def rules_at(repo: Repository, rev: str, name: str) -> Rules:
+    """The rules of a revision; none where git knows no such revision. One git process."""
+    manifest, baseline = blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
+    return Rules(name, manifest, baseline)
+
+
+def trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
+    """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
+    trusted = commit_of(repo, ref)
+    judged = commit_of(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
+    return rules_at(repo, merge_base(repo, trusted, judged), ref)
+
+
+def fork_point(repo: Repository, commit: str) -> str:
+    """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
+    default = ask(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
+    bases = ask(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
+    return bases[0].decode("ascii") if bases else ""
+
+
+def content_name(rev: str) -> str:
+    """A revision as the name of a content: a branch called `staged` is not what is staged."""
+    return f"{rev}^{{}}" if rev in (WORKTREE, STAGED) else rev
+
+
+def manifest_on_disk(ws: Workspace) -> bool:
+    """True if the work tree has a manifest, whatever the content looked at has."""
+    return (ws.root / MANIFEST).exists()
+
+
+def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
+    """The commits that a pre-push git hook is about → what the remote has of their branch, empty where unknown.
+
+    From pre-commit's environment, or git's own lines on stdin: `<local ref> <local sha> <remote ref> <remote sha>`; a
+    deleted branch has no commit. Neither: HEAD.
+    """
+    if environ.get("PRE_COMMIT_TO_REF"):
+        return {environ["PRE_COMMIT_TO_REF"]: environ.get("PRE_COMMIT_FROM_REF", "")}
+    words = [line.split() for line in lines if line.strip()]
+    commits = {word[1]: word[3].strip("0") and word[3] for word in words if len(word) == 4 and word[1].strip("0")}
+    return commits if words else {"HEAD": ""}
+
+
+_RANGE: Final = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
+_JUDGED_SUFFIXES: Final = (".py", MANIFEST, BASELINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRange:
+    """What a range asks for."""
+
+    text: str
+    """As it was written."""
+    source: str
+    """What is judged: `worktree`, or the id of a commit."""
+    before: str
+    """The commit that it starts from."""
+    paths: frozenset[str]
+    """The files that differ; of a rename both names."""
+
+
+def changed_range(ws: Workspace, text: str) -> ChangedRange:
+    """The range in `text`: `A...B` since the two parted, `A..B` between them, `A` since it parted, to the work tree.
+
+    A side left out is HEAD. UsageProblem for what is no commit.
+    """
+    repo = require_repository(ws)
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        source, before = WORKTREE, merge_base(repo, commit_of(repo, text), commit_of(repo, "HEAD"))
+        now = files.worktree(repo, _JUDGED_SUFFIXES)
+    else:
+        first, source = (commit_of(repo, rev or "HEAD") for rev in (found[1], found[3]))
+        before = first if found[2] == ".." else merge_base(repo, first, source)
+        now = files.at(repo, source, _JUDGED_SUFFIXES)
+    return ChangedRange(text, source, before, frozenset(_differing(files.at(repo, before, _JUDGED_SUFFIXES), now)))
+
+
+def _differing(before: Collection[Entry], now: Collection[Entry]) -> set[str]:
+    old, new = ({entry.path: entry.blob for entry in entries} for entries in (before, now))
+    return {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+
+
+def narrowed(verdict: Verdict, asked: ChangedRange) -> tuple[Verdict, int]:
+    """The verdict on the changed files, and how many findings elsewhere are left out.
+
+    Of a contract a chain stays that has a step in a changed file; so does what keeps contracts from being judged.
+
+    Nothing is left out where the manifest or the baseline itself changed: what it forbids now it forbids everywhere.
+    """
+    if asked.paths & {MANIFEST, BASELINE}:
+        return verdict, 0
+    kept = replace(
+        verdict,
+        violations=tuple(one for one in verdict.violations if one.path in asked.paths),
+        accepted=tuple(one for one in verdict.accepted if one.path in asked.paths),
+        contracts=tuple(
+            one
+            for one in verdict.contracts
+            if not one.chain or any(step.path in asked.paths for step in (*one.chain, *one.also))
+        ),
+        problems=tuple(one for one in verdict.problems if one.path in asked.paths | verdict.stopping),
+    )
+    return kept, _blocking(verdict) - _blocking(kept)
+
+
+def within(verdict: Verdict, folder: str) -> Verdict:
+    """The verdict on the files in a folder (from the repository's root, `/` at its end; empty: everything)."""
+
+    def inside(path: str) -> bool:
+        return path.startswith(folder) or path in (MANIFEST, BASELINE)
+
+    return replace(
+        verdict,
+        violations=tuple(one for one in verdict.violations if inside(one.path)),
+        accepted=tuple(one for one in verdict.accepted if inside(one.path)),
+        contracts=tuple(
+            one for one in verdict.contracts if not one.chain or any(inside(x.path) for x in (*one.chain, *one.also))
+        ),
+        problems=tuple(one for one in verdict.problems if inside(one.path) or one.path in verdict.stopping),
+        unassigned=tuple(path for path in verdict.unassigned if inside(path)),
+    )
+
+
+def _blocking(verdict: Verdict) -> int:
+    return len(verdict.violations) + len(verdict.contracts) + len(verdict.problems)

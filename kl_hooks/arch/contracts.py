@@ -1,0 +1,363 @@
+"""Contracts of import-linter: checked by import-linter itself, in a process of its own, on a copy of the source."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from kl_hooks.arch.content import Content
+from kl_hooks.arch.layer_check import ContractResult
+from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.packages import checked_packages, package_folders
+from kl_hooks.config.compiled import compiled
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git.files import UNREADABLE, Entry
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.contract import Breach, Contract, Step
+from kl_hooks.model.manifest import Manifest
+from kl_hooks.model.problem import Problem
+
+MAX_EXPORTS: Final = 4
+"""Exports."""
+_LIST: Final = "files.json"
+_TREE: Final = "tree"
+
+
+def export_name(entries: Sequence[Entry]) -> str:
+    """The name of the export of these files."""
+    return digest("export/1", sorted([one.path, one.blob] for one in entries))[:32]
+
+
+def export_files(cache: Path, content: Content, entries: Sequence[Entry]) -> tuple[Path, list[str]]:
+    """The folder with these files in it, and the paths of those whose content can't be had.
+
+    EnvironmentProblem where it can't be written.
+    """
+    home = cache / "exports"
+    place = home / export_name(entries)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (place / _LIST).is_file():
+            _write(home, place, content, entries)
+        os.utime(place)
+        _tidy(home, place)
+        held = json.loads((place / _LIST).read_bytes())
+    except (OSError, ValueError) as error:
+        raise EnvironmentProblem(f"can't hold a copy of the source: {error}.", place=str(home)) from error
+    return place / _TREE, [one.path for one in entries if one.path not in held]
+
+
+def _write(home: Path, place: Path, content: Content, entries: Sequence[Entry]) -> None:
+    """Makes the export beside its place and moves it there; of two that do so at once one wins."""
+    made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
+    try:
+        held = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
+        (made / _LIST).write_text(json.dumps(held), encoding="utf-8")
+        with contextlib.suppress(OSError):  # somebody else was faster
+            made.rename(place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _fill(tree: Path, older: tuple[Path, dict[str, str]], content: Content, entries: Sequence[Entry]) -> dict[str, str]:
+    """Writes or links every file; path → blob id of those that are there now."""
+    held: dict[str, str] = {}
+    left = []
+    tree.mkdir(mode=0o700)
+    for entry in entries:
+        target = tree / entry.path
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if older[1].get(entry.path) == entry.blob and _linked(older[0] / entry.path, target):
+            held[entry.path] = entry.blob
+        else:
+            left.append(entry)
+    for entry, text in content.read(left):
+        (tree / entry.path).write_bytes(text)
+        held[entry.path] = entry.blob
+    return held
+
+
+def _older(home: Path) -> tuple[Path, dict[str, str]]:
+    """The export used last, with what it holds."""
+    for place in _by_age(home):
+        with contextlib.suppress(OSError, ValueError):
+            held = json.loads((place / _LIST).read_bytes())
+            if isinstance(held, dict):
+                return place / _TREE, held
+    return home, {}
+
+
+def _linked(source: Path, target: Path) -> bool:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _harmless(path: str) -> bool:
+    """False for a path that leads elsewhere; git refuses to make such a tree, but not to list one."""
+    return not path.startswith("/") and ".." not in PurePosixPath(path).parts and "\0" not in path
+
+
+def _tidy(home: Path, current: Path) -> None:
+    for place in _by_age(home)[MAX_EXPORTS:]:
+        if place != current:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _by_age(home: Path) -> list[Path]:
+    """The exports, the one used last first."""
+    found = []
+    for place in home.iterdir():
+        with contextlib.suppress(OSError):
+            found.append((place.lstat().st_mtime_ns, place))
+    return [place for _, place in sorted(found, reverse=True)]
+
+
+def parse_answer(
+    manifest: Manifest, answer: Any, paths: Sequence[str], folders: Mapping[str, Sequence[str]]
+) -> ContractResult:
+    """The answer in our nouns. ManifestProblems with everything that import-linter refuses.
+
+    `paths`: the files it had; `folders`: package → where it lies.
+    """
+    files = _paths_by_module(paths, folders)
+    wrong: list[Problem] = []
+    breaches: list[Breach] = []
+    problems = [Problem(path, 0, 0, "can't be read, so contracts are judged without it.") for path in answer["lost"]]
+    warnings: list[Problem] = []
+    for contract, said in zip(manifest.contracts, answer["contracts"], strict=True):
+        wrong += _refused(manifest.path, contract, said)
+        problems += _stopping(said, paths)
+        breaches += _breaches(manifest.path, contract, said, files)
+        warnings += [Problem(manifest.path, contract.line, 1, f'contract "{contract.name}": {text}')
+                     for text in said.get("warnings", ())]  # fmt: skip
+    if wrong:
+        raise ManifestProblems(wrong)
+    return ContractResult(tuple(breaches), tuple(sorted(set(problems))), tuple(warnings), len(paths))
+
+
+def _stopping(said: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Problem]:
+    """The file that import-linter can't read, where there is one."""
+    if "unparsed" in said:
+        path, line = said["unparsed"]
+        reason = "can't be parsed by import-linter, so contracts can't be judged."
+        yield Problem(str(path), int(line), 1 if line else 0, reason)
+    elif "unread" in said:
+        reason = str(said["unread"])
+        path = max((path for path in paths if path in reason), key=len, default="contracts")
+        yield Problem(path, 0, 0, f"can't be read by import-linter, so contracts can't be judged: {_sentence(reason)}")
+
+
+def _refused(path_name: str, contract: Contract, said: Mapping[str, Any]) -> Iterator[Problem]:
+    lines = {option.key: option.line for option in contract.options}
+    for key, reason in said.get("options", {}).items():
+        message = f'contract "{contract.name}": "{key}": {_sentence(reason)}'
+        yield Problem(path_name, lines.get(key, contract.line), 1, message)
+    for reason in str(said.get("failed", "")).splitlines():
+        hint = "Take it out, or set unmatched_ignore_imports_alerting." if reason.startswith("No matches") else ""
+        yield Problem(path_name, contract.line, 1, f'contract "{contract.name}": {_sentence(reason)}', hint)
+
+
+def _sentence(text: str) -> str:
+    return text.strip().rstrip(".") + "."
+
+
+def _breaches(
+    path_name: str, contract: Contract, said: Mapping[str, Any], files: Mapping[str, str]
+) -> Iterator[Breach]:
+    rule = f"{path_name}:{contract.line}"
+    guidance = next((str(x.value) for x in contract.options if x.key == "broken_contract_guidance"), "")
+    for importer, imported, chain, also in said.get("broken", ()):
+        steps, others = (tuple(_step(one, files) for one in many) for many in (chain, also))
+        yield Breach(
+            contract.name, contract.type, importer, imported, steps, others, rule, contract.decision, "", guidance
+        )
+    for module in said.get("undeclared", ()):
+        reason = f"{module} is not listed as a layer, and the contract is exhaustive"
+        yield Breach(contract.name, contract.type, "", "", (), (), rule, contract.decision, reason, guidance)
+
+
+def _step(row: Sequence[Any], files: Mapping[str, str]) -> Step:
+    importer, imported, lines = row
+    return Step(importer, imported, files.get(importer, ""), tuple(lines))
+
+
+def _paths_by_module(paths: Sequence[str], folders: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Module → file, by where its package lies; the `__init__.py` of a package before a module beside it."""
+    found: dict[str, str] = {}
+    places = [(folder + "/", package) for package, many in folders.items() for folder in many]
+    for path in sorted(paths, key=lambda path: path.endswith("/__init__.py")):
+        for folder, package in places:
+            if path.startswith(folder):
+                inside = f"{package}/{path[len(folder) : -len('.py')]}"
+                found[inside.removesuffix("/__init__").replace("/", ".")] = path
+    return found
+
+
+TIMEOUT: Final = 300.0
+"""Seconds for the child."""
+_KIND: Final = "contracts-1"
+_START: Final = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+import kl_hooks
+del sys.path[0]
+from kl_hooks.arch.contracts_process import main
+main()
+"""
+"""Our own package from where it lies, everything else from what is installed; `-I` keeps out the rest."""
+_MODULES: Final = (
+    "source_modules", "forbidden_modules", "containers", "layers", "modules", "protected_modules", "allowed_importers",
+    "ancestors",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A contract with the packages that it is judged on."""
+
+    contract: Contract
+    folders: dict[str, list[str]]
+
+
+def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], manifest: Manifest) -> ContractResult:
+    """What import-linter says about the manifest's contracts. `modules`: path → dotted name of every file.
+
+    ManifestProblems for contracts that import-linter can't check as they are written (exit 2), EnvironmentProblem where
+    it does not run at all.
+    """
+    plans = [_Plan(one, _folders(manifest.path, one, modules)) for one in manifest.contracts]
+    folders = {name: places for plan in plans for name, places in plan.folders.items()}
+    below = tuple(folder + "/" for places in folders.values() for folder in places)
+    entries = [one for one in content.entries if one.path.endswith(".py") and one.path.startswith(below)]
+    entries = [one for one in entries if one.path.isascii() or _is_text(one.path)]
+    request = {"export": export_name(entries), "versions": _versions(), "contracts": [_asked(plan) for plan in plans]}
+
+    def run() -> Any:
+        tree, lost = export_files(cache, content, entries)
+        return {"contracts": _relative(_child(tree, request), str(tree) + "/"), "lost": lost}
+
+    whole = all(entry.blob != UNREADABLE for entry in entries)  # else the name of the export says too little
+    answer = compiled(cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run)
+    return parse_answer(manifest, answer, [one.path for one in entries], folders)
+
+
+def _folders(path_name: str, contract: Contract, modules: Mapping[str, str]) -> dict[str, list[str]]:
+    """Package → its folders; ManifestProblems for a package that is not there, or there twice."""
+    named = [word for one in contract.options if one.key in _MODULES for word in _words(one.value)]
+    known = checked_packages(modules, named)
+    found = {package: package_folders(package, modules) for package in contract.root_packages or known}
+    problems = []
+    for package, folders in found.items():
+        if not folders:
+            said = f'contract "{contract.name}": "{package}" is no package of this repository.'
+            problems.append(Problem(path_name, contract.line, 1, said, f"Packages: {', '.join(known) or 'none'}."))
+        elif len(folders) > 1 and all(f"{folder}/__init__.py" in modules for folder in folders):
+            said = f'contract "{contract.name}": "{package}" is several packages: {", ".join(folders)}.'
+            problems.append(Problem(path_name, contract.line, 1, said, "Give another in root_packages."))
+    if not found:
+        said = f'contract "{contract.name}": there is no package in this repository.'
+        problems.append(Problem(path_name, contract.line, 1, said, "Name it in root_packages."))
+    if problems:
+        raise ManifestProblems(problems)
+    return found
+
+
+def _is_text(path: str) -> bool:
+    """False for a name that is not UTF-8: no import can say it, and grimp dies of it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _words(value: str | Sequence[str]) -> list[str]:
+    """The module names of an option; a row of layers may hold several."""
+    rows = [value] if isinstance(value, str) else value
+    return [word.strip(" ()") for row in rows for word in row.replace(":", "|").split("|")]
+
+
+def _asked(plan: _Plan) -> dict[str, Any]:
+    one = plan.contract
+    return {
+        "name": one.name,
+        "type": one.type,
+        "options": {x.key: x.value if isinstance(x.value, str) else list(x.value) for x in one.options},
+        "folders": plan.folders,
+        "externals": one.include_external_packages,
+        "without_type_checking": one.exclude_type_checking_imports,
+    }
+
+
+def _versions() -> list[str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return [sys.version, version("import-linter"), version("grimp")]
+    except PackageNotFoundError as missing:
+        raise _absent(str(missing)) from missing
+
+
+def _absent(reason: str) -> EnvironmentProblem:
+    hint = "Install kl-hooks with what it depends on."
+    return EnvironmentProblem(f"contracts need import-linter: {reason}.", place=sys.executable, hint=hint)
+
+
+def _child(tree: Path, request: dict[str, Any]) -> Any:
+    """The child's answer to the request, on the files in `tree`."""
+    asked = [
+        {**one, "folders": {name: [str(tree / x) for x in places] for name, places in one["folders"].items()}}
+        for one in request["contracts"]
+    ]
+    home = str(Path(__file__).resolve().parents[2])
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _START, home],
+            input=json.dumps({"contracts": asked}).encode(),
+            cwd=tree.parent, env={"LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, capture_output=True, timeout=TIMEOUT,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        hint = "Name fewer packages in root_packages of the contracts."
+        raise EnvironmentProblem(f"import-linter did not finish within {TIMEOUT:.0f} s.", hint=hint) from late
+    except OSError as error:
+        raise EnvironmentProblem(f"can't start: {error}.", place=sys.executable) from error
+    try:
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+    except ValueError:
+        pass
+    last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
+    if "ModuleNotFoundError" in last or "ImportError" in last:
+        raise _absent(last)
+    if done.returncode < 0:
+        last, hint = (
+            "no message",
+            "A generated file that is nested very deeply can do that; take it out of the packages.",
+        )
+    else:
+        hint = "See whether lint-imports says more."
+    raise EnvironmentProblem(f"import-linter ended with {done.returncode}: {last[:300]}.", place="contracts", hint=hint)
+
+
+def _relative(answer: Any, tree: str) -> Any:
+    """The answer with paths from the repository's top, and with no trace of where the copy was."""
+    for one in answer:
+        if "unparsed" in one:
+            one["unparsed"][0] = str(one["unparsed"][0]).removeprefix(tree)
+        for key in ("failed", "unread"):
+            if key in one:
+                one[key] = one[key].replace(tree, "")
+    return answer

@@ -1,0 +1,344 @@
+"""`kl arch allow`: an exception with an end, added to the manifest with the decision behind it.
+
+Every other byte of the manifest stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.arch.check import utc_day
+from kl_hooks.arch.content import load_content, require_repository
+from kl_hooks.arch.decisions import DECISIONS, decision_file_name, decision_text, next_decision_id, record_id
+from kl_hooks.arch.import_survey import survey_imports
+from kl_hooks.arch.layer_check import is_excepted
+from kl_hooks.arch.layers import Edge, edges
+from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.manifest_parser import read_manifest
+from kl_hooks.arch.propose import yaml_quoted
+from kl_hooks.code.modules import plain_name
+from kl_hooks.config.files import read_small
+from kl_hooks.config.typed import nearest, snake
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.ids import RECORD_ID
+from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
+from kl_hooks.records.repository import used_numbers
+from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.folder_lock import folder_locked
+from kl_hooks.store.redact import redact
+from kl_hooks.workspace.open import Workspace
+
+_DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d")
+
+
+def last_day(until: str, ws: Workspace) -> str:
+    """`30d` or a day as `YYYY-MM-DD`. UsageProblem for anything else, and for a day that is over."""
+    place, today = "kl arch allow --until", utc_day(ws)
+    if days := _DAYS.fullmatch(until):
+        return utc_day(ws, int(days[1]))
+    try:
+        found = date.fromisoformat(until).isoformat() if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII) else ""
+    except ValueError:
+        found = ""
+    if not found:
+        raise UsageProblem(f"{until!r} is no day.", place=place, hint="Write 30d, or YYYY-MM-DD.")
+    if found < today:
+        raise UsageProblem(f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come.")
+    return found
+
+
+def refuse_unknown(
+    manifest: Manifest, crossing: Sequence[Edge], modules: Collection[str], source: str, target: str
+) -> None:
+    """UsageProblem unless both are layers or modules of `crossing` or `modules`, and not the same."""
+    layers = {layer.name for layer in manifest.layers}
+    known = layers | set(modules) | {end for edge in crossing for end in (edge.importer, edge.imported)}
+    for name in (source, target):
+        if name not in known:
+            hint = nearest(name, known) or f"Layers: {', '.join(sorted(layers))}."
+            raise UsageProblem(f'"{name}" is neither a layer nor a module here.', place="kl arch allow", hint=hint)
+    if source == target:
+        raise UsageProblem("FROM and TO are the same.", place="kl arch allow", hint="A layer may import itself.")
+
+
+def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> None:
+    """UsageProblem where an exception says this already, for as long or longer."""
+    for one in manifest.exceptions:
+        if (one.source, one.target) == (source, target) and (not one.until or one.until >= until):
+            place = f"{manifest.path}:{one.line}"
+            said = f"this is allowed already{f' until {one.until}' if one.until else ', without an end'}."
+            raise UsageProblem(said, place=place, hint="Nothing was written.")
+
+
+def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target: str) -> None:
+    """UsageProblem where no import of today is among those that an exception would excuse."""
+    if fitting:
+        return
+    hint = "Name the two ends of one that is. See: kl arch check"
+    if manifest.indirect == "forbid":
+        hint = "An exception excuses no chain: take one import out of the chain. See: kl arch check"
+    said = f"no import that is forbidden leads from {source} to {target}: nothing would be excused."
+    raise UsageProblem(said, place="kl arch allow", hint=hint)
+
+
+def decision_id(decision: str, known: Collection[str]) -> str:
+    """The id as it was given. UsageProblem for what is none; `known` ones help to say which was meant."""
+    if not RECORD_ID.fullmatch(decision):
+        hint = nearest(decision, known) or "Write it like ADR-0004, or leave it out: then a record is written."
+        raise UsageProblem(f"{decision!r} is no id of a decision.", place="kl arch allow --decision", hint=hint)
+    return decision
+
+
+_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
+_KEY: Final = "exceptions"
+
+
+def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes, int] | None:
+    """The text with the exception in it, and its line; None where no place was found that gives exactly that.
+
+    The result reads as `data` does, and one exception more. Raises ManifestProblems for a manifest that is invalid.
+    """
+    before = _facts(read_manifest(path_name, data))
+    mark = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
+    text = data.decode("utf-8-sig")
+    for place, more in _candidates(text, _entry(one)):
+        at = mark + len(text[:place].encode())
+        made = data[:at] + more.encode() + data[at:]
+        try:
+            read = read_manifest(path_name, made)
+        except ManifestProblems:
+            continue
+        line = _added(before, read, one)
+        if line:
+            return made, line
+    return None
+
+
+def _facts(manifest: Manifest) -> Any:
+    """The manifest without the places of things."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items() if not key.endswith("line")}
+        return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+    return plain(asdict(manifest))
+
+
+def _added(before: Any, after: Manifest, one: Allowance) -> int:
+    """The line of the exception, if it is the only difference; else 0."""
+    facts = _facts(after)
+    wanted = {key: value for key, value in asdict(one).items() if not key.endswith("line")}
+    for number, found in enumerate(facts["exceptions"]):
+        rest = facts | {"exceptions": facts["exceptions"][:number] + facts["exceptions"][number + 1 :]}
+        if found == wanted and rest == before:
+            return after.exceptions[number].line
+    return 0
+
+
+def _entry(one: Allowance) -> str:
+    parts = [f"from: {yaml_quoted(one.source)}", f"to: {yaml_quoted(one.target)}"]
+    parts += [f"until: {one.until}"] if one.until else []
+    parts += [f"decision: {yaml_quoted(one.decision)}"] if one.decision else []
+    return "{" + ", ".join(parts) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """What the parser says about places, as indexes into the text."""
+
+    column: int
+    """Of the keys of the manifest, from 0."""
+    end: int
+    """After the last text of the manifest."""
+    brace: int
+    """Of the `}` that ends it; -1: it is not written in braces."""
+    kind: str
+    """Of the list of exceptions: `flow`, `block`, or empty for none."""
+    start: int = 0
+    """Of the list: its `[`, or its first `-`."""
+    last: int = 0
+    """After the last text of the list."""
+    empty: bool = True
+
+
+def _candidates(text: str, entry: str) -> Iterator[tuple[int, str]]:
+    """(index, text to insert there), the best place first."""
+    found = _positions(text)
+    newline = (_BREAK.search(text) or ["\n"])[0]
+    indent = " " * found.column
+    if found.kind == "flow":
+        line = f"{indent}  {entry}{'' if found.empty else ','}"
+        nothing = _NOTHING.match(text, found.start + 1)
+        after = _BREAK.match(text, nothing.end()) if nothing else None
+        yield (after.end(), line + newline) if after else (found.start + 1, f"{newline}{line}{newline}{indent}  ")
+    elif found.kind == "block":
+        dash = text[_line_start(text, found.start) : found.start]
+        yield _whole_line(text, found.last, f"{dash}- {entry}", newline)
+    elif found.brace >= 0:
+        for comma in (", ", " "):
+            yield found.brace, f"{comma}{_KEY}: [{entry}]"
+    else:
+        block = f"{newline}{indent}{_KEY}:{newline}{indent}  - {entry}"
+        yield _whole_line(text, len(text), block, newline)
+        yield _whole_line(text, found.end, block, newline)
+
+
+def _line_start(text: str, index: int) -> int:
+    return max((found.end() for found in _BREAK.finditer(text, 0, index)), default=0)
+
+
+def _whole_line(text: str, index: int, line: str, newline: str) -> tuple[int, str]:
+    """Where, and with which line breaks, `line` stands after the line of `index`."""
+    if index and _BREAK.fullmatch(text[index - 1]):
+        return index, f"{line}{newline}"
+    end = _BREAK.search(text, index)
+    return (end.end(), f"{line}{newline}") if end else (len(text), f"{newline}{line}")
+
+
+def _positions(text: str) -> _Positions:
+    """Reads the places out of the events of the parser; the text is that of a valid manifest."""
+    import yaml
+
+    depth, key, column, brace, end = 0, "", 0, -1, 0
+    kind, start, last, items = "", 0, 0, 0
+    inside = awaited = False
+    event: Any
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        name, first, after = type(event).__name__, event.start_mark, event.end_mark
+        if depth == 0 and name == "MappingStartEvent":
+            column = first.column
+        if depth == 1 and name == "MappingEndEvent" and after.index > first.index:
+            brace = first.index
+        if depth == 1 and name == "ScalarEvent" and not awaited:
+            key, awaited = snake(event.value), True
+        elif depth == 1 and name != "MappingEndEvent":
+            awaited = False
+            if key == _KEY and name == "SequenceStartEvent":
+                inside, start = True, first.index
+                kind = "flow" if event.flow_style else "block"
+        elif depth == 2 and inside and not name.endswith("EndEvent"):
+            items += 1
+        depth += name.endswith("StartEvent") and not name.startswith(("Stream", "Document"))
+        depth -= name in ("SequenceEndEvent", "MappingEndEvent")
+        if depth and after.index > first.index:
+            end = max(end, after.index)
+            last = after.index if inside else last
+        inside = inside and depth > 1
+    return _Positions(column, end, brace, kind, start, last, not items)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedException:
+    """What was written."""
+
+    exception: Allowance
+    """With its line in the manifest."""
+    record: str
+    """Path of the decision record that was written; empty where an existing one was named."""
+    imports: int
+    """How many imports of today it excuses."""
+    remarks: tuple[str, ...] = ()
+
+
+def add_exception(
+    ws: Workspace, source: str, target: str, until: str, reason: str, decision: str = "", *, accept: bool = False
+) -> AddedException:
+    """Adds an exception from `source` to `target` (modules or layers), and its decision where none is named.
+
+    `until`: `30d` or `YYYY-MM-DD`. UsageProblem for what can't be, ManifestProblems, EnvironmentProblem; then nothing
+    was written.
+    """
+    top = require_repository(ws).top
+    seen = load_content(ws)
+    if seen.manifest is None:
+        raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")
+    manifest = read_manifest(MANIFEST, seen.manifest)
+    last = last_day(until, ws)
+    why = redact(reason).strip()
+    if not any(letter.isalpha() for letter in why):
+        what = "--reason has no word in it." if why else "--reason is empty."
+        raise UsageProblem(what, place="kl arch allow", hint="Say why, for whoever reads it later.")
+    found = survey_imports(ws, seen)
+    crossing = list(edges(manifest, found.links_under(manifest), found.modules))
+    refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)
+    refuse_again(manifest, source, target, last)
+    fitting = [edge for edge in crossing if not edge.allowed and is_excepted(Allowance(source, target), edge)]
+    refuse_idle(manifest, fitting, source, target)
+    known = _records(top)
+    name = decision_id(decision, known) if decision else next_decision_id(known | _named(manifest) | _ever(ws))
+    wanted = Allowance(source, target, last, name)
+    made = insert_exception(MANIFEST, seen.manifest, wanted)
+    if made is None:
+        entry = f"{{from: {source}, to: {target}, until: {last}}}"
+        raise UsageProblem("no place was found for the exception.", place=MANIFEST, hint=f"Add it by hand: {entry}")
+    record = "" if decision else DECISIONS + decision_file_name(name, source, target)
+    files = {path: text for path, text in found.modules.items() if plain_name(text) == source}
+    text = decision_text(name, wanted, why, utc_day(ws), manifest, fitting, sorted(files), accepted=accept)
+    _write(top, seen.manifest, made[0], record, text)
+    remarks = []
+    if decision and decision not in known:
+        remarks.append(f"{decision} is not in {DECISIONS}: make sure that people find it.")
+    exception = Allowance(source, target, last, name, made[1])
+    return AddedException(exception, record, len(fitting), tuple(remarks))
+
+
+def _named(manifest: Manifest) -> set[str]:
+    """The records that the manifest itself names, wherever they are kept: their numbers are taken."""
+    return {one.decision for one in manifest.layers} | {one.decision for one in manifest.exceptions}
+
+
+def _ever(ws: Workspace) -> set[str]:
+    """The id of the highest number that a decision ever had here: files, git's history and branches count."""
+    numbers = used_numbers(ws, ws.kinds["decision"])
+    return {f"ADR-{max(numbers):04}"} if numbers else set()
+
+
+def _records(top: Path) -> set[str]:
+    """Ids of the records on disk, those in `archive/` too."""
+    return {record_id(path.name) for path in (top / DECISIONS).rglob("*.md")} - {""}
+
+
+def _write(top: Path, before: bytes, after: bytes, record: str, text: str) -> None:
+    """The record, then the manifest; neither, if one of them can't be written. No other `kl` writes meanwhile."""
+    path = top / MANIFEST
+    try:
+        with folder_locked(path.parent):
+            _compared_and_written(top, path, before, after, record, text)
+    except OSError as error:
+        raise EnvironmentProblem(f"can't be written: {error}.", place=MANIFEST, hint="Nothing was changed.") from error
+
+
+def _compared_and_written(top: Path, path: Path, before: bytes, after: bytes, record: str, text: str) -> None:
+    state = path.lstat()
+    if not stat.S_ISREG(state.st_mode) or read_small(path, within=top) != before:
+        raise EnvironmentProblem("is a link, or changed under way.", place=MANIFEST, hint="Run this again.")
+    if record:
+        _folders(top, Path(record).parent)
+        if os.path.lexists(top / record):
+            raise EnvironmentProblem("is there already.", place=record, hint="Run this again.")
+        write_atomic(top / record, text.encode("utf-8", "replace"), within=top)
+    try:
+        write_atomic(path, after, stat.S_IMODE(state.st_mode), within=top)
+    except BaseException:
+        if record:
+            with suppress(OSError):
+                (top / record).unlink()
+        raise
+
+
+def _folders(top: Path, folder: Path) -> None:
+    """Makes the folders of a record, none of them through a link."""
+    for place in [*reversed(folder.parents), folder][1:]:
+        if (top / place).is_symlink():
+            raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
+        (top / place).mkdir(exist_ok=True)

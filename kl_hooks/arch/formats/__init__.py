@@ -1,1 +1,0 @@
-"""A verdict for machines: SARIF, GitHub, GitLab, Mermaid; each made from the same findings."""

@@ -1,0 +1,507 @@
+"""The imports of one content of the repository: modules, links, and files that could not be read.
+
+Imports that reach a layer through files in no layer are followed, so that such a file does not hide where an
+import leads: `core` imports `shop.facade`, which no layer owns and which imports `shop.web.page`; for the rules
+`core` imports `shop.web.page`. Followed is what the import can mean: `from shop import Page` leads to where
+`shop/__init__.py` gets `Page` from, not to everything else that it imports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kl_hooks.arch.content import Content
+from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, file_of, layer_lookup, namespace_lookup
+from kl_hooks.arch.survey_cache import (
+    MAX_REREAD,
+    ImportIndex,
+    build_index,
+    cache_key,
+    cached_imports,
+    changed_entries,
+    load_index,
+    paths_by_module,
+    save_index,
+    update_index,
+)
+from kl_hooks.code.imports import Known, file_links
+from kl_hooks.code.imports_read import imports_of, scanners_of
+from kl_hooks.code.modules import plain_name
+from kl_hooks.code.parse import lost
+from kl_hooks.git.files import Entry
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import Link
+from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.code.rewrite.import_use import Source
+    from kl_hooks.model.manifest import Layer, Manifest
+
+
+_FEW: Final = 12
+"""Files asked for one by one before all are read at once."""
+
+
+class LazyFacts(Mapping[str, dict[str, Any]]):
+    """Path → facts, of all entries."""
+
+    def __init__(
+        self, known: Mapping[str, dict[str, Any]], entries: Mapping[str, Entry],
+        read: Callable[[Sequence[Entry]], dict[str, Any]],
+    ) -> None:  # fmt: skip
+        self._known, self._entries, self._read = dict(known), entries, read
+        self._asked = 0
+
+    def __getitem__(self, path: str) -> dict[str, Any]:
+        if path not in self._known:
+            entry = self._entries[path]
+            self._asked += 1
+            some = [entry] if self._asked <= _FEW else [e for p, e in self._entries.items() if p not in self._known]
+            self._known.update(self._read(some))
+        return self._known[path]
+
+    def __iter__(self) -> Iterator[str]:
+        self._asked = _FEW  # whoever goes through them wants them all
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+THROUGH_METHOD: Final = "import through "
+"""How the `method` of such an import begins; the import statements in between follow, as `path:line`."""
+_DEFINED: Final = re.compile(rb"^(?:async def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE)
+_Step = tuple[str, str]
+"""(file, name taken from it; `*`: everything; empty: nothing but the module, by a file of the same package)"""
+
+
+class Imports(Protocol):
+    """What is known about imports, see `survey.Survey`."""
+
+    @property
+    def ready(self) -> ImportIndex:
+        """Who imports whom."""
+        ...
+
+    @property
+    def modules(self) -> Mapping[str, str]:
+        """Path → dotted name of every Python file."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, dict[str, Any]]:
+        """Path → facts of the Python files; read when somebody asks."""
+        ...
+
+    def known(self) -> Known:
+        """The modules, asked by the names that imports use."""
+        ...
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The contents of files."""
+        ...
+
+
+def imports_through(
+    survey: Imports,
+    layers: Mapping[str, Layer | None],
+    is_wanted: Callable[[Layer, Layer], bool],
+    manifest: Manifest,
+) -> list[Link]:
+    """Return an import for each statement in a layer that reaches another layer through files in no layer.
+
+    `manifest` says whether imports for type checkers count, and which names belong to layers. `layers`: path → layer of
+    every Python file. `is_wanted(source, target)`: whether such an import is asked for. Of
+    several modules of one layer that a statement reaches, the nearest is named, the first by name.
+    """
+    if None not in layers.values():
+        return []
+    return list(_Follower(survey, layers, is_wanted, manifest).links())
+
+
+def is_through(method: str) -> bool:
+    """True for the method of an import that was followed through files in no layer."""
+    return method.startswith(THROUGH_METHOD)
+
+
+def first_file_between(method: str) -> str:
+    """The file in no layer that such an import names itself."""
+    return method.removeprefix(THROUGH_METHOD).partition(" -> ")[0].rpartition(":")[0]
+
+
+class _Follower:
+    """Follows imports from layer to layer through the files between; each file's own imports are read once."""
+
+    def __init__(
+        self,
+        survey: Imports,
+        layers: Mapping[str, Layer | None],
+        is_wanted: Callable[[Layer, Layer], bool],
+        manifest: Manifest,
+    ) -> None:
+        self._survey, self._layers, self._is_wanted = survey, layers, is_wanted
+        self._layer_of_name = namespace_lookup(manifest.layers)
+        self._ignores_types = manifest.type_checking_imports == "ignore"
+        self._files = {dotted: path for path, dotted in survey.modules.items()}
+        self._file: dict[str, str | None] = {}
+        self._reached: dict[str, frozenset[str]] = {}
+        self._found: dict[_Step, dict[str, tuple[int, str, tuple[str, ...]]]] = {}
+
+    def links(self) -> Iterator[Link]:
+        """The imports, in the order of files and lines."""
+        for path, source in sorted(self._layers.items()):
+            if source is None:
+                continue
+            # most files import none of these, and making Links of all imports would cost more than the check
+            if all(self._file_between(target) is None for target in self._survey.ready.links[path][0::4]):
+                continue
+            for link in self._survey.ready.of(path):
+                typed = self._ignores_types and link.method == TYPE_CHECKING_METHOD
+                if self._between(link) is not None and not typed:
+                    yield from self._from(link, source)
+
+    def _between(self, link: Link) -> str | None:
+        """The file in no layer that an import leads to; None where it leads into a layer."""
+        return self._file_between(link.target.partition(":")[2])
+
+    def _file_between(self, dotted: str) -> str | None:
+        if dotted not in self._file:
+            file = file_of(dotted, self._files)
+            owned = file is None or self._layers[file] is not None or self._layer_of_name(plain_name(dotted))
+            self._file[dotted] = None if owned else file
+        return self._file[dotted]
+
+    def _from(self, link: Link, source: Layer) -> Iterator[Link]:
+        file = self._between(link)
+        by_name = {layer.name: layer for layer in self._layers.values() if layer is not None}
+        wanted = {name for name in self._reach(file or "") if self._is_wanted(source, by_name[name])}
+        if not wanted:
+            return  # cheap: names are looked at only where it matters
+        nearest: dict[str, tuple[int, str, tuple[str, ...]]] = {}
+        for step in self._taken(link, file or ""):
+            for name, found in self._layers_of(step).items():
+                nearest[name] = min(found, nearest.get(name, found))
+        for name in sorted(nearest.keys() & wanted):
+            _, target, places = nearest[name]
+            method = THROUGH_METHOD + " -> ".join(places)
+            yield Link(link.source, "imports", f"namespace:{target}", link.path, link.line, method, link.confidence)
+
+    def _reach(self, start: str) -> frozenset[str]:
+        """The layers that a file in no layer reaches at all, whatever is taken from it."""
+        if start not in self._reached:
+            seen, todo, found = {start}, [start], set()
+            while todo:
+                for link in self._survey.ready.of(todo.pop()):
+                    between = self._between(link)
+                    if between is None:
+                        layer = self._layer(link)
+                        found |= {layer.name} if layer else set()
+                    elif between not in seen:
+                        seen.add(between)
+                        todo.append(between)
+            self._reached[start] = frozenset(found)
+        return self._reached[start]
+
+    def _layer(self, link: Link) -> Layer | None:
+        dotted = link.target.partition(":")[2]
+        file = file_of(dotted, self._files)
+        return self._layer_of_name(plain_name(dotted)) or (self._layers[file] if file else None)
+
+    def _taken(self, link: Link, file: str) -> set[_Step]:
+        """What the statement behind an import takes from the file."""
+        rows = [row for row in self._rows(link.path) if row[3] == link.line and row[4] == link.method]
+        return {step for row in rows for step in self._steps(link.path, row) if step[0] == file}
+
+    def _steps(self, path: str, row: Sequence[Any]) -> Iterator[_Step]:
+        """The files in no layer that an import statement leads to, and what it takes from them."""
+        for link in file_links(path, [row], self._survey.known()):
+            between = self._between(link)
+            if between is not None:
+                name = plain_name(link.target.partition(":")[2]).rpartition(".")[2]
+                whole = row[1] in ("", name)
+                inside = path.startswith(between.removesuffix("__init__.py"))
+                yield between, ("" if inside else "*") if whole else str(row[1])
+
+    def _layers_of(self, start: _Step) -> dict[str, tuple[int, str, tuple[str, ...]]]:
+        """Layer → (number of steps, module, places) of the nearest module of it that is reached, by breadth first."""
+        if start in self._found:
+            return self._found[start]
+        found: dict[str, tuple[int, str, tuple[str, ...]]] = {}
+        seen, todo = {start}, [(start, tuple[str, ...]())]
+        while todo:
+            following = []
+            for (file, name), places in todo:
+                for row in self._rows_behind(file, name):
+                    more = (*places, f"{file}:{row[3]}")
+                    for link in file_links(file, [row], self._survey.known()):
+                        layer = self._layer(link) if self._between(link) is None else None
+                        if layer is not None:
+                            one = (len(more), link.target.partition(":")[2], more)
+                            found[layer.name] = min(one, found.get(layer.name, one))
+                    for step in self._steps(file, row):
+                        if step not in seen:
+                            seen.add(step)
+                            following.append((step, more))
+            todo = following
+        self._found[start] = found
+        return found
+
+    def _rows_behind(self, file: str, name: str) -> Iterable[Sequence[Any]]:
+        """The imports of a file that may be behind a name taken from it.
+
+        A package by itself (`import shop` in a file of `shop`, or a name that `shop/__init__.py` defines) leads
+        nowhere: that file runs with every import of the package anyway.
+        """
+        rows = [row for row in self._rows(file) if row[4] != TYPE_CHECKING_METHOD]
+        binding = [row for row in rows if name in _bound(row)]
+        if binding and name != "*":
+            return binding
+        if name == "*" or not file.endswith("__init__.py"):
+            return rows
+        if not name or name in self._defined(file):
+            return []
+        # the rest of a statement over several lines is not stored: a name given with `as` there is not known
+        return [row for row in rows if row[1] == "*"] or rows
+
+    def _defined(self, file: str) -> set[str]:
+        text = self._survey.read([file]).get(file, b"")
+        return {(one or other).decode() for one, other in _DEFINED.findall(text)}
+
+    def _rows(self, path: str) -> Sequence[Sequence[Any]]:
+        rows: Sequence[Sequence[Any]] = self._survey.facts.get(path, {}).get("imports", ())
+        return rows
+
+
+def _bound(row: Sequence[Any]) -> set[str]:
+    """The names that an import may bind: the one given with `as`, and its own where it is written without."""
+    imported, statement = re.escape(str(row[1] or row[0])), str(row[5]).partition("import")[2]
+    renamed = set(re.findall(rf"\b{imported}\s+as\s+(\w+)", statement))
+    plain = not renamed or re.search(rf"\b{imported}\b(?!\s+as\b)", statement)
+    return renamed | ({str(row[1] or row[0].partition(".")[0])} if plain else set())
+
+
+class _Where(dict[str, str | None]):
+    """Dotted name → name of the layer that it belongs to, by a namespace or by its file; None: to none."""
+
+    def __init__(self, modules: Mapping[str, str], layers: Mapping[str, Layer | None], manifest: Manifest) -> None:
+        self._files, self._layers, self._named = paths_by_module(modules), layers, namespace_lookup(manifest.layers)
+
+    def __missing__(self, dotted: str) -> str | None:
+        file = file_of(dotted, self._files)
+        layer = self._named(plain_name(dotted)) or (self._layers[file] if file is not None else None)
+        name = self[dotted] = layer.name if layer else None
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the source says about who imports what."""
+
+    ready: ImportIndex
+    facts: Mapping[str, dict[str, Any]]
+    """Path → facts of the Python files; read when somebody asks."""
+    unread: tuple[Problem, ...]
+    """Files that could not be read, each with its place and reason."""
+    content: Content
+    notes: tuple[str, ...] = ()
+    """What went slower than it should have."""
+
+    _memory: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was read to find statements and ways out: only files with violations, each once."""
+
+    @property
+    def modules(self) -> Mapping[str, str]:
+        """Path → dotted name of every Python file."""
+        return self.ready.modules
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The imports of modules of the repository, by path and line."""
+        return tuple(link for path in sorted(self.ready.links) for link in self.ready.of(path))
+
+    def links_under(self, manifest: Manifest) -> tuple[Link, ...]:
+        """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones through no layer."""
+        layer_of = layer_lookup(manifest.layers)
+        layers = {path: layer_of(path) for path in self.modules}
+        return (*self.links, *self._outside(manifest, layers), *self._through(manifest, layers))
+
+    def forbidden(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
+        """Those of `links_under` that lead from one layer into another that it may not depend on: mostly none.
+
+        `layers`: path → layer of every Python file.
+        """
+        direct = self._leading(manifest, layers, lambda source: (None, source.name, *source.may_depend_on))
+        return (*direct, *self._outside(manifest, layers), *self._through(manifest, layers))
+
+    def crossing(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> tuple[Link, ...]:
+        """Those of `links` that lead from one layer into another, allowed or not."""
+        return self._leading(manifest, layers, lambda source: (None, source.name))
+
+    def _through(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
+        """The forbidden imports that lead through files in no layer; with `indirect: forbid` those are chains."""
+        if manifest.indirect == "forbid" or manifest.unassigned_imports == "ignore":
+            return []
+
+        def is_wanted(source: Layer, target: Layer) -> bool:
+            return target.name not in (source.name, *source.may_depend_on)
+
+        return self.through(layers, is_wanted, manifest)
+
+    def through(
+        self, layers: Mapping[str, Layer | None], is_wanted: Callable[[Layer, Layer], bool], manifest: Manifest
+    ) -> list[Link]:  # fmt: skip
+        """The imports through files in no layer, see `unassigned.through`."""
+        return imports_through(self, layers, is_wanted, manifest)
+
+    def _outside(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
+        """The imports of packages from outside that belong to a layer by a namespace."""
+        if not any(layer.namespaces for layer in manifest.layers):
+            return []
+        named, files = namespace_lookup(manifest.layers), paths_by_module(self.modules)
+        found = []
+        for path in sorted(path for path, layer in layers.items() if layer is not None):
+            for link in file_links(path, self.facts.get(path, {}).get("imports", ()), self.known()):
+                dotted = link.target.partition(":")[2]
+                if file_of(dotted, files) is None and named(dotted):
+                    found.append(link)
+        return found
+
+    def _leading(
+        self,
+        manifest: Manifest,
+        layers: Mapping[str, Layer | None],
+        passed_over: Callable[[Layer], Iterable[str | None]],
+    ) -> tuple[Link, ...]:
+        """The links into a layer that is not among those `passed_over` for the layer they come from."""
+        where, found, known = _Where(self.modules, layers, manifest), list[Link](), dict[str, frozenset[str | None]]()
+        for path, flat in self.ready.links.items():
+            source = layers[path]
+            if source is None:
+                continue
+            if source.name not in known:
+                known[source.name] = frozenset(passed_over(source))
+            fine, targets = known[source.name], flat[0::4]
+            if not fine.issuperset(map(where.__getitem__, targets)):
+                links = zip(self.ready.of(path), targets, strict=True)
+                found += [link for link, target in links if where[target] not in fine]
+        return tuple(found)
+
+    def statement(self, link: Link) -> str:
+        """The import statement behind a link."""
+        return next((str(row[5]) for row in self._rows(link)), "")
+
+    def kind(self, link: Link) -> str:
+        """What the import is needed for in its file: `unused`, `annotations`, or `kept` (see `code.rewriting.need`)."""
+        from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, mention
+
+        if is_through(link.method):
+            return KEPT  # what it is needed for is decided in the files between
+        source = self._source(link.path)
+        kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
+        return KEPT if KEPT in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
+
+    def known(self) -> Known:
+        """The modules, asked by the names that imports use."""
+        if "known" not in self._memory:
+            self._memory["known"] = Known(self.modules)
+        known: Known = self._memory["known"]
+        return known
+
+    def _rows(self, link: Link) -> list[list[Any]]:
+        """The imports of a file (see `code.imports_found`) behind a link."""
+        rows = self._lines(link.path).get(link.line, [])
+        if len(rows) < 2:
+            return rows
+        if is_through(link.method):
+            files, first = paths_by_module(self.modules), first_file_between(link.method)
+
+            def leads_there(row: list[Any]) -> bool:
+                some = file_links(link.path, [row], self.known())
+                return any(file_of(one.target.partition(":")[2], files) == first for one in some)
+
+            return [row for row in rows if leads_there(row)]
+        key = ("targets", link.path, link.line)
+        if key not in self._memory:
+            found: dict[str, list[list[Any]]] = {}
+            for row in rows:
+                for one in file_links(link.path, [row], self.known()):
+                    found.setdefault(one.target, []).append(row)
+            self._memory[key] = found
+        behind: dict[str, list[list[Any]]] = self._memory[key]
+        return behind.get(link.target, [])
+
+    def _lines(self, path: str) -> dict[int, list[list[Any]]]:
+        """Line → the imports of a file that stand there; grouped once, for a file may have thousands of violations."""
+        key = ("lines", path)
+        if key not in self._memory:
+            found: dict[int, list[list[Any]]] = {}
+            for row in self.facts.get(path, {}).get("imports", ()):
+                found.setdefault(row[3], []).append(row)
+            self._memory[key] = found
+        lines: dict[int, list[list[Any]]] = self._memory[key]
+        return lines
+
+    def _source(self, path: str) -> Source | None:
+        from kl_hooks.code.rewrite.import_use import Source
+        from kl_hooks.code.rewrite.source_text import parsed
+
+        key = ("source", path)
+        if key not in self._memory:
+            content = self.read([path]).get(path, b"\0")
+            tree = parsed(content)
+            self._memory[key] = Source(path, content, tree) if tree else None
+        source: Source | None = self._memory[key]
+        return source
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The contents of files, each read once; what can't be had is left out."""
+        known: dict[str, bytes] = self._memory.setdefault("contents", {})
+        asked: set[str] = self._memory.setdefault("asked", set())
+        missing = set(paths) - asked
+        if missing:
+            entries = [entry for entry in self.content.entries if entry.path in missing]
+            known.update((entry.path, text) for entry, text in self.content.read(entries))
+            asked |= missing
+        return {path: known[path] for path in paths if path in known}
+
+
+def survey_imports(ws: Workspace, content: Content) -> Survey:
+    """Reads the imports of `content`. Store and cache only make it faster: trouble with them is a note, or nothing."""
+    scanners, notes = scanners_of(ws.plugins), list[str]()
+    store = ws.store if ws.initialised else None  # a look at a repository without .kl/ leaves nothing
+    cache = ws.state.cache if ws.initialised else None
+    key = cache_key(ws.root, [scanner.version for scanner in scanners])
+
+    def read(entries: Sequence[Entry]) -> dict[str, Any]:
+        from kl_hooks.code.facts import facts_of
+
+        return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
+
+    def look(entries: Sequence[Entry]) -> dict[str, Any]:
+        """What is asked for first: the imports alone, where that is sooner than asking the store."""
+        if len(entries) > MAX_REREAD:
+            return read(entries)
+        found = cached_imports(cache, key, entries, lambda some: imports_of(some, content.read, scanners))
+        return {entry.path: found.get(entry.path) or lost() for entry in entries}
+
+    python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
+    ready = load_index(cache, key) if cache else None
+    fresh = changed_entries(ready, content.entries) if ready else None
+    facts = look(fresh) if fresh else {}
+    anew = ready is None or fresh is None or not update_index(ready, fresh, facts)
+    if ready is None or anew:
+        facts = read(list(python.values()))
+        ready = build_index(content.entries, facts)
+    if cache and (anew or len(fresh or ()) > MAX_REREAD):
+        save_index(cache, key, ready)
+    unread = sorted(_unread(path, error) for path, error in ready.errors.items())
+    return Survey(ready, LazyFacts(facts, python, read), tuple(unread), content, tuple(notes))
+
+
+def _unread(path: str, error: str) -> Problem:
+    """`line:column: reason` of the facts as a problem."""
+    line, column, reason = error.split(":", 2)
+    return Problem(path, int(line), int(column), f"can't be parsed: {reason.strip()}.")

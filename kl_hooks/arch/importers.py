@@ -1,0 +1,553 @@
+"""`kl arch import`: the configuration of tach or import-linter in the words of our manifest."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from kl_hooks.arch.content import load_content
+from kl_hooks.arch.contracts import check_contracts
+from kl_hooks.arch.import_survey import Survey, survey_imports
+from kl_hooks.arch.layer_check import violations
+from kl_hooks.arch.layers import covers
+from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.manifest_parser import CUSTOM, TYPES
+from kl_hooks.arch.packages import package_folders
+from kl_hooks.arch.propose import yaml_quoted
+from kl_hooks.config.files import read_small
+from kl_hooks.config.problems import Problems
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.contract import Contract, Option
+from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.text import one_line
+from kl_hooks.workspace.open import Workspace
+
+_WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedConfig:
+    """What was read from another tool's configuration."""
+
+    origin: str
+    """The file it was read from."""
+    layers: tuple[Layer, ...] = ()
+    contracts: tuple[Contract, ...] = ()
+    type_checking_imports: str = "ignore"
+    exhaustive: bool = False
+    exceptions: tuple[Allowance, ...] = ()
+    comments: Mapping[str, str] = field(default_factory=dict)
+    """Name of a layer or contract → where it comes from."""
+    unassigned_imports: str = "follow"
+    """`ignore` where the other tool looks at each import by itself."""
+    left: tuple[str, ...] = ()
+    """What could not be translated, a line each."""
+
+    def manifest(self, path_name: str) -> Manifest:
+        """As a manifest; its line numbers mean nothing."""
+        rest = (self.type_checking_imports, self.exhaustive, self.exceptions, self.contracts)
+        return Manifest(path_name, self.layers, *rest, unassigned_imports=self.unassigned_imports)
+
+
+def manifest_text(found: ImportedConfig) -> str:
+    """The text of `.kl/architecture.yaml`; reading it back gives what was found."""
+    lines = [f"# From {_comment(found.origin)} by kl arch import. Review it, then see: kl arch check"]
+    lines += [f"# Not translated: {_comment(line)}" for line in found.left]
+    lines += ["version: 1", ""]
+    if found.layers:
+        lines.append("layers:")
+        for layer in found.layers:
+            lines += [*_origin_comment(found, layer.name), f"  - name: {yaml_quoted(layer.name)}"]
+            lines += [*_option_lines("paths", layer.paths), *_option_lines("may_depend_on", layer.may_depend_on)]
+        lines += [
+            "",
+            f"type_checking_imports: {found.type_checking_imports}",
+            f"exhaustive: {str(found.exhaustive).lower()}",
+        ]
+        if found.unassigned_imports != "follow":
+            lines.append(f"unassigned_imports: {found.unassigned_imports}")
+    if found.exceptions:
+        lines.append("exceptions:")
+        lines += [f"  - {{from: {yaml_quoted(one.source)}, to: {yaml_quoted(one.target)}}}" for one in found.exceptions]
+    if found.contracts:
+        lines += ["", "contracts:  # run by import-linter itself"] if found.layers else ["contracts:"]
+        for contract in found.contracts:
+            lines += [*_origin_comment(found, contract.name), *_contract_lines(contract)]
+    if not found.layers and not found.contracts:
+        lines.append("layers: []")
+    return "\n".join(lines) + "\n"
+
+
+def _contract_lines(contract: Contract) -> Iterable[str]:
+    yield f"  - name: {yaml_quoted(contract.name)}"
+    yield f"    type: {contract.type}"
+    for option in contract.options:
+        yield from _option_lines(option.key, option.value)
+    yield from _option_lines("root_packages", contract.root_packages)
+    for key in ("include_external_packages", "exclude_type_checking_imports"):
+        if getattr(contract, key):
+            yield f"    {key}: true"
+
+
+def _option_lines(key: str, value: str | tuple[str, ...]) -> list[str]:
+    """A key with a text or a list: on one line where it fits, else one word a line."""
+    if isinstance(value, str):
+        plain = value.lower() if value in ("True", "False") else value if value.isdecimal() else yaml_quoted(value)
+        return [f"    {key}: {plain}"]
+    line = f"    {key}: [" + ", ".join(yaml_quoted(word) for word in value) + "]"
+    return [line] if len(line) <= _WIDTH else [f"    {key}:", *(f"      - {yaml_quoted(word)}" for word in value)]
+
+
+def _origin_comment(found: ImportedConfig, name: str) -> list[str]:
+    return [f"  # {_comment(found.comments[name])}"] if name in found.comments else []
+
+
+def _comment(line: str) -> str:
+    return one_line(line, 300).replace("\n", " ")
+
+
+ROOT: Final = "<root>"
+_READ: Final = (
+    "source_roots", "modules", "layers", "layers_explicit_depends_on", "root_module", "ignore_type_checking_imports",
+)  # fmt: skip
+_SILENT: Final = ("exact", "cache", "rules", "external", "disable_logging", "respect_gitignore", "use_regex_matching")
+"""What changes nothing about imports between modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A module of tach with its files."""
+
+    name: str
+    paths: tuple[str, ...]
+    depends_on: tuple[str, ...] | None
+    cannot: tuple[str, ...]
+    layer: str
+    utility: bool
+    unchecked: bool
+
+
+def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConfig:
+    """The modules as layers. `files`: the Python files of the repository. Problems for a file that is no TOML."""
+    try:
+        config = tomllib.loads(text.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Problems([Problem(path_name, 0, 0, f"can't be read: {' '.join(str(error).split())}.")]) from error
+    left: list[str] = _not_ours(config)
+    base = path_name.rpartition("/")[0]
+    roots = [_folder(f"{base}/{root}") for root in _texts(config.get("source_roots", ["."]))]
+    entries = [one for one in config.get("modules", []) if isinstance(one, dict)]
+    modules: dict[str, _Module] = {}
+    for entry in entries:
+        for pattern in _texts(entry.get("paths", [])) or _texts([entry.get("path", "")]):
+            for name in _expanded(pattern, roots, files):
+                paths = _paths(name, roots, files)
+                if paths:
+                    modules[name] = _module(name, paths, entry, left)
+                else:
+                    left.append(f'the module "{name}": it has no files here')
+    _root(config, modules, roots)
+    explicit = bool(config.get("layers_explicit_depends_on"))
+    order = [str(one.get("name", "")) if isinstance(one, dict) else str(one) for one in config.get("layers", [])]
+    made = tuple(_layer(one, modules, order, explicit) for one in modules.values())
+    comments = {layer.name: f'{path_name}: module "{name}"' for layer, name in zip(made, modules, strict=True)}
+    mode = "enforce" if config.get("ignore_type_checking_imports") is False else "ignore"
+    return ImportedConfig(path_name, made, (), mode, comments=comments, unassigned_imports="ignore",
+                    left=tuple(dict.fromkeys(left)))  # fmt: skip
+
+
+def _not_ours(config: Mapping[str, Any]) -> list[str]:
+    """What our layers can't say, a line each."""
+    left = []
+    for key, value in config.items():
+        if key == "exclude":
+            listed = ", ".join(_texts(value))
+            left.append(f"exclude ({listed}): files of modules among them are checked here")
+        elif key not in (*_READ, *_SILENT) and value not in (False, [], {}):
+            left.append(key)
+    if any(isinstance(one, dict) and one.get("closed") for one in config.get("layers", [])):
+        left.append("closed layers: here a layer may be skipped")
+    return left
+
+
+def _module(name: str, paths: tuple[str, ...], entry: Mapping[str, Any], left: list[str]) -> _Module:
+    for key in ("visibility", "depends_on_external", "cannot_depend_on_external", "strict"):
+        if entry.get(key) not in (None, False, ["*"]):
+            left.append(f'"{key}" of the module "{name}"')
+    wanted = entry.get("depends_on")
+    needed = None if wanted is None else tuple(_texts([_path(one) for one in wanted]))
+    cannot = tuple(_texts([_path(one) for one in entry.get("cannot_depend_on") or []]))
+    flags = (bool(entry.get("utility")), bool(entry.get("unchecked")))
+    return _Module(name, paths, needed, cannot, str(entry.get("layer", "")), *flags)
+
+
+def _path(one: Any) -> Any:
+    return one.get("path", "") if isinstance(one, dict) else one
+
+
+def _root(config: Mapping[str, Any], modules: dict[str, _Module], roots: Sequence[str]) -> None:
+    """What is in no module is a module of its own, unless it is ignored, as it is by default."""
+    if config.get("root_module", "ignore") == "ignore":
+        modules.pop(ROOT, None)
+    elif ROOT not in modules:
+        modules[ROOT] = _Module(ROOT, tuple(root or "./" for root in roots), (), (), "", False, False)
+
+
+def _layer(one: _Module, modules: Mapping[str, _Module], order: Sequence[str], explicit: bool) -> Layer:
+    allowed = tuple(
+        _name(other) for name, other in modules.items() if name != one.name and _may(one, other, order, explicit)
+    )
+    return Layer(_name(one), one.paths, allowed, 0)
+
+
+def _name(one: _Module) -> str:
+    return "root" if one.name == ROOT else one.name
+
+
+def _may(one: _Module, other: _Module, order: Sequence[str], explicit: bool) -> bool:
+    """True if tach lets `one` import `other`; layers of tach are listed from the top down.
+
+    `explicit`: what is allowed by the layers has to be declared as well.
+    """
+    if one.unchecked:
+        return True
+    if one.layer in order and other.layer in order and one.layer != other.layer:
+        if explicit and order.index(one.layer) < order.index(other.layer):
+            return _declared(one, other)
+        return order.index(one.layer) < order.index(other.layer)
+    return _declared(one, other)
+
+
+def _declared(one: _Module, other: _Module) -> bool:
+    if any(_matches(pattern, other.name) for pattern in one.cannot):
+        return False
+    if other.utility or one.depends_on is None:
+        return True
+    return any(_matches(pattern, other.name) for pattern in one.depends_on)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """`a.*` is every module right below `a`, `a.**` every one at any depth."""
+    signs = {"**": r".+", "*": r"[^.]+"}
+    parts = [signs.get(part, re.escape(part)) for part in pattern.split(".")]
+    return re.fullmatch(r"\.".join(parts), name) is not None
+
+
+def _expanded(pattern: str, roots: Sequence[str], files: Sequence[str]) -> list[str]:
+    """The module itself, or every module and package that a pattern matches."""
+    if "*" not in pattern:
+        return [pattern]
+    names: set[str] = set()
+    for root in roots:
+        for file in files:
+            if file.startswith(root) and file.endswith(".py"):
+                parts = file[len(root) : -len(".py")].split("/")
+                names.update(".".join(parts[:n]) for n in range(1, len(parts) + 1))
+    return sorted(name for name in names if _matches(pattern, name) and not name.endswith("__init__"))
+
+
+def _paths(name: str, roots: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """The folders (with `/`) and files of a module below the source roots."""
+    if name == ROOT:
+        return tuple(root or "./" for root in roots)
+    found = []
+    for root in roots:
+        place = root + name.replace(".", "/")
+        found += [place + "/"] if any(file.startswith(place + "/") for file in files) else []
+        found += [place + ".py"] if place + ".py" in files else []
+    return tuple(found)
+
+
+def _folder(root: str) -> str:
+    """A source root with `/` at its end; empty for the top."""
+    clean = "/".join(part for part in root.split("/") if part not in ("", "."))
+    return clean + "/" if clean else ""
+
+
+def _texts(values: Any) -> list[str]:
+    items = values if isinstance(values, list) else [values]
+    return [one for one in items if isinstance(one, str) and one]
+
+
+_SECTION: Final = "importlinter"
+_KNOWN: Final = ("root_package", "root_packages", "include_external_packages", "exclude_type_checking_imports")
+_SHOWN_ONLY: Final = ("show_timings",)
+"""Options that change no verdict."""
+
+
+def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
+    """Every contract in its own words; None where the file has none of import-linter's. Problems for a broken file.
+
+    All contracts stay contracts here; which may become layers is another question (`layered`).
+    """
+    try:
+        decoded = text.decode("utf-8")
+        read = _toml(decoded) if path_name.endswith(".toml") else _ini(decoded)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, configparser.Error, RecursionError) as error:
+        said = f"can't be read: {' '.join(str(error).split())}."
+        raise Problems([Problem(path_name, getattr(error, "lineno", 0) or 0, 0, said)]) from error
+    if read is None:
+        return None
+    session, contracts = read
+    left = [f'"{CUSTOM}": such contracts are code of the checkout, and none of it is run'] if CUSTOM in session else []
+    left += [f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM)]
+    roots = _words(session.get("root_packages") or session.get("root_package") or [])
+    made: list[Contract] = []
+    comments: dict[str, str] = {}
+    for number, raw in enumerate(contracts, 1):
+        contract = _contract(raw, number, {one.name for one in made}, left)
+        if contract is not None:
+            externals, checking = (_true(session.get(key)) for key in _KNOWN[2:])
+            made.append(
+                replace(contract, root_packages=roots, include_external_packages=externals,
+                        exclude_type_checking_imports=checking)
+            )  # fmt: skip
+            comments[contract.name] = f"{path_name}: contract {raw.get('id') or number}"
+    mode = "ignore" if _true(session.get(_KNOWN[3])) else "enforce"
+    return ImportedConfig(path_name, (), tuple(made), mode, comments=comments, left=tuple(left))
+
+
+def _toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+    tool = tomllib.loads(text).get("tool", {})
+    session = tool.get(_SECTION) if isinstance(tool, dict) else None
+    if not isinstance(session, dict) or not session:
+        return None
+    contracts = session.pop("contracts", [])
+    return session, [one for one in contracts if isinstance(one, dict)] if isinstance(contracts, list) else []
+
+
+def _ini(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+    config = configparser.ConfigParser()
+    config.read_string(text)
+    if _SECTION not in config.sections():
+        return None
+    contracts = [
+        {"id": name.split(":")[-1], **_values(config[name])}
+        for name in config.sections()
+        if name.startswith(f"{_SECTION}:")
+    ]
+    return _values(config[_SECTION]), contracts
+
+
+def _values(section: Mapping[str, str]) -> dict[str, Any]:
+    return {key: value.strip().split("\n") if "\n" in value else value for key, value in section.items()}
+
+
+def _contract(raw: Mapping[str, Any], number: int, taken: set[str], left: list[str]) -> Contract | None:
+    """One contract, None for a type of one's own; what is left out of it goes to `left`."""
+    name, sort = str(raw.get("name") or raw.get("id") or f"contract {number}"), str(raw.get("type", ""))
+    if sort not in TYPES:
+        left.append(f'contract "{name}": "{sort}" is not a built-in type of import-linter')
+        return None
+    fields = TYPES[sort]
+    unknown = [key for key in raw if key not in ("id", "name", "type", *fields)]
+    left += [f'contract "{name}": import-linter has no option "{key}" there' for key in unknown]
+    options = tuple(Option(key, _option(value, fields[key]), 0) for key, value in raw.items() if key in fields)
+    unique, more = name, 2
+    while unique in taken:
+        unique, more = f"{name} ({more})", more + 1
+    kept = tuple(option for option in options if option.value or fields[option.key].endswith("!"))
+    return Contract(unique, sort, kept, 0)
+
+
+def _option(value: Any, sort: str) -> str | tuple[str, ...]:
+    if sort.startswith("list"):
+        return _words(value)
+    text = "\n".join(str(one) for one in value) if isinstance(value, list) else str(value)
+    return str(_true(value)) if sort == "bool" else text.strip()
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """The lines or items that are not blank."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(str(one).strip() for one in items if str(one).strip())
+
+
+def _true(value: Any) -> bool:
+    return str(value).lower() == "true"
+
+
+_LayerRow = tuple[str, tuple[str, ...]]
+"""`|`, `:` or nothing, and the modules of a layer without their brackets."""
+
+
+def with_layers(
+    found: ImportedConfig, contract: Contract, modules: Mapping[str, str]
+) -> tuple[ImportedConfig | None, str]:
+    """The set-up with this contract as layers; None and the reason where it has to stay a contract.
+
+    `modules`: path → dotted name of every Python file.
+    """
+    options = {option.key: option.value for option in contract.options}
+    exceptions, reason = _exceptions(options)
+    if reason:
+        return None, reason
+    containers = options.get("containers", ())
+    rows = [_row(row) for row in _list(options.get("layers", ()))]
+    if any("*" in word for _, words in rows for word in words) or any("*" in word for word in containers):
+        return None, "it has wildcards"
+    layers = _layers(rows, _list(containers), modules)
+    if layers is None:
+        return None, "a layer has no files here"
+    outside = sorted(path for path in modules if not any(covers(p, path) for layer in layers for p in layer.paths))
+    reason = _reason(rows, contract, outside, modules)
+    if reason:
+        return None, reason
+    rest = tuple(one for one in found.contracts if one is not contract)
+    comments = {**found.comments, **{layer.name: found.comments.get(contract.name, "") for layer in layers}}
+    return replace(
+        found,
+        layers=tuple(layers),
+        contracts=rest,
+        exhaustive=bool(containers),
+        exceptions=exceptions,
+        comments=comments,
+    ), ""
+
+
+def _exceptions(options: Mapping[str, str | tuple[str, ...]]) -> tuple[tuple[Allowance, ...], str]:
+    """Its ignored imports as exceptions, and why that can't be (empty: it can)."""
+    ignored = _list(options.get("ignore_imports", ()))
+    if any("*" in one for one in ignored):
+        return (), "it ignores imports by wildcard"
+    if ignored and options.get("unmatched_ignore_imports_alerting", "error") == "error":
+        return (), "it fails where an ignored import is gone, and an exception only warns"
+    pairs = [one.partition("->") for one in ignored]
+    return tuple(Allowance(a.strip(), b.strip()) for a, _, b in pairs), ""
+
+
+def _list(value: str | tuple[str, ...]) -> Sequence[str]:
+    return (value,) if isinstance(value, str) else value
+
+
+def _row(row: str) -> _LayerRow:
+    mark = "|" if "|" in row else ":" if ":" in row else ""
+    words = row.split(mark) if mark else [row]
+    return mark, tuple(word.strip().strip("()").strip() for word in words)
+
+
+def _reason(rows: Sequence[_LayerRow], contract: Contract, outside: Sequence[str], modules: Mapping[str, str]) -> str:
+    """Why layers would say less, or something else; empty: they say the same. `outside`: files in no layer."""
+    folders = tuple(folder + "/" for root in contract.root_packages for folder in package_folders(root, modules))
+    inside = [path for path in outside if path.startswith(folders)]
+    if inside:
+        names = ", ".join(inside[:2]) + (", ..." if len(inside) > 2 else "")
+        return f"it also forbids chains through modules that are in no layer ({names})"
+    options = {option.key: option.value for option in contract.options}
+    if not options.get("containers"):
+        same = {word for _, words in rows for word in words} == set(contract.root_packages)
+        return "" if same else "modules that are added later could be in no layer"
+    if options.get("exhaustive") != "True" or options.get("exhaustive_ignores"):
+        return "modules that are added later could be in no layer"
+    return "it is exhaustive for its package, layers here are for the whole repository" if outside else ""
+
+
+def _layers(rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mapping[str, str]) -> list[Layer] | None:
+    """Our layers from the bottom up; None where a module of a row has no files or two have one name."""
+    made: list[Layer] = []
+    for mark, words in reversed(rows):
+        below = tuple(layer.name for layer in made)
+        same = []
+        for word in words:
+            names = [f"{container}.{word}" for container in containers] or [word]
+            paths = tuple(path for name in names for path in _module_paths(name, modules))
+            if not paths:
+                return None
+            beside = tuple(other for other in words if other != word) if mark == ":" else ()
+            same.append(Layer(word, paths, below + beside, 0))
+        made += same
+    return made if len({layer.name for layer in made}) == len(made) else None
+
+
+def _module_paths(name: str, modules: Mapping[str, str]) -> list[str]:
+    """The folders (with `/`) of a package, or the file of a module, by its dotted name."""
+    files = [path for path, dotted in modules.items() if dotted == name and not path.endswith("/__init__.py")]
+    return [folder + "/" for folder in package_folders(name, modules)] + sorted(files)
+
+
+CONFIG_FILES: Final = ("setup.cfg", ".importlinter", "pyproject.toml", "tach.toml")
+"""Where set-ups are looked for, in import-linter's order."""
+_TACH: Final = "tach.toml"
+
+
+def find_config(ws: Workspace) -> str | None:
+    """The first file of the work tree that holds a set-up that can be imported; None without one."""
+    for name in CONFIG_FILES:
+        try:
+            text = read_small(ws.root / name, within=ws.root)
+        except UsageProblem:
+            continue
+        if text is not None and (name == _TACH or (b"importlinter" in text and _holds(name, text))):
+            return name
+    return None
+
+
+def _holds(name: str, text: bytes) -> bool:
+    try:
+        return read_importlinter(name, text) is not None
+    except UsageProblem:
+        return True  # theirs, and broken: who imports it is told
+
+
+def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
+    """The set-up in the file `name` (from the root; None: the first there is). UsageProblem where there is none."""
+    chosen = name or find_config(ws)
+    if chosen is None:
+        hint = "Name the file, or propose layers with: kl init"
+        raise UsageProblem(
+            f"no set-up of import-linter or tach here (looked for {', '.join(CONFIG_FILES)}).", hint=hint
+        )
+    text = read_small(ws.root / chosen, within=ws.root)
+    if text is None:
+        raise UsageProblem("there is no such file.", place=chosen)
+    seen = survey_imports(ws, load_content(ws))
+    if chosen.endswith(_TACH):
+        return read_tach(chosen, text, sorted(seen.modules))
+    found = read_importlinter(chosen, text)
+    if found is None:
+        raise UsageProblem("holds no set-up of import-linter.", place=chosen, hint="It has [importlinter] sections.")
+    return _layered(ws, seen, _here(found, seen))
+
+
+def _here(found: ImportedConfig, seen: Survey) -> ImportedConfig:
+    """Without the root packages that are not in this repository: we look at no others."""
+    roots = {root for contract in found.contracts for root in contract.root_packages}
+    gone = sorted(root for root in roots if not package_folders(root, seen.modules))
+    contracts = tuple(
+        replace(one, root_packages=tuple(root for root in one.root_packages if root not in gone))
+        for one in found.contracts
+    )
+    left = [f'the root package "{root}": it is not in this repository' for root in gone]
+    return replace(found, contracts=contracts, left=(*found.left, *left))
+
+
+def _layered(ws: Workspace, seen: Survey, found: ImportedConfig) -> ImportedConfig:
+    """With the first contract that can become layers as layers; others say why they can't."""
+    comments = dict(found.comments)
+    for contract in [one for one in found.contracts if one.type == "layers"]:
+        made, reason = with_layers(found, contract, seen.modules)
+        if made is not None and found.layers:
+            reason = "there are layers already"
+        elif made is not None and not _same(ws, seen, contract, made):
+            reason = "import-linter sees other imports here than kl does"
+        if made is None or reason:
+            comments[contract.name] += f"; stays a contract: {reason}"
+        else:
+            found = made
+    return replace(found, comments={**comments, **{k: v for k, v in found.comments.items() if k not in comments}})
+
+
+def _same(ws: Workspace, seen: Survey, contract: Contract, made: ImportedConfig) -> bool:
+    """True if import-linter and our layers give one verdict on what is here now."""
+    ours = violations(made.manifest(MANIFEST), seen.links, seen.modules)
+    alone = ImportedConfig(made.origin, contracts=(contract,)).manifest(MANIFEST)
+    try:
+        theirs = check_contracts(ws.state.cache, seen.content, seen.modules, alone)
+    except (ManifestProblems, EnvironmentProblem):
+        return False
+    return bool(ours) == bool(theirs.breaches) and not theirs.problems

@@ -1,0 +1,323 @@
+"""The layer check: which imports a manifest forbids. Pure: the same manifest, links and day give the same verdict."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.arch.graph_algorithms import components
+from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
+from kl_hooks.arch.suggestions import SourceReader, Suggestions
+from kl_hooks.code.modules import plain_name
+from kl_hooks.model.ids import split
+from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import Link
+
+if TYPE_CHECKING:
+    from kl_hooks.model.contract import Breach
+
+
+@dataclass(frozen=True, slots=True)
+class ContractResult:
+    """What the contracts say about one content."""
+
+    breaches: tuple[Breach, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Files that keep contracts from being judged."""
+    warnings: tuple[Problem, ...] = ()
+    files: int = 0
+    """Files of the packages that were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of one check."""
+
+    manifest: Manifest
+    violations: tuple[Violation, ...]
+    """What blocks: with a baseline, only what it does not accept."""
+    problems: tuple[Problem, ...]
+    """What keeps a governed file from being judged: it does not parse, or belongs to no layer (`exhaustive`)."""
+    warnings: tuple[Problem, ...]
+    files: int
+    """Files that were judged."""
+    source: str
+    """`worktree`, `staged`, or the revision that was looked at."""
+    unjudged: int = 0
+    """Files of layers that could not be read."""
+    accepted: tuple[Violation, ...] = ()
+    """What the baseline accepts."""
+    baseline: str = ""
+    """Path of the baseline that was held against it; empty where there was none."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Record id → title, of the decisions behind the rules that were broken, where those records are known."""
+    contracts: tuple[Breach, ...] = ()
+    """How contracts of import-linter are broken."""
+    unassigned: tuple[str, ...] = ()
+    """The Python files that belong to no layer, by path; empty where the manifest has no layers."""
+    loosened: tuple[Problem, ...] = ()
+    """How the judged commits allow more than the rules before them: each with its place in the new rules."""
+    trusted: str = ""
+    """The revision whose rules are trusted: loosened rules block then."""
+    invalid: bool = False
+    """True where the rules themselves can't be used; `problems` says why, and nothing was judged."""
+    stopping: frozenset[str] = frozenset()
+    """The files (of `problems`) that keep contracts from being judged at all."""
+
+    @property
+    def clean(self) -> bool:
+        """True where nothing blocks."""
+        blocking = (self.violations, self.problems, self.contracts, self.trusted and self.loosened)
+        return not any(blocking)
+
+    def joined(self, judged: ContractResult) -> Verdict:
+        """The verdict with what the contracts say."""
+        known = {problem.path for problem in self.problems}
+        stopping = {problem.path: problem for problem in judged.problems if problem.path not in known}
+        better = {one.path: one for one in self.warnings if one.path in stopping}  # our own reason and place
+        return replace(
+            self,
+            contracts=judged.breaches,
+            stopping=frozenset(problem.path for problem in judged.problems),
+            problems=(*self.problems, *(better.get(path, one) for path, one in stopping.items())),
+            warnings=(*(one for one in self.warnings if one.path not in better), *judged.warnings),
+            files=max(self.files, judged.files),
+        )
+
+
+INDIRECT_METHOD: Final = "indirect import"
+"""The `method` of such a violation."""
+_ImportedFile = tuple[str, Link]
+"""(file that is imported, the import)"""
+
+
+def forbidden_chains(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str]) -> list[Violation]:
+    """The shortest chain for every pair of layers whose first may not depend on the second but reaches it.
+
+    `modules`: path → dotted name of every source file. A chain has two imports or more, and none of them is forbidden
+    itself: those are violations of their own, or excepted, and then no chain goes through them. Modules of no layer
+    may stand in it. Of chains that are equally short the first by the order of files is reported.
+    """
+    links = tuple(links)
+    steps = _steps(manifest, links, modules)
+    layer_of = layer_lookup(manifest.layers)
+    layers = {path: layer for path in modules if (layer := layer_of(path)) is not None}
+    found = []
+    for source in manifest.layers:
+        starts = sorted(path for path, layer in layers.items() if layer.name == source.name)
+        for target, chain in _reached(starts, steps, layers, source).items():
+            found.append(_chain_violation(manifest, source, target, chain, modules))
+    return sorted(found, key=lambda one: (one.path, one.line, one.target_layer))
+
+
+def _steps(manifest: Manifest, links: Sequence[Link], modules: Mapping[str, str]) -> dict[str, list[_ImportedFile]]:
+    """File → the files that it imports, without the imports that are forbidden; the first line of each."""
+    forbidden = {edge.link for edge in edges(manifest, links, modules) if not edge.allowed}
+    files = {dotted: path for path, dotted in modules.items()}
+    first: dict[tuple[str, str], Link] = {}
+    for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
+        ignored = link.method == TYPE_CHECKING_METHOD and manifest.type_checking_imports == "ignore"
+        file = files.get(split(link.target)[1]) if link.relation == "imports" else None
+        if file and file != link.path and not ignored and link not in forbidden:
+            first.setdefault((link.path, file), link)
+    steps: dict[str, list[_ImportedFile]] = {}
+    for (path, file), link in sorted(first.items(), key=lambda item: item[0]):
+        steps.setdefault(path, []).append((file, link))
+    return steps
+
+
+def _reached(
+    starts: Sequence[str], steps: Mapping[str, list[_ImportedFile]], layers: Mapping[str, Layer], source: Layer
+) -> dict[str, list[Link]]:
+    """Forbidden layer → the shortest chain from any of the files to it, by breadth first."""
+    came: dict[str, Link | None] = dict.fromkeys(starts)
+    waiting = deque(starts)
+    found: dict[str, list[Link]] = {}
+    while waiting:
+        path = waiting.popleft()
+        for file, link in steps.get(path, ()):
+            if file in came:
+                continue
+            came[file] = link
+            waiting.append(file)
+            layer = layers.get(file)
+            if layer and layer.name not in (source.name, *source.may_depend_on, *found):
+                found[layer.name] = _back(link, came)
+    return found
+
+
+def _back(link: Link, came: Mapping[str, Link | None]) -> list[Link]:
+    chain = [link]
+    while (before := came[chain[-1].path]) is not None:
+        chain.append(before)
+    return chain[::-1]
+
+
+def _chain_violation(
+    manifest: Manifest, source: Layer, target: str, chain: Sequence[Link], modules: Mapping[str, str]
+) -> Violation:
+    names = [plain_name(modules[chain[0].path]), *(plain_name(split(link.target)[1]) for link in chain)]
+    told = [f"{name} ({link.path}:{link.line})" for name, link in zip(names, chain, strict=False)]
+    return Violation(
+        path=chain[0].path,
+        line=chain[0].line,
+        importer=names[0],
+        imported=names[-1],
+        source_layer=source.name,
+        target_layer=target,
+        statement=" -> ".join(names),
+        method=INDIRECT_METHOD,
+        rule=f"{manifest.path}:{source.line}",
+        decision=source.decision,
+        way_out=f"take out one import of this chain: {' -> '.join([*told, names[-1]])}",
+        allowed=source.may_depend_on,
+    )
+
+
+_PYTHON: Final = ("python", "py")
+"""Values of `language` that name what is checked."""
+
+
+def violations(
+    manifest: Manifest,
+    links: Iterable[Link],
+    modules: Mapping[str, str],
+    sight: SourceReader | None = None,
+    today: str = "",
+    closely: Collection[tuple[str, int]] | None = None,
+    whole: Callable[[], Iterable[Link]] | None = None,
+) -> list[Violation]:
+    """The imports that the manifest forbids, in the order of file and line.
+
+    `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
+    is). An exception holds through its last day; an import under an expired one counts and its way out says so.
+    `closely`: the places (path, line) whose way out is worth reading their files for; None: all.
+    `whole`: gives all links between layers (with `indirect`, all), where `links` are only those that may be
+    forbidden; ways out are found among them.
+    """
+    links = tuple(links)
+    ways = Suggestions(manifest, sight.ready if sight else None, lambda: whole() if whole else links, modules)
+    found = []
+    for edge in edges(manifest, links, modules):
+        if edge.allowed:
+            continue
+        matching = [one for one in manifest.exceptions if is_excepted(one, edge)]
+        if any(not is_expired(one, today) for one in matching):
+            continue
+        close = sight if closely is None or (edge.link.path, edge.link.line) in closely else None
+        way = _expired_way(manifest, matching[0]) if matching else ways.out(edge, close)
+        found.append(_violation(manifest, edge, sight.statement(edge.link) if sight else "", way))
+    if manifest.indirect == "forbid":
+        found = sorted(
+            [*found, *forbidden_chains(manifest, whole() if whole else links, modules)],
+            key=lambda one: (one.path, one.line),
+        )
+    return _numbered(found)
+
+
+def _numbered(found: Iterable[Violation]) -> list[Violation]:
+    """Number the violations that share a fingerprint, in the order given."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for one in found:
+        seen[one.fingerprint] += 1
+        numbered.append(replace(one, number=seen[one.fingerprint]))
+    return numbered
+
+
+def is_excepted(allowance: Allowance, edge: Edge) -> bool:
+    """True where an exception names this import, by its exact modules or by their layers."""
+    return allowance.source in (edge.importer, edge.source.name) and allowance.target in (
+        edge.imported,
+        edge.target.name,
+    )
+
+
+def is_expired(allowance: Allowance, today: str) -> bool:
+    """True after the last day of an exception."""
+    return bool(allowance.until and today) and allowance.until < today
+
+
+def _expired_way(manifest: Manifest, allowance: Allowance) -> str:
+    place = f"{manifest.path}:{allowance.line}"
+    return f"the exception at {place} ended on {allowance.until}; fix the import, or renew it"
+
+
+def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Violation:
+    return Violation(
+        path=edge.link.path,
+        line=edge.link.line,
+        importer=edge.importer,
+        imported=edge.imported,
+        source_layer=edge.source.name,
+        target_layer=edge.target.name,
+        statement=statement or f"import {edge.imported}",
+        method=edge.link.method,
+        rule=f"{manifest.path}:{edge.source.line}",
+        decision=edge.source.decision,
+        way_out=way,
+        allowed=edge.source.may_depend_on,
+    )
+
+
+def unassigned_problems(manifest: Manifest, modules: Mapping[str, str]) -> list[Problem]:
+    """For `exhaustive`: the files that belong to no layer."""
+    layer_of = layer_lookup(manifest.layers)
+    hint = f'Add its folder to a layer in {manifest.path}, or set "exhaustive" to false.'
+    return [
+        Problem(path, 1, 1, "belongs to no layer, and the manifest is exhaustive.", hint)
+        for path in sorted(modules)
+        if layer_of(path) is None
+    ]
+
+
+def manifest_warnings(
+    manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str], today: str = ""
+) -> list[Problem]:
+    """What in the manifest has no effect: layers without files, exceptions that no import needs."""
+    found = []
+    layer_of = layer_lookup(manifest.layers)
+    owning = {layer.name for path in modules if (layer := layer_of(path))}
+    for layer in manifest.layers:
+        if (
+            layer.name not in owning
+            and not layer.namespaces
+            and not any(covers(path, file) for path in layer.paths for file in modules)
+        ):
+            said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
+            found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
+    if manifest.language and manifest.language.lower() not in _PYTHON:
+        said = f'language "{manifest.language}" is not supported: only Python files are checked.'
+        found.append(Problem(manifest.path, manifest.language_line, 1, said, "Remove it, or write Python."))
+    found += cycle_warnings(manifest)
+    crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
+    for one in manifest.exceptions:
+        if not any(is_excepted(one, edge) for edge in crossing):
+            said = f"the exception from {one.source} to {one.target} fits no import."
+            found.append(Problem(manifest.path, one.line, 1, said, "Take it out."))
+    return found
+
+
+def cycle_warnings(manifest: Manifest) -> list[Problem]:
+    """Layers that may depend on each other: allowed, and worth a word, because then there is no order to keep."""
+    layers = {layer.name: layer for layer in manifest.layers}
+    found = []
+    for members in components(list(layers), {name: layer.may_depend_on for name, layer in layers.items()}):
+        if len(members) > 1:
+            names = sorted(members, key=list(layers).index)
+            said = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
+            line = layers[names[0]].line
+            found.append(Problem(manifest.path, line, 1, said, "Take one direction out, or make them one layer."))
+    return found
+
+
+def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
+    """The folder of the repository that is spelled most like the layer's first path."""
+    import difflib
+
+    folders = {path.rpartition("/")[0] + "/" for path in modules if "/" in path}
+    close = difflib.get_close_matches(layer.paths[0], sorted(folders), n=1, cutoff=0.6)
+    return f"Closest: {close[0]}." if close else ""

@@ -1,0 +1,415 @@
+"""Parser of `.kl/architecture.yaml`: layers, options, exceptions and contracts of import-linter.
+
+Everything that is wrong is reported at once, each with its line. Checks read the compiled form (`arch.manifest`),
+so that a commit does not pay for YAML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from datetime import date
+from typing import Final
+
+from kl_hooks.arch.layers import clean_path
+from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.config.nodes import Listing, Mapping, Node, Text
+from kl_hooks.config.typed import Reader, nearest, snake
+from kl_hooks.config.yaml import load
+from kl_hooks.model.contract import Contract, Option
+from kl_hooks.model.manifest import Allowance, Layer, Manifest
+from kl_hooks.model.problem import Problem
+
+_LOWER: Final = "below"
+_WRITE_NEW: Final = "delete this file and propose layers with: kl init"
+"""The way on from a manifest that says nothing: `kl init` itself overwrites no file."""
+_LAYER_KEYS: Final = ("name", "paths", "may_depend_on", "decision", "namespaces")
+
+_NAMESPACE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+_Entry = tuple[Text, Node]
+"""A key and its value."""
+
+
+def _layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Layer, ...]:
+    """Every layer of the list, from the bottom up; what is wrong goes to the reader's problems.
+
+    `needed`: an empty list is wrong.
+    """
+    items = reader.items(node, '"layers"')
+    if needed and not items and not reader.problems:
+        reader.say(node, '"layers" is empty.', f"List some, or {_WRITE_NEW}")
+    names: dict[str, Text] = {}
+    raw = [one for one in (_layer(reader, item, names) for item in items) if one]
+    _refuse_shared_paths(reader, raw)
+    _refuse_shared_namespaces(reader, raw)
+    made = []
+    for place, (name, found) in enumerate(raw):
+        below = tuple(other.value for other, _ in raw[:place])
+        allowed, line = _allowed(reader, name, found, names, below)
+        decision = _optional_text(reader, found, "decision", f' of layer "{name.value}"')
+        paths = tuple(path for path, _ in _paths(found))
+        namespaces = tuple(dict.fromkeys(name for name, _ in _namespaces(found)))
+        made.append(Layer(name.value, paths, allowed, line, decision, namespaces))
+    return tuple(made)
+
+
+def _layer(reader: Reader, item: Node, names: dict[str, Text]) -> tuple[Text, dict[str, _Entry]] | None:
+    """Name and keys of one layer, with everything checked that does not need the other layers."""
+    title = _name_of(item)
+    found = reader.keys(item, _LAYER_KEYS, f' in layer "{title}"' if title else " in a layer")
+    if not found:
+        return None
+    name = _checked_name(reader, item, found, names)
+    _check_paths(reader, item, found, title)
+    if name is None and "may_depend_on" in found:
+        node = found["may_depend_on"][1]
+        if not isinstance(node, Text):
+            reader.texts(node, f'"may_depend_on" of layer "{title}"')
+        elif node.value and node.value != _LOWER:
+            _refuse_text(reader, title, node, names)
+    return (name, found) if name is not None else None
+
+
+def _checked_name(reader: Reader, item: Node, found: dict[str, _Entry], names: dict[str, Text]) -> Text | None:
+    """The name of a layer, None where it can't be used; it joins `names`."""
+    name = found["name"][1] if "name" in found else None
+    if name is None:
+        reader.say(item, 'a layer without "name".')
+        return None
+    if not reader.text(name, '"name"') or not isinstance(name, Text):
+        return None
+    if name.value in names:
+        first = names[name.value].line
+        reader.say(name, f'layer "{name.value}" is defined twice (first at line {first}).')
+        return None
+    if name.value == _LOWER or re.search(r"[\s,]", name.value) or not name.value.isprintable():
+        reader.say(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").')
+    names[name.value] = name
+    return name
+
+
+def _check_paths(reader: Reader, item: Node, found: dict[str, _Entry], title: str) -> None:
+    """Says what is wrong with the paths of a layer."""
+    if "paths" not in found and "namespaces" in found:
+        return  # packages from outside: no file here belongs to it
+    if "paths" not in found:
+        place = found["name"][1] if "name" in found else item
+        reader.say(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
+        return
+    where, node = f'"paths" of layer "{title}"', found["paths"][1]
+    if isinstance(node, Listing) and not node.items:
+        reader.say(node, f"{where} names no folder.", "Give the folders it owns.")
+    for text in reader.texts(node, where):
+        _, complaint = clean_path(text.value)
+        if complaint:
+            reader.say(text, f'path "{text.value}" of layer "{title}" {complaint}.')
+
+
+def _name_of(item: Node) -> str:
+    """The name that a layer gives itself, for messages; empty where it has none."""
+    for key, value in getattr(item, "entries", ()):
+        if snake(key.value) == "name" and isinstance(value, Text):
+            return value.value
+    return ""
+
+
+def _paths(found: dict[str, _Entry]) -> list[tuple[str, Text]]:
+    """The usable paths of a layer with their places; what is wrong with the others was said before."""
+    node = found["paths"][1] if "paths" in found else None
+    texts = [item for item in getattr(node, "items", ()) if isinstance(item, Text) and item.value.strip()]
+    cleaned = [(clean_path(text.value), text) for text in texts]
+    return [(path, text) for (path, complaint), text in cleaned if not complaint]
+
+
+def _namespaces(found: dict[str, _Entry]) -> list[tuple[str, Text]]:
+    """The namespaces of a layer with their places; `shop.web.*` means `shop.web`."""
+    node = found["namespaces"][1] if "namespaces" in found else None
+    texts = [item for item in getattr(node, "items", ()) if isinstance(item, Text)]
+    return [(name, text) for text in texts if (name := text.value.strip().removesuffix(".*"))]
+
+
+def _refuse_shared_namespaces(reader: Reader, raw: list[tuple[Text, dict[str, _Entry]]]) -> None:
+    owners: dict[str, str] = {}
+    for layer, found in raw:
+        if "namespaces" in found:
+            reader.texts(found["namespaces"][1], f'"namespaces" of layer "{layer.value}"')
+        for name, text in _namespaces(found):
+            if not _NAMESPACE.fullmatch(name):
+                hint = "Write a dotted name, such as shop.web."
+                reader.say(
+                    text, f'"{text.value}" in "namespaces" of layer "{layer.value}" is no name of a module.', hint
+                )
+            elif owners.setdefault(name, layer.value) != layer.value:
+                both = f'layers "{owners[name]}" and "{layer.value}" both own the namespace {name}.'
+                reader.say(text, both, "Give it to one of them; a longer name wins over a shorter one.")
+
+
+def _refuse_shared_paths(reader: Reader, raw: list[tuple[Text, dict[str, _Entry]]]) -> None:
+    owners: dict[str, str] = {}
+    for name, found in raw:
+        for path, text in _paths(found):
+            owned = path.rstrip("/")
+            if owners.get(owned) == name.value:
+                reader.say(text, f'layer "{name.value}" names {path} twice.', "Take one out.")
+            elif owned in owners:
+                both = f'layers "{owners[owned]}" and "{name.value}" both own {path}.'
+                reader.say(text, both, "Give it to one of them; a longer path wins over a shorter one.")
+            owners.setdefault(owned, name.value)
+
+
+def _allowed(
+    reader: Reader, name: Text, found: dict[str, _Entry], names: dict[str, Text], below: tuple[str, ...]
+) -> tuple[tuple[str, ...], int]:
+    """The layers that `name` may depend on, and the line that says so."""
+    if "may_depend_on" not in found:
+        return (), name.line
+    key, node = found["may_depend_on"]
+    if isinstance(node, Text) and node.value == _LOWER:
+        return below, key.line
+    if isinstance(node, Text) and node.value:
+        _refuse_text(reader, name.value, node, names)
+        return (), key.line
+    allowed = []
+    for text in reader.texts(node, f'"may_depend_on" of layer "{name.value}"'):
+        if text.value in names:
+            allowed.append(text.value)
+            continue
+        unknown = f'layer "{name.value}" may depend on "{text.value}", which is not a layer.'
+        listed = ", ".join(sorted(names))
+        reader.say(text, f"{unknown} Layers: {listed}.", nearest(text.value, names))
+    return tuple(dict.fromkeys(allowed)), key.line
+
+
+def _refuse_text(reader: Reader, title: str, node: Text, names: dict[str, Text]) -> None:
+    hint = f"Write [{node.value}]." if node.value in names else nearest(node.value, (_LOWER,)) or "Write [] for none."
+    reader.say(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint)
+
+
+def _optional_text(reader: Reader, found: dict[str, _Entry], key: str, where: str) -> str:
+    """A text that may be left out; empty then."""
+    return reader.text(found[key][1], f'"{key}"{where}') if key in found else ""
+
+
+_KeyValue = tuple[Text, Node]
+"""A key and its value."""
+_IGNORES: Final = {
+    "ignore_imports": "list",
+    "unmatched_ignore_imports_alerting": "alert",
+    "broken_contract_guidance": "text",
+}
+TYPES: Final[Table[str, Table[str, str]]] = {
+    "forbidden": {
+        "source_modules": "list!", "forbidden_modules": "list!", "allow_indirect_imports": "bool",
+        "as_packages": "bool", **_IGNORES,
+    },
+    "layers": {
+        "layers": "list!", "containers": "list", "exhaustive": "bool", "exhaustive_ignores": "list", **_IGNORES,
+    },
+    "independence": {"modules": "list!", **_IGNORES},
+    "protected": {"protected_modules": "list!", "allowed_importers": "list!", "as_packages": "bool", **_IGNORES},
+    "acyclic_siblings": {"ancestors": "list!", "depth": "number", "skip_descendants": "list", **_IGNORES},
+}  # fmt: skip
+"""Type → its options and what they hold; `!` marks those that it needs."""
+_OWN: Final = ("name", "type", "id", "decision")
+_SESSION: Final = ("root_packages", "include_external_packages", "exclude_type_checking_imports")
+"""What import-linter takes for all contracts at once, and we for each."""
+CUSTOM: Final = "contract_types"
+_ALERTS: Final = ("error", "warn", "none")
+_REFUSED: Final = (
+    '"contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here.'
+)
+
+
+def without_types(reader: Reader, node: Node) -> Node:
+    """The node without the key `contract_types`, which is refused at its place."""
+    if not isinstance(node, Mapping):
+        return node
+    for key, _ in node.entries:
+        if snake(key.value) == CUSTOM:
+            reader.say(key, _REFUSED, f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others.")
+    kept = tuple(entry for entry in node.entries if snake(entry[0].value) != CUSTOM)
+    return Mapping(kept, node.line, node.column)
+
+
+def _contracts(reader: Reader, node: Node) -> tuple[Contract, ...]:
+    """Every contract of the list; what is wrong goes to the reader's problems."""
+    names: dict[str, Text] = {}
+    made = [_contract(reader, item, names) for item in reader.items(node, '"contracts"')]
+    return tuple(one for one in made if one is not None)
+
+
+def _contract(reader: Reader, item: Node, names: dict[str, Text]) -> Contract | None:
+    """One contract, None where it can't be made out."""
+    if not isinstance(item, Mapping):
+        reader.keys(item, _OWN, " in a contract")
+        return None
+    title, sort = (_plain(item, key) for key in ("name", "type"))
+    where = f' in contract "{title.value}"' if title else " in a contract"
+    fields = _fields(reader, item, sort, where)
+    known = (*_OWN, *fields, *_SESSION) if fields else (*_OWN, *_SESSION, *(k for f in TYPES.values() for k in f))
+    found = reader.keys(without_types(reader, item), known, where)
+    name = _name(reader, item, found, names)
+    options = [_option(reader, found[key], key, sort_, where) for key, sort_ in fields.items() if key in found]
+    for key, sort_ in fields.items():
+        if sort_.endswith("!") and key not in found:
+            reader.say(title or item, f'contract "{title.value if title else ""}" has no "{key}".')
+    roots, externals, checking = (_session(reader, found, key, where) for key in _SESSION)
+    decision = reader.text(found["decision"][1], f'"decision"{where}') if "decision" in found else ""
+    line = title.line if title else item.line
+    kind = sort.value if sort else ""
+    made = tuple(option for option in options if option is not None)
+    return Contract(name, kind, made, line, decision, tuple(roots), bool(externals), bool(checking))
+
+
+def _plain(item: Mapping, wanted: str) -> Text | None:
+    found = (value for key, value in item.entries if snake(key.value) == wanted)
+    return next((value for value in found if isinstance(value, Text) and value.value.strip()), None)
+
+
+def _fields(reader: Reader, item: Mapping, sort: Text | None, where: str) -> Table[str, str]:
+    """The options of the contract's type; empty where the type is wrong, and that is said."""
+    if sort is None:
+        reader.say(item, f'"type" is missing{where}.', f"One of: {', '.join(TYPES)}.")
+        return {}
+    if sort.value not in TYPES:
+        hint = nearest(sort.value, TYPES) or f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others."
+        reader.say(sort, f'"{sort.value}" is not a built-in type of import-linter{where}.', hint)
+        return {}
+    return TYPES[sort.value]
+
+
+def _name(reader: Reader, item: Node, found: dict[str, _KeyValue], names: dict[str, Text]) -> str:
+    if "name" not in found:
+        reader.say(item, 'a contract without "name".')
+        return ""
+    node = found["name"][1]
+    name = reader.text(node, '"name" of a contract')
+    if name in names:
+        reader.say(node, f'contract "{name}" is defined twice (first at line {names[name].line}).')
+    if name and isinstance(node, Text):
+        names.setdefault(name, node)
+    return name
+
+
+def _option(reader: Reader, pair: _KeyValue, key: str, sort: str, where: str) -> Option | None:
+    line, node, what = pair[0].line, pair[1], f'"{key}"{where}'
+    if sort.startswith("list"):
+        values = _words(reader, node, what)
+        if sort.endswith("!") and isinstance(node, Listing) and not node.items:
+            reader.say(node, f"{what} is empty.")
+        return Option(key, tuple(values), line)
+    if sort == "bool":
+        return Option(key, str(reader.boolean(node, what, False)), line)
+    if sort == "number":
+        return Option(key, str(reader.number(node, what, 0, 1000, 10)), line)
+    if sort == "alert":
+        return Option(key, reader.choice(node, what, _ALERTS), line)
+    text = reader.text(node, what)
+    return Option(key, text, line) if text else None
+
+
+def _session(reader: Reader, found: dict[str, _KeyValue], key: str, where: str) -> list[str]:
+    """The value of a key that import-linter takes for all contracts; a boolean is empty for false."""
+    if key not in found:
+        return []
+    what = f'"{key}"{where}'
+    if key == "root_packages":
+        return _words(reader, found[key][1], what)
+    return ["true"] if reader.boolean(found[key][1], what, False) else []
+
+
+def _words(reader: Reader, node: Node, what: str) -> list[str]:
+    """The texts of a list; a text that stands alone is a list of one."""
+    if isinstance(node, Text) and node.value.strip():
+        return [node.value]
+    return [text.value for text in reader.texts(node, what)]
+
+
+_KEYS: Final = (
+    "version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect", "language",
+    "unassigned_imports",
+)  # fmt: skip
+_EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
+_TYPE_CHECKING: Final = ("ignore", "enforce")
+_INDIRECT: Final = ("ignore", "forbid")
+_UNASSIGNED: Final = ("follow", "ignore")
+
+
+def read_manifest(path_name: str, text: bytes) -> Manifest:
+    """The manifest in `text`. `path_name` is what messages and violations call it.
+
+    Layers are listed from the bottom up: `below` means all layers listed before. Raises ManifestProblems with
+    everything that is wrong.
+    """
+    root, problems = load(path_name, text)
+    if root is None:
+        raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", _WRITE_NEW.capitalize())])
+    refused = tuple(problems)
+    reader = Reader(path_name, problems)
+    found = reader.keys(without_types(reader, root), _KEYS)
+    if "version" in found:
+        reader.choice(found["version"][1], '"version"', ("1",))
+    contracts = _contracts(reader, found["contracts"][1]) if "contracts" in found else ()
+    given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
+    if "layers" not in found and not given and isinstance(root, Mapping) and not _is_misspelt(root):
+        reader.say(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
+    layers = _layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
+    mode, exhaustive = _TYPE_CHECKING[0], False
+    if "type_checking_imports" in found:
+        mode = reader.choice(found["type_checking_imports"][1], '"type_checking_imports"', _TYPE_CHECKING)
+    if "exhaustive" in found:
+        exhaustive = reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
+    unassigned = _UNASSIGNED[0]
+    if "unassigned_imports" in found:
+        unassigned = reader.choice(found["unassigned_imports"][1], '"unassigned_imports"', _UNASSIGNED)
+    indirect = reader.choice(found["indirect"][1], '"indirect"', _INDIRECT) if "indirect" in found else _INDIRECT[0]
+    exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
+    language, place = (
+        _optional_text(reader, found, "language", ""),
+        found["language"][0].line if "language" in found else 0,
+    )
+    if problems:
+        raise ManifestProblems(_without_echo(refused, problems))
+    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, unassigned)
+
+
+def _is_misspelt(root: Mapping) -> bool:
+    """True where an unknown key was told that it may be `layers`: then that is not missing too."""
+    words = [snake(key.value) for key, _ in root.entries]
+    return any(word not in _KEYS and nearest(word, _KEYS) == nearest("layers", _KEYS) for word in words)
+
+
+def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:
+    """Where YAML itself was refused (an alias, a merge key), what else is wrong at that place follows from it."""
+    places = {(one.line, one.column) for one in refused}
+    return [*refused, *(one for one in problems[len(refused) :] if (one.line, one.column) not in places)]
+
+
+def _exceptions(reader: Reader, node: Node) -> tuple[Allowance, ...]:
+    made = []
+    for item in reader.items(node, '"exceptions"'):
+        found = reader.keys(item, _EXCEPTION_KEYS, " in an exception")
+        missing = [key for key in ("from", "to") if key not in found]
+        if missing:
+            if found:
+                reader.say(item, f'an exception without "{missing[0]}".', "It needs from and to: modules or layers.")
+            continue
+        source, target = (_optional_text(reader, found, key, " of an exception") for key in ("from", "to"))
+        until = _optional_text(reader, found, "until", " of an exception")
+        if until and not _is_day(until):
+            reader.say(found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD.")
+        decision = _optional_text(reader, found, "decision", " of an exception")
+        made.append(Allowance(source, target, until, decision, item.line))
+    return tuple(made)
+
+
+def _is_day(text: str) -> bool:
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

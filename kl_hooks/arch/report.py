@@ -1,0 +1,225 @@
+"""A verdict as text for people and as JSON for programs. Pure; only ASCII is added to what was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from shlex import quote
+from typing import Any, Final
+
+from kl_hooks.arch.import_survey import first_file_between, is_through
+from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
+from kl_hooks.model.contract import Breach, Step
+from kl_hooks.model.manifest import MANIFEST, Violation
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.text import one_line, safe_text
+
+_COLUMN: Final = 34
+
+
+def contract_lines(breaches: Sequence[Breach]) -> list[str]:
+    """The lines to print: each broken contract with every chain of imports that breaks it."""
+    lines: list[str] = []
+    for (name, rule), found in groupby(breaches, key=lambda one: (one.contract, one.rule)):
+        many = list(found)
+        decision = f"  ({one_line(many[0].decision, 40)})" if many[0].decision else ""
+        lines.append(f"  contract broken: {one_line(name, 100)} ({many[0].type})    {rule}{decision}")
+        for one in many:
+            lines += _breach(one)
+        if many[0].guidance:
+            lines.append(f"    {one_line(many[0].guidance, 200)}")
+        lines.append("")
+    return lines
+
+
+def _breach(one: Breach) -> list[str]:
+    lines = [f"    {one_line(one.said, 160)}"] if one.said else []
+    for number, step in enumerate(one.chain):
+        lines.append(_line(step, "" if not number else "  "))
+    lines += [_line(step, "  or ") for step in one.also]
+    if len(one.chain) > 1 or (one.chain and one.chain[0].importer != one.importer):
+        lines.append(f"    {'':<{_COLUMN}} ^^^^ {_about(one)}")
+    return lines
+
+
+def _line(step: Step, lead: str) -> str:
+    """`    src/a.py:3, 9     a -> b`."""
+    numbers = ", ".join(str(line) for line in step.lines) or "?"
+    place = one_line(f"{step.path or step.importer}:{numbers}", 100)
+    return f"    {place:<{_COLUMN}} {lead}{one_line(step.importer, 100)} -> {one_line(step.imported, 100)}"
+
+
+def _about(one: Breach) -> str:
+    if one.type == "acyclic_siblings":
+        return f"part of a circle between the children of {one_line(one.importer, 100)}"
+    return f"{one_line(one.importer, 100)} may not depend on {one_line(one.imported, 100)}"
+
+
+def breach_to_dict(one: Breach) -> dict[str, Any]:
+    """A breach as plain data, its fingerprint with it."""
+    keys = ("contract", "type", "importer", "imported", "rule", "decision", "said", "guidance", "fingerprint")
+    steps = {"chain": [_plain(step) for step in one.chain], "also": [_plain(step) for step in one.also]}
+    return {key: getattr(one, key) for key in keys} | steps
+
+
+def _plain(step: Step) -> dict[str, Any]:
+    return {"importer": step.importer, "imported": step.imported, "path": step.path, "lines": list(step.lines)}
+
+
+SCHEMA: Final = "kl.arch.check/1"
+_MOST_STATEMENT: Final = 100
+"""Characters of an import statement that are shown."""
+_FROM: Final = re.compile(r"from\s+(\S+)\s+import\s+")
+_SHOWN_ANYWAY: Final = ("", "import", INDIRECT_METHOD)
+"""Methods that need no remark: the statement or the list of steps shows them."""
+
+
+def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
+    """The lines to print: each violation with its fix, then what could not be judged, then the totals."""
+    lines = []
+    for violation in verdict.violations:
+        lines += [*_violation(violation, verdict.titles), ""]
+    if verdict.contracts:
+        lines += contract_lines(verdict.contracts)
+    lines += [one_line(str(problem), 400) for problem in verdict.problems]
+    if verdict.unjudged:
+        rest = _count(verdict.unjudged, "file")
+        lines.append(f"{rest} could not be read; the other {verdict.files} were checked.")
+    lines += [one_line(f"{'error' if verdict.trusted else 'warning'}: {one}", 400) for one in verdict.loosened]
+    if verdict.problems or (verdict.loosened and lines):
+        lines.append("")
+    if verdict.violations:
+        lines += [_headline(verdict), *_hints(verdict)]
+    return [*lines, _closing(verdict, seconds)]
+
+
+def _headline(verdict: Verdict) -> str:
+    """`1 new violation (3 accepted in baseline)`; `1 violation` where there is no baseline."""
+    number = len(verdict.violations)
+    if not verdict.baseline:
+        return _count(number, "violation")
+    return f"{_count(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
+
+
+def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
+    """Place and rule, the statement with carets under what is imported, the suggested fix, and the ID."""
+    statement = one_line(one.statement, _MOST_STATEMENT)
+    named = _module_name(first_file_between(one.method)) if is_through(one.method) else one.imported
+    start, end = _caret_span(statement, named)
+    how = "" if one.method in _SHOWN_ANYWAY else f"  ({one.method})"
+    rule = f"layer rule, {one.rule}" + (f", {_decision(one.decision, titles)}" if one.decision else "")
+    lines = [
+        f"{one.path}:{one.line}: {one.source_layer} must not import {one.target_layer} ({rule})",
+        f"    {statement}",
+        f"    {' ' * start}{'^' * (end - start)}{how}",
+        *([f"    hint: {one.way_out}"] if one.way_out else []),
+        f"    ID {one.id}; {one.source_layer} may import: {', '.join(one.allowed) or '(nothing)'}",
+    ]
+    return [_safe(line) for line in lines]
+
+
+def _module_name(path: str) -> str:
+    """The last part of the dotted name of a file: `shop` for `src/shop/__init__.py`."""
+    return path.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")
+
+
+def _decision(decision: str, titles: Mapping[str, str]) -> str:
+    title = titles.get(decision, "")
+    return f'{decision} "{title}"' if title else decision
+
+
+def _caret_span(statement: str, imported: str) -> tuple[int, int]:
+    """Return start and end of the part of an import statement that names the module `imported`.
+
+    The whole statement where no part of it does, such as a chain of imports.
+    """
+    found, last = _FROM.match(statement), imported.rpartition(".")[2]
+    if found:
+        base = found[1].lstrip(".")
+        if base and (imported == base or imported.endswith(f".{base}")):
+            return found.span(1)
+        name = re.compile(rf"\b{re.escape(last)}\b").search(statement, found.end())
+        return name.span() if name else found.span(1)
+    whole = re.search(rf"(?<![\w.]){re.escape(imported)}(?![\w])", statement)
+    return whole.span() if whole else (0, len(statement))
+
+
+def _safe(line: str) -> str:
+    """The line made safe for a terminal, its spaces kept."""
+    return safe_text(line).replace("\n", " ").replace("\t", " ")
+
+
+def _hints(verdict: Verdict) -> list[str]:
+    """What to do about violations that can't be fixed now."""
+    first = next((one for one in verdict.violations if one.method != INDIRECT_METHOD), None)
+    hints = []
+    if verdict.manifest.path != MANIFEST:  # neither the baseline nor exceptions belong to another manifest
+        return []
+    if not verdict.baseline:
+        hints.append("hint: to accept today's violations and block only new ones: kl arch baseline write")
+    if first is not None:  # no exception excuses a chain
+        ends = f"{quote(first.importer)} {quote(first.imported)}"
+        hints.append(f'hint: to allow one import for a while: kl arch allow {ends} --until 30d --reason "..."')
+    return [_safe(hint) for hint in hints]
+
+
+def _closing(verdict: Verdict, seconds: float | None) -> str:
+    """`checked 42 files, 4 layers in 0.11 s from the staged content; 3 files in no layer`."""
+    spent = "" if seconds is None else f" in {seconds:.2f} s"
+    where = {"staged": "the staged content", "worktree": "the working tree"}.get(verdict.source, verdict.source)
+    accepted = f" ({len(verdict.accepted)} accepted in baseline)" if verdict.clean and verdict.accepted else ""
+    checked = f"{_count(verdict.files, 'file')}, {_count(len(verdict.manifest.layers), 'layer')}"
+    if verdict.manifest.contracts:
+        checked += f", {_count(len(verdict.manifest.contracts), 'contract')}"
+    outside = f"; {unassigned_count(verdict)} (--list-unassigned)" if verdict.unassigned else ""
+    return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}{accepted}{outside}"
+
+
+def unassigned_count(verdict: Verdict) -> str:
+    """`3 files in no layer`."""
+    return f"{_count(len(verdict.unassigned), 'file')} in no layer"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+    """As `--format json` prints it."""
+
+    return {
+        "schema": SCHEMA,
+        "clean": verdict.clean,
+        "violations": [violation_to_dict(one) for one in verdict.violations],
+        "accepted": [violation_to_dict(one) for one in verdict.accepted],
+        "baseline": verdict.baseline or None,
+        "decisions": dict(verdict.titles),
+        "contracts": [breach_to_dict(one) for one in verdict.contracts],
+        "problems": problems_to_list(verdict.problems),
+        "warnings": problems_to_list(verdict.warnings),
+        "files": verdict.files,
+        "unjudged": verdict.unjudged,
+        "unassigned": len(verdict.unassigned),
+        "loosened": problems_to_list(verdict.loosened),
+        "trusted": verdict.trusted or None,
+        "invalid": verdict.invalid,
+        "layers": len(verdict.manifest.layers),
+        "manifest": verdict.manifest.path,
+        "source": verdict.source,
+    }
+
+
+def problems_to_list(found: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Problems as plain data."""
+    return [{"path": p.path, "line": p.line, "column": p.column, "message": p.message, "hint": p.hint} for p in found]
+
+
+def violation_to_dict(one: Violation) -> dict[str, Any]:
+    """A violation as plain data, with its fingerprint (shared by equal imports) and its ID (unique)."""
+    keys = (
+        "path", "line", "importer", "imported", "source_layer", "target_layer", "statement", "method", "rule",
+        "decision", "way_out",
+    )  # fmt: skip
+    ids = {"fingerprint": one.fingerprint, "id": one.id}
+    return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed)} | ids

@@ -1,0 +1,282 @@
+"""The suggested fix of a violation: found in the code where there is one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kl_hooks.arch.import_survey import THROUGH_METHOD, is_through
+from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, EdgeFinder, file_of, layer_lookup
+from kl_hooks.code.modules import plain_name
+from kl_hooks.code.rewrite.arguments import may_take, parameter_names, takers, users
+from kl_hooks.code.rewrite.source_text import parsed
+from kl_hooks.model.ids import split
+from kl_hooks.model.manifest import Manifest
+from kl_hooks.model.symbol import Link
+
+if TYPE_CHECKING:
+    from kl_hooks.arch.survey_cache import ImportIndex
+
+
+_MAX_WALKS: Final = 30
+"""Times that all imports from a module on are followed; whoever asks more often hears that they may be circular."""
+
+
+class _CycleFinder:
+    """Knows who imports whom, directly or through others; imports inside functions count."""
+
+    def __init__(
+        self, ready: ImportIndex | None, links: Callable[[], Iterable[Link]], modules: Mapping[str, str]
+    ) -> None:
+        """`ready`: all imports, or None: then those that `links` gives. `modules`: path → dotted name."""
+        self._ready, self._links, self._modules = ready, links, modules
+        self._walks: dict[tuple[str, str], set[str]] = {}
+
+    def closes(self, path: str, importer: str) -> bool:
+        """True if the file `path`, imported by the file `importer`, would import that again, or may."""
+        key = (path, importer.rpartition("/")[0])
+        if key not in self._walks:
+            if len(self._walks) >= _MAX_WALKS:
+                return True
+            self._walks[key] = self._from(path, set(self._above(importer)))
+        return importer in self._walks[key]
+
+    def _from(self, start: str, running: set[str]) -> set[str]:
+        """All files that are imported with this one. `running`: packages that are imported before it anyway."""
+        seen, todo = {start}, [start]
+        while todo:
+            path = todo.pop()
+            new = {*self._imported(path), *(one for one in self._above(path) if one not in running)} - seen
+            seen |= new
+            todo += new
+        return seen
+
+    def _imported(self, path: str) -> Iterator[str]:
+        for target, method in self._ends(path):
+            file = file_of(target, self._files) if method != TYPE_CHECKING_METHOD else None
+            if file is not None:
+                yield file
+
+    def _ends(self, path: str) -> Iterable[tuple[str, str]]:
+        """(module, manner) of the imports of a file."""
+        if self._ready:
+            flat = self._ready.links.get(path, [])
+            return zip(flat[0::4], flat[2::4], strict=True)
+        return ((split(link.target)[1], link.method) for link in self._given.get(path, ()))
+
+    def _above(self, path: str) -> Iterator[str]:
+        """The `__init__.py` files of the packages that a file is in, as they lie."""
+        while path := path.rpartition("/")[0]:
+            init = f"{path}/__init__.py"
+            if init in self._modules:
+                yield init
+
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        return {dotted: path for path, dotted in self._modules.items()}
+
+    @cached_property
+    def _given(self) -> Mapping[str, list[Link]]:
+        found: dict[str, list[Link]] = defaultdict(list)
+        for link in self._links():
+            found[link.path].append(link)
+        return found
+
+
+_MOST_USERS: Final = 3
+_MOST_FILES: Final = 300
+"""Of a layer; beyond them nobody is asked, and the sentence does without examples."""
+_MOST_PARSED: Final = 150_000
+"""Bytes of files with examples; beyond them nobody knows how many there are, and the sentence does not say."""
+
+_ContentReader = Callable[[Sequence[str]], Mapping[str, bytes]]
+"""Paths → their contents."""
+
+
+def argument_suggestion(edge: Edge, layer: Callable[[], Sequence[str]], read: _ContentReader) -> str:
+    """A sentence without a full stop, or nothing where an argument would not do. `layer`: the files of its layer."""
+    try:
+        content = read([edge.link.path]).get(edge.link.path, b"\0")
+        tree = parsed(content)
+        names, functions = users(tree, content, edge.link.line) if tree else ([], [])
+        if not functions or len(functions) > _MOST_USERS:
+            return ""
+        said = " and ".join(f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions)
+        who = _already(edge, names, layer(), read, {(edge.link.path, one.line) for one in functions})
+    except RecursionError:
+        return ""
+    what = parameter_names(names[0])[-1]
+    return f"pass the {what} in as an argument of {said}{who}"
+
+
+def _already(
+    edge: Edge, names: Sequence[str], layer: Sequence[str], read: _ContentReader, own: set[tuple[str, int]]
+) -> str:
+    """`; 4 other core functions already take one (price.py:18, stock.py:40, ...)`."""
+    if len(layer) > _MOST_FILES:
+        return ""
+    contents = read(layer)
+    some, left = _within(sorted(path for path, content in contents.items() if may_take(content, names)), contents)
+    found = []
+    for path in some:
+        tree = parsed(contents[path])
+        found += [(path, one.line) for one in takers(tree, contents[path], names)] if tree else []
+    others = [place for place in found if place not in own]
+    if not others:
+        return ""
+    places = ", ".join(f"{_file(path)}:{line}" for path, line in others[:2]) + (", ..." if others[2:] or left else "")
+    does = "function already takes" if len(others) == 1 and not left else "functions already take"
+    return f"; {'' if left else f'{len(others)} '}other {edge.source.name} {does} one ({places})"
+
+
+def _within(paths: Sequence[str], contents: Mapping[str, bytes]) -> tuple[list[str], bool]:
+    """As many of the files as may be parsed, and whether some were left out."""
+    sizes = accumulate(len(contents[path]) for path in paths)
+    some = [path for path, size in zip(paths, sizes, strict=True) if size <= _MOST_PARSED]
+    return some, len(some) < len(paths)
+
+
+def _file(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+_MOST_ASKED: Final = 50
+"""Violations for which sources are read: whoever has more starts with the first ones."""
+_MOST_LOOKS: Final = 8
+"""Modules, or groups of them, that are asked for one by one before all imports are put in order once."""
+
+
+class SourceReader(Protocol):
+    """What the source itself says about an import; asked for violations only."""
+
+    @property
+    def ready(self) -> ImportIndex | None:
+        """Who imports whom; None where only the imports given are known."""
+        ...
+
+    def statement(self, link: Link) -> str:
+        """The import as it stands there, on one line; empty where it is not known."""
+        ...
+
+    def kind(self, link: Link) -> str:
+        """What the file needs it for: `unused`, `annotations`, or `kept`."""
+        ...
+
+    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """The contents of files, to find a way out in."""
+        ...
+
+
+class Suggestions:
+    """Knows today's imports between layers, and so who gets the same thing legally."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        ready: ImportIndex | None,
+        crossing: Callable[[], Iterable[Link]],
+        modules: Mapping[str, str],
+    ) -> None:
+        """`ready`: who imports whom, to be asked about a few modules; `crossing`: gives all imports between layers.
+
+        Both are looked at only where a way out is looked for.
+        """
+        self._manifest, self._ready, self._modules, self._crossing = manifest, ready, modules, crossing
+        self._asked = self._looks = 0
+        self._legal: dict[str, list[Edge]] = {}
+        self._circles = _CycleFinder(ready, crossing, modules)
+
+    @cached_property
+    def _borders(self) -> EdgeFinder:
+        return EdgeFinder(self._manifest, self._modules)
+
+    @cached_property
+    def _importing(self) -> Mapping[str, list[Link]]:
+        """Imported module → the imports of it."""
+        found: dict[str, list[Link]] = defaultdict(list)
+        for link in self._crossing():
+            found[plain_name(split(link.target)[1])].append(link)
+        return found
+
+    def _into(self, names: Collection[str]) -> Iterable[Link]:
+        self._looks += 1
+        if self._ready and self._looks <= _MOST_LOOKS:
+            return self._ready.into(names)
+        return (link for name in names for link in self._importing.get(name, ()))
+
+    def _allowed(self, names: Iterable[str]) -> Mapping[str, Sequence[Edge]]:
+        """Imported module → the allowed imports of it, for these modules at least."""
+        missing = frozenset(names) - self._legal.keys()
+        self._legal.update((name, []) for name in missing)
+        for edge in self._borders.edges(self._into(missing)) if missing else ():
+            if edge.allowed:
+                self._legal[edge.imported].append(edge)
+        return self._legal
+
+    def out(self, edge: Edge, sight: SourceReader | None = None) -> str:
+        """One sentence without a full stop: what to do instead of this import."""
+        if edge.link.method == TYPE_CHECKING_METHOD:
+            need = f"describe what {edge.source.name} needs as a Protocol of its own"
+            return f"only a type checker needs this import: {need}, or set type_checking_imports: ignore"
+        if is_through(edge.link.method):
+            between = edge.link.method.removeprefix(THROUGH_METHOD)
+            return f"it leads through {between}, in no layer: give that file a layer, or drop one of the imports"
+        sight = sight if self._asked < _MOST_ASKED else None
+        self._asked += sight is not None
+        kind = sight.kind(edge.link) if sight else ""
+        if kind == "unused":
+            return "nothing uses it here: drop it, as kl arch fix does where that is safe"
+        if kind == "annotations" and self._manifest.type_checking_imports == "ignore":
+            move = "move it under `if TYPE_CHECKING:`, as kl arch fix does where that is safe"
+            return f"only annotations use it here: {move}"
+        return self._bridge(edge) or self._pass_in(edge, sight) or self._move(edge)
+
+    def _pass_in(self, edge: Edge, sight: SourceReader | None) -> str:
+        if sight is None:
+            return ""
+
+        return argument_suggestion(edge, lambda: self._files[edge.source.name], sight.read)
+
+    @cached_property
+    def _files(self) -> Mapping[str, list[str]]:
+        """Layer → its files."""
+        layer_of = layer_lookup(self._manifest.layers)
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in sorted(self._modules):
+            layer = layer_of(path)
+            if layer is not None:
+                found[layer.name].append(path)
+        return found
+
+    def _bridge(self, edge: Edge) -> str:
+        """Through a module that may import it and that the source layer may import; one in use already comes first."""
+        if self._manifest.indirect == "forbid":
+            return ""  # it would be the middle of a chain that is forbidden
+        others = [
+            other
+            for other in self._allowed([edge.imported])[edge.imported]
+            if other.source.name in edge.source.may_depend_on and _offers(other)
+        ]
+        uses = self._allowed({other.importer for other in others})
+        found = []
+        for other in others:
+            users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
+            found.append((not users, other.importer, other, users))
+        for _, _, other, users in sorted(found, key=lambda row: row[:2]):
+            if not self._circles.closes(other.link.path, edge.link.path):
+                way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"
+                return way + (f" and which {users[0].link.path}:{users[0].link.line} uses already" if users else "")
+        return ""
+
+    def _move(self, edge: Edge) -> str:
+        lower = [layer.name for layer in self._manifest.layers if layer.name in edge.source.may_depend_on]
+        into = " or ".join([edge.source.name, *lower[:1]])
+        return f"pass it in as an argument, or move what is needed of {edge.imported} into {into}"
+
+
+def _offers(edge: Edge) -> bool:
+    """True if others can take what is imported from the module that imports it: it has it as soon as it is there."""
+    return edge.link.method in ("import", "star import") and edge.importer.rpartition(".")[2] != "__main__"

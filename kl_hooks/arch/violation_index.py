@@ -1,0 +1,148 @@
+"""Violations as nodes that can be searched: `violation:` and the ID, with the receipt that found them.
+
+They are those of the last check of the work tree: a fixed one is gone after the next. What keeps us from writing them
+is a remark; the verdict never needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.errors import KlError
+from kl_hooks.graph import links
+from kl_hooks.index.index import Document, Hit, owned, replace
+from kl_hooks.model.ids import make
+from kl_hooks.model.manifest import Violation
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.symbol import Link
+from kl_hooks.model.text import one_line
+from kl_hooks.model.tier import Tier
+from kl_hooks.store.redact import redact
+from kl_hooks.workspace.open import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.model.task import Signals, Task
+
+
+_KIND: Final = "violation"
+OWNER: Final = "arch:violations"
+"""Owner of all these documents; no file of a graph is called so."""
+_FOUND_BY: Final = "   receipt "
+
+_Key = tuple[str, str, int, str]
+"""Id, path, line, and the title without its receipt."""
+
+
+def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]) -> str:
+    """Makes the violations of `verdict`, accepted ones too, the ones that are found; what went wrong in one line.
+
+    `receipt` gives the id of this check's receipt, empty for none; it is asked only where there is a new violation. One
+    that was known keeps the receipt that found it first, and where nothing changed nothing is written.
+    """
+    if not ws.initialised:
+        return ""
+    try:
+        with ws.store.reading("graph") as db:
+            known = {_key(hit.id, hit.path, hit.line, hit.title): hit.title for hit in owned(db, OWNER)} if db else {}
+            linked = db is not None and len(links.of_many(db, [key[0] for key in known], incoming=False)) > 0
+        wanted = [*_titled(verdict.violations, ""), *_titled(verdict.accepted, " (accepted in baseline)")]
+        now_known = {_key(make(_KIND, one.id), one.path, one.line, title) for one, title in wanted}
+        if known.keys() == now_known and (linked or not known):
+            return ""
+        now = receipt() if wanted else ""
+        documents = [_document(one, title, known, now) for one, title in wanted]
+        with ws.store.writing("graph", "kl arch check") as db, db.transaction():
+            replace(db, OWNER, documents)
+            links.replace(db, OWNER, [link for one, _ in wanted for link in _links(one)])
+    except (KlError, OSError) as problem:
+        return f"violations can't be searched: {problem}"
+    return ""
+
+
+def _links(one: Violation) -> Iterable[Link]:
+    """From a violation to the file that it is in, the modules at both ends, and the decision that it breaks."""
+    identifier = make(_KIND, one.id)
+    ends = [("found_in", make("file", one.path)), ("importer", make("namespace", one.importer)),
+            ("imported", make("namespace", one.imported))]  # fmt: skip
+    if one.decision:
+        ends.append(("violates", make("adr", one.decision)))
+    return [Link(identifier, relation, target, OWNER, one.line, "check") for relation, target in ends]
+
+
+def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """The violations that the last check found in the files of a task: those that it names, by path, module or symbol,
+    then those with its words. One whose import is gone from the graph since is none any more.
+    """
+    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.asking.search import in_place
+    from kl_hooks.index.index import search
+
+    with ws.store.reading("graph") as db:
+        if db is None or not owned(db, OWNER):
+            return []
+    signals = task.signals
+    with opened(ws) as graph:
+        mine = _files_of(graph, signals)
+        every = owned(graph.db, OWNER)
+        near = {hit: name for hit in every for path, name in mine.items() if in_place(hit.path, path)}
+        words = [*signals.symbols, *signals.keywords]
+        hits = dict.fromkeys([*near, *(hit._replace(rank=0) for hit in search(graph.db, words, limit, (_KIND,)))])
+        return [_candidate(hit, near.get(hit, "")) for hit in hits if _is_there(graph, hit)][:limit]
+
+
+def _files_of(graph: Graph, signals: Signals) -> dict[str, str]:
+    """The files and folders that a task names, and those of the modules and symbols that it names → that name."""
+    found = {path: path for path in signals.paths}
+    for name in signals.symbols:
+        last = name.rpartition(".")[2]
+        rows = graph.db.rows("SELECT DISTINCT path, id FROM symbols WHERE name = ?", (last,))
+        for path, identifier in rows:
+            if f".{identifier.partition(':')[2]}".endswith(f".{name}"):
+                found.setdefault(path, name)
+    return found
+
+
+def _is_there(graph: Graph, hit: Hit) -> bool:
+    """Whether the module still imports what the check found that it imports, at whatever line."""
+    out = {link.relation: link.target for link in links.outgoing(graph.db, hit.id)}
+    imports = links.outgoing(graph.db, out.get("importer", ""), "imports")
+    return any(f"{link.target}.".startswith(f"{out.get('imported')}.") for link in imports)
+
+
+def _candidate(hit: Hit, named: str) -> Candidate:
+    """`named`: what the task calls the file by; empty where only words fit."""
+    said, _, receipt = hit.title.partition(_FOUND_BY)
+    place = f"{hit.path}:{hit.line}"
+    whose = f"in the file of {named}" if named and named not in hit.path else ""
+    more = f"receipt {receipt[:12]}" if receipt else ""
+    lines = [f"{place} {said}", whose, f"hint: kl arch explain {hit.path}", more]
+    return Candidate(
+        id=hit.id, kind=_KIND, title=said, text="\n".join(filter(None, lines)), summary=f"{place} {said}", path=hit.path,
+        line=hit.line, tier=Tier.INFERRED, freshness="current",
+        reasons=("an import in a file of the task that the manifest forbids" if named else "has words of the task",),
+    )  # fmt: skip
+
+
+def _titled(found: Iterable[Violation], more: str) -> list[tuple[Violation, str]]:
+    """Each with its title; of several on one line, and those whose path no database can hold, one or none."""
+    rows = {}
+    for one in found:
+        title = f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports {one.imported}{more}"
+        if not any("\ud800" <= sign <= "\udfff" for sign in f"{one.path}{one.importer}{one.imported}"):
+            rows[one.fingerprint, one.path, one.line] = (one, one_line(title, 400))
+    return list(rows.values())
+
+
+def _key(identifier: str, path: str, line: int, title: str) -> _Key:
+    return identifier, path, line, title.partition(_FOUND_BY)[0]
+
+
+def _document(one: Violation, title: str, known: dict[_Key, str], receipt: str) -> Document:
+    identifier = make(_KIND, one.id)
+    found_by = f"{title}{_FOUND_BY}{receipt}" if receipt else title
+    whole = known.get(_key(identifier, one.path, one.line, title), found_by)
+    body = redact(f"{one.statement} {one.rule} {one.decision} {one.method} drift violation")
+    return Document(identifier, _KIND, one.path, one.line, whole, body)
