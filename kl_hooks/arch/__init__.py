@@ -1,8 +1,7 @@
-"""Holds the imports of the source against `.kl/architecture.yaml`: layers, and who may depend on whom.
+"""The architecture check: imports of the source are checked against `.kl/architecture.yaml`.
 
-Reading the manifest (`manifest`, `kept`), judging (`check`, `indirect`, `wayout`), proposing a first manifest from
-today's imports (`propose`, `levels`, `draft`) and rendering a verdict (`render`, `formats`) are pure; `source`
-fetches the content, `survey` the imports in it (kept `ready` from one check to the next), and `run` is one check
-from end to end. What people do about a verdict stands in folders of its own: `baseline`, `allowing`, `fixing`,
-`looking`; what other tools say in `contracts` and `foreign`.
+The flow of `kl arch check`: `content` reads the files and the rules, `manifest` the compiled manifest, `import_survey`
+the imports (cached by `survey_cache`), `layer_check` judges them with `suggestions`, `baseline` removes what is
+accepted, `report` and `formats` print the verdict; `check` runs it all. Parsing, judging, proposing and rendering are
+pure.
 """

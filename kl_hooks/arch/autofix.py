@@ -15,11 +15,10 @@ from typing import Any, Final
 
 from kl_hooks.arch.autofix_safety import RepositoryContext, Row, import_rows
 from kl_hooks.arch.baseline import match_baseline, read_baseline
-from kl_hooks.arch.check import utc_day
-from kl_hooks.arch.content import WORKTREE, load_content
-from kl_hooks.arch.import_survey import THROUGH_METHOD, Survey, is_through, survey_imports
+from kl_hooks.arch.content import WORKTREE, load_content, utc_day
+from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import violations
-from kl_hooks.arch.layers import covers, layer_lookup
+from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.report import problems_to_list, violation_to_dict
 from kl_hooks.code.modules import plain_name

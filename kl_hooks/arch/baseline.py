@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
-from kl_hooks.arch.check import judge, utc_day
-from kl_hooks.arch.content import MAX_BASELINE_BYTES, WORKTREE, Content, load_content, require_repository
+from kl_hooks.arch.content import MAX_BASELINE_BYTES, WORKTREE, Content, load_content, require_repository, utc_day
 from kl_hooks.arch.import_survey import survey_imports
-from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.code.modules import plain_name
 from kl_hooks.config.files import read_small

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from kl_hooks.arch.content import (
@@ -14,20 +13,16 @@ from kl_hooks.arch.content import (
     require_repository,
     rules_at,
     trusted_rules,
+    utc_day,
 )
 from kl_hooks.arch.import_survey import Survey, survey_imports
-from kl_hooks.arch.layer_check import Verdict, manifest_warnings, unassigned_problems, violations
-from kl_hooks.arch.layers import layer_lookup
+from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
-from kl_hooks.clock import iso
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run, record_check
 from kl_hooks.model.manifest import MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import Link
 from kl_hooks.workspace.open import Workspace
-
-_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ def run_check(
     if manifest.contracts:
         from kl_hooks.arch.contracts import check_contracts
 
-        verdict = verdict.joined(check_contracts(ws.state.cache, seen, found.modules, manifest))
+        verdict = verdict.with_contracts(check_contracts(ws.state.cache, seen, found.modules, manifest))
     verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, terms), trusted=terms.trust)
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
@@ -120,38 +115,6 @@ def _titles(seen: Content, verdict: Verdict) -> dict[str, str]:
     from kl_hooks.arch.decisions import decision_titles
 
     return decision_titles(seen, {one.decision for one in verdict.violations})
-
-
-def utc_day(ws: Workspace, later: int = 0) -> str:
-    """Today (or so many days later), `YYYY-MM-DD`, UTC."""
-    return iso(ws.clock.now() + later * _DAY)[:10]
-
-
-def judge(
-    manifest: Manifest, found: Survey, today: str, source: str, closely: Collection[tuple[str, int]] | None = None
-) -> Verdict:
-    """Holds what a survey found against a manifest. `closely`: as for `violations`."""
-    layer_of = layer_lookup(manifest.layers)
-    layers = {path: layer_of(path) for path in found.modules}
-    governed = {path for path, layer in layers.items() if layer is not None}
-    unread = [problem for problem in found.unread if problem.path in governed]
-    others = [problem for problem in found.unread if problem.path not in governed]
-    outside = unassigned_problems(manifest, found.modules) if manifest.exhaustive else []
-    links = found.forbidden(manifest, layers)
-
-    def whole() -> Iterable[Link]:
-        return found.crossing(manifest, layers) if manifest.indirect == "ignore" else found.links
-
-    return Verdict(
-        manifest=manifest,
-        violations=tuple(violations(manifest, links, found.modules, found, today, closely, whole)),
-        problems=(*unread, *outside),
-        warnings=(*manifest_warnings(manifest, links, found.modules), *others),
-        files=len(governed) - len(unread),
-        source=source,
-        unjudged=len(unread),
-        unassigned=tuple(sorted(found.modules.keys() - governed)) if manifest.layers else (),
-    )
 
 
 def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:

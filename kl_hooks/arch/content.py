@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.clock import iso
 from kl_hooks.code.marks import MARKERS, is_marker
 from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -26,6 +26,9 @@ _WAY = (MANIFEST, MANIFEST.partition("/")[0])
 MAX_BASELINE_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a baseline that is read."""
 WORKTREE, STAGED = "worktree", "staged"
+
+
+_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,46 +216,6 @@ def _differing(before: Collection[Entry], now: Collection[Entry]) -> set[str]:
     return {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
 
 
-def narrowed(verdict: Verdict, asked: ChangedRange) -> tuple[Verdict, int]:
-    """The verdict on the changed files, and how many findings elsewhere are left out.
-
-    Of a contract a chain stays that has a step in a changed file; so does what keeps contracts from being judged.
-
-    Nothing is left out where the manifest or the baseline itself changed: what it forbids now it forbids everywhere.
-    """
-    if asked.paths & {MANIFEST, BASELINE}:
-        return verdict, 0
-    kept = replace(
-        verdict,
-        violations=tuple(one for one in verdict.violations if one.path in asked.paths),
-        accepted=tuple(one for one in verdict.accepted if one.path in asked.paths),
-        contracts=tuple(
-            one
-            for one in verdict.contracts
-            if not one.chain or any(step.path in asked.paths for step in (*one.chain, *one.also))
-        ),
-        problems=tuple(one for one in verdict.problems if one.path in asked.paths | verdict.stopping),
-    )
-    return kept, _blocking(verdict) - _blocking(kept)
-
-
-def within(verdict: Verdict, folder: str) -> Verdict:
-    """The verdict on the files in a folder (from the repository's root, `/` at its end; empty: everything)."""
-
-    def inside(path: str) -> bool:
-        return path.startswith(folder) or path in (MANIFEST, BASELINE)
-
-    return replace(
-        verdict,
-        violations=tuple(one for one in verdict.violations if inside(one.path)),
-        accepted=tuple(one for one in verdict.accepted if inside(one.path)),
-        contracts=tuple(
-            one for one in verdict.contracts if not one.chain or any(inside(x.path) for x in (*one.chain, *one.also))
-        ),
-        problems=tuple(one for one in verdict.problems if inside(one.path) or one.path in verdict.stopping),
-        unassigned=tuple(path for path in verdict.unassigned if inside(path)),
-    )
-
-
-def _blocking(verdict: Verdict) -> int:
-    return len(verdict.violations) + len(verdict.contracts) + len(verdict.problems)
+def utc_day(ws: Workspace, later: int = 0) -> str:
+    """Today (or so many days later), `YYYY-MM-DD`, UTC."""
+    return iso(ws.clock.now() + later * _DAY)[:10]

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kl_hooks.arch.content import Content
 from kl_hooks.arch.layer_check import ContractResult
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.packages import checked_packages, package_folders
 from kl_hooks.config.compiled import compiled
 from kl_hooks.errors import EnvironmentProblem

@@ -15,13 +15,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.arch.check import utc_day
-from kl_hooks.arch.content import load_content, require_repository
+from kl_hooks.arch.content import load_content, require_repository, utc_day
 from kl_hooks.arch.decisions import DECISIONS, decision_file_name, decision_text, next_decision_id, record_id
 from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import is_excepted
-from kl_hooks.arch.layers import Edge, edges
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.layers import Edge, ManifestProblems, edges
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.code.modules import plain_name

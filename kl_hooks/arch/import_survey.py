@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kl_hooks.arch.content import Content
-from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, file_of, layer_lookup, namespace_lookup
+from kl_hooks.arch.layers import (
+    THROUGH_METHOD,
+    TYPE_CHECKING_METHOD,
+    file_of,
+    first_file_between,
+    is_through,
+    layer_lookup,
+    namespace_lookup,
+)
 from kl_hooks.arch.survey_cache import (
     MAX_REREAD,
     ImportIndex,
@@ -71,8 +79,6 @@ class LazyFacts(Mapping[str, dict[str, Any]]):
         return len(self._entries)
 
 
-THROUGH_METHOD: Final = "import through "
-"""How the `method` of such an import begins; the import statements in between follow, as `path:line`."""
 _DEFINED: Final = re.compile(rb"^(?:async def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE)
 _Step = tuple[str, str]
 """(file, name taken from it; `*`: everything; empty: nothing but the module, by a file of the same package)"""
@@ -120,16 +126,6 @@ def imports_through(
     if None not in layers.values():
         return []
     return list(_Follower(survey, layers, is_wanted, manifest).links())
-
-
-def is_through(method: str) -> bool:
-    """True for the method of an import that was followed through files in no layer."""
-    return method.startswith(THROUGH_METHOD)
-
-
-def first_file_between(method: str) -> str:
-    """The file in no layer that such an import names itself."""
-    return method.removeprefix(THROUGH_METHOD).partition(" -> ")[0].rpartition(":")[0]
 
 
 class _Follower:
@@ -394,7 +390,7 @@ class Survey:
         return next((str(row[5]) for row in self._rows(link)), "")
 
     def kind(self, link: Link) -> str:
-        """What the import is needed for in its file: `unused`, `annotations`, or `kept` (see `code.rewriting.need`)."""
+        """What the import is needed for in its file: `unused`, `annotations`, or `kept` (see `code.rewrite.import_use`)."""
         from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, mention
 
         if is_through(link.method):

@@ -13,8 +13,7 @@ from kl_hooks.arch.content import load_content
 from kl_hooks.arch.contracts import check_contracts
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import violations
-from kl_hooks.arch.layers import covers
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.layers import ManifestProblems, covers
 from kl_hooks.arch.manifest_parser import CUSTOM, TYPES
 from kl_hooks.arch.packages import package_folders
 from kl_hooks.arch.propose import yaml_quoted

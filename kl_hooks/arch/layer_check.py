@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.graph_algorithms import components
+from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
 from kl_hooks.arch.suggestions import SourceReader, Suggestions
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.ids import split
-from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 
@@ -73,7 +74,7 @@ class Verdict:
         blocking = (self.violations, self.problems, self.contracts, self.trusted and self.loosened)
         return not any(blocking)
 
-    def joined(self, judged: ContractResult) -> Verdict:
+    def with_contracts(self, judged: ContractResult) -> Verdict:
         """The verdict with what the contracts say."""
         known = {problem.path for problem in self.problems}
         stopping = {problem.path: problem for problem in judged.problems if problem.path not in known}
@@ -86,6 +87,42 @@ class Verdict:
             warnings=(*(one for one in self.warnings if one.path not in better), *judged.warnings),
             files=max(self.files, judged.files),
         )
+
+    def in_files(self, paths: Collection[str]) -> tuple[Verdict, int]:
+        """Return the verdict on these files, and how many findings in others it omits.
+
+        A contract's chain is kept where one of its steps is in one of the files; so is what keeps contracts from being
+        judged. Nothing is omitted where the manifest or the baseline is among the files: a changed rule forbids
+        everywhere.
+        """
+        if not {MANIFEST, BASELINE}.isdisjoint(paths):
+            return self, 0
+        kept = self._narrowed(lambda path: path in paths)
+        return kept, self._blocking() - kept._blocking()
+
+    def in_folder(self, folder: str) -> Verdict:
+        """Return the verdict on a folder (from the repository's root, `/` at its end; empty: everything)."""
+
+        def inside(path: str) -> bool:
+            return path.startswith(folder) or path in (MANIFEST, BASELINE)
+
+        return replace(self._narrowed(inside), unassigned=tuple(path for path in self.unassigned if inside(path)))
+
+    def _narrowed(self, inside: Callable[[str], bool]) -> Verdict:
+        return replace(
+            self,
+            violations=tuple(one for one in self.violations if inside(one.path)),
+            accepted=tuple(one for one in self.accepted if inside(one.path)),
+            contracts=tuple(
+                one
+                for one in self.contracts
+                if not one.chain or any(inside(step.path) for step in (*one.chain, *one.also))
+            ),
+            problems=tuple(one for one in self.problems if inside(one.path) or one.path in self.stopping),
+        )
+
+    def _blocking(self) -> int:
+        return len(self.violations) + len(self.contracts) + len(self.problems)
 
 
 INDIRECT_METHOD: Final = "indirect import"
@@ -321,3 +358,30 @@ def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
     folders = {path.rpartition("/")[0] + "/" for path in modules if "/" in path}
     close = difflib.get_close_matches(layer.paths[0], sorted(folders), n=1, cutoff=0.6)
     return f"Closest: {close[0]}." if close else ""
+
+
+def judge(
+    manifest: Manifest, found: Survey, today: str, source: str, closely: Collection[tuple[str, int]] | None = None
+) -> Verdict:
+    """Holds what a survey found against a manifest. `closely`: as for `violations`."""
+    layer_of = layer_lookup(manifest.layers)
+    layers = {path: layer_of(path) for path in found.modules}
+    governed = {path for path, layer in layers.items() if layer is not None}
+    unread = [problem for problem in found.unread if problem.path in governed]
+    others = [problem for problem in found.unread if problem.path not in governed]
+    outside = unassigned_problems(manifest, found.modules) if manifest.exhaustive else []
+    links = found.forbidden(manifest, layers)
+
+    def whole() -> Iterable[Link]:
+        return found.crossing(manifest, layers) if manifest.indirect == "ignore" else found.links
+
+    return Verdict(
+        manifest=manifest,
+        violations=tuple(violations(manifest, links, found.modules, found, today, closely, whole)),
+        problems=(*unread, *outside),
+        warnings=(*manifest_warnings(manifest, links, found.modules), *others),
+        files=len(governed) - len(unread),
+        source=source,
+        unjudged=len(unread),
+        unassigned=tuple(sorted(found.modules.keys() - governed)) if manifest.layers else (),
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kl_hooks.code.modules import plain_name
+from kl_hooks.config.problems import Problems
 from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
@@ -70,6 +72,12 @@ def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
 
 
 TYPE_CHECKING_METHOD = "type-checking import"
+THROUGH_METHOD: Final = "import through "
+"""How the `method` of such an import begins; the import statements in between follow, as `path:line`."""
+
+
+class ManifestProblems(Problems):
+    """The manifest can't be used: exit 2. `problems` has each with its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +140,13 @@ def file_of(dotted: str, files: Mapping[str, str]) -> str | None:
             return files[dotted]
         dotted = dotted.rpartition(".")[0]
     return None
+
+
+def is_through(method: str) -> bool:
+    """True for the method of an import that was followed through files in no layer."""
+    return method.startswith(THROUGH_METHOD)
+
+
+def first_file_between(method: str) -> str:
+    """The file in no layer that such an import names itself."""
+    return method.removeprefix(THROUGH_METHOD).partition(" -> ")[0].rpartition(":")[0]

@@ -6,15 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.config.compiled import compiled
-from kl_hooks.config.problems import Problems
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 
 if TYPE_CHECKING:
     from kl_hooks.model.contract import Contract
-
-
-class ManifestProblems(Problems):
-    """The manifest can't be used: exit 2. `problems` has each with its place."""
 
 
 _KIND = "manifest-5"

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
-from kl_hooks.arch.layers import clean_path
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.layers import ManifestProblems, clean_path
 from kl_hooks.config.nodes import Listing, Mapping, Node, Text
 from kl_hooks.config.typed import Reader, nearest, snake
 from kl_hooks.config.yaml import load

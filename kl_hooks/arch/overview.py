@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.arch.baseline import apply_baseline
-from kl_hooks.arch.check import judge, utc_day
-from kl_hooks.arch.content import WORKTREE, load_content
+from kl_hooks.arch.content import WORKTREE, load_content, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
-from kl_hooks.arch.layer_check import Verdict
+from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.layers import edges, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.report import unassigned_count

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from shlex import quote
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.arch.import_survey import first_file_between, is_through
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
-from kl_hooks.model.contract import Breach, Step
+from kl_hooks.arch.layers import first_file_between, is_through
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import one_line, safe_text
+
+if TYPE_CHECKING:
+    from kl_hooks.model.contract import Breach, Step
 
 _COLUMN: Final = 34
 

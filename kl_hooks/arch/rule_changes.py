@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.baseline import BaselineEntry, BaselineProblems, added_entries, match_baseline, read_baseline
-from kl_hooks.arch.layers import layer_lookup, namespace_lookup
-from kl_hooks.arch.manifest import ManifestProblems, load_manifest
+from kl_hooks.arch.layers import ManifestProblems, layer_lookup, namespace_lookup
+from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest, Violation

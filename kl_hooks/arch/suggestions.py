@@ -8,8 +8,15 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kl_hooks.arch.import_survey import THROUGH_METHOD, is_through
-from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, EdgeFinder, file_of, layer_lookup
+from kl_hooks.arch.layers import (
+    THROUGH_METHOD,
+    TYPE_CHECKING_METHOD,
+    Edge,
+    EdgeFinder,
+    file_of,
+    is_through,
+    layer_lookup,
+)
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.rewrite.arguments import may_take, parameter_names, takers, users
 from kl_hooks.code.rewrite.source_text import parsed

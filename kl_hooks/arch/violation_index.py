@@ -120,8 +120,8 @@ def _candidate(hit: Hit, named: str) -> Candidate:
     more = f"receipt {receipt[:12]}" if receipt else ""
     lines = [f"{place} {said}", whose, f"hint: kl arch explain {hit.path}", more]
     return Candidate(
-        id=hit.id, kind=_KIND, title=said, text="\n".join(filter(None, lines)), summary=f"{place} {said}", path=hit.path,
-        line=hit.line, tier=Tier.INFERRED, freshness="current",
+        id=hit.id, kind=_KIND, title=said, text="\n".join(filter(None, lines)), summary=f"{place} {said}",
+        path=hit.path, line=hit.line, tier=Tier.INFERRED, freshness="current",
         reasons=("an import in a file of the task that the manifest forbids" if named else "has words of the task",),
     )  # fmt: skip
 

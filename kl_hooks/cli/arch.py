@@ -170,15 +170,11 @@ def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict
     for warning in verdict.warnings if verdict and not (asked.quiet and verdict.clean) else ():
         warn(f"warning: {warning}")
     if verdict is not None and asked.span is not None:
-        from kl_hooks.arch.content import narrowed
-
-        verdict, others = narrowed(verdict, asked.span)
+        verdict, others = verdict.in_files(asked.span.paths)
         if others:
             warn(f"{counted(others, 'finding')} in files that {asked.span.text} does not change: not shown.")
     if verdict is not None and asked.folder:
-        from kl_hooks.arch.content import within
-
-        verdict = within(verdict, asked.folder)
+        verdict = verdict.in_folder(asked.folder)
     return verdict
 
 

@@ -106,7 +106,7 @@ def _kinds(ws: Workspace) -> Iterator[_Finding]:
 
 
 def _manifest(ws: Workspace) -> Iterator[_Finding]:
-    from kl_hooks.arch.manifest import ManifestProblems
+    from kl_hooks.arch.layers import ManifestProblems
     from kl_hooks.arch.manifest_parser import read_manifest
     from kl_hooks.config.files import read_small
     from kl_hooks.model.manifest import MANIFEST

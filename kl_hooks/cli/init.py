@@ -19,10 +19,10 @@ from typing import Any, Final, Literal, overload
 import click
 
 from kl_hooks.arch.baseline import BaselineEntry, baseline_bytes, entries_for
-from kl_hooks.arch.check import judge, utc_day
-from kl_hooks.arch.content import WORKTREE, load_content, require_repository
+from kl_hooks.arch.content import WORKTREE, load_content, require_repository, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.importers import find_config
+from kl_hooks.arch.layer_check import judge
 from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import product_packages

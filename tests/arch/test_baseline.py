@@ -78,7 +78,8 @@ def test_a_merge_conflict_is_named_line_by_line() -> None:
 def test_everything_wrong_is_said_at_once_with_its_line() -> None:
     good = json.dumps(entry_to_dict(ONE))
     rows = [
-        good, json.dumps({**entry_to_dict(TWO), "count": 0}), json.dumps({**entry_to_dict(TWO), "importer": 7, "line": 3}), good, "[]",
+        good, json.dumps({**entry_to_dict(TWO), "count": 0}),
+        json.dumps({**entry_to_dict(TWO), "importer": 7, "line": 3}), good, "[]",
         json.dumps({**entry_to_dict(TWO), "imported": "shop.web.other"}), '{"from": "core", "from": "web"}',
     ]  # fmt: skip
     text = '{"schema": "kl.baseline/1", "more": 1,\n"violations": [\n' + ",\n".join(rows) + "\n]}"

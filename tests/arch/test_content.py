@@ -8,7 +8,7 @@ import pytest
 
 from kl_hooks.arch.baseline import baseline_bytes
 from kl_hooks.arch.check import run_check
-from kl_hooks.arch.content import WORKTREE, changed_range, narrowed
+from kl_hooks.arch.content import WORKTREE, changed_range
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER, opened, shop
@@ -37,7 +37,7 @@ def reported(folder: Path, text: str) -> tuple[list[str], int]:
     asked = changed_range(ws, text)
     verdict, _ = run_check(ws, asked.source)
     assert verdict is not None
-    kept, others = narrowed(verdict, asked)
+    kept, others = verdict.in_files(asked.paths)
     return [one.path for one in kept.violations], others
 
 
@@ -82,8 +82,8 @@ def test_problems_and_accepted_ones_are_narrowed_too(folder: Path) -> None:
     ws = opened(folder)
     verdict, _ = run_check(ws, "HEAD")
     assert verdict is not None and len(verdict.problems) == 1
-    assert not narrowed(verdict, changed_range(ws, "main...HEAD"))[0].clean
-    kept, others = narrowed(verdict, changed_range(ws, "HEAD...HEAD"))
+    assert not verdict.in_files(changed_range(ws, "main...HEAD").paths)[0].clean
+    kept, others = verdict.in_files(changed_range(ws, "HEAD...HEAD").paths)
     assert kept.clean and others == 2
 
 

@@ -17,11 +17,11 @@ import pytest
 
 from kl_hooks.arch import contracts as contract_run
 from kl_hooks.arch.check import run_check
-from kl_hooks.arch.content import STAGED, WORKTREE, ChangedRange, load_content, narrowed
+from kl_hooks.arch.content import STAGED, WORKTREE, load_content
 from kl_hooks.arch.contracts import MAX_EXPORTS, export_files, export_name
 from kl_hooks.arch.formats import findings
 from kl_hooks.arch.layer_check import Verdict
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.report import verdict_lines, verdict_to_dict
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import Entry
@@ -61,10 +61,10 @@ def test_machines_see_it_and_a_range_keeps_what_it_touches(tmp_path: Path) -> No
         "contract broken: Web over core: shop.core.order -> shop.util -> shop.web.page (.kl/architecture.yaml:2)"
     )
     for touched, left in (("src/shop/util.py", 0), (ORDER, 0), ("src/shop/web/page.py", 1)):
-        kept, others = narrowed(found, ChangedRange("A", "worktree", "B", frozenset({touched})))
+        kept, others = found.in_files({touched})
         assert (others, kept.clean) == (left, bool(left))
     write(folder, {"src/shop/__init__.py": "def f(:\n"})
-    kept, others = narrowed(judged(folder), ChangedRange("A", "worktree", "B", frozenset({"elsewhere.py"})))
+    kept, others = judged(folder).in_files({"elsewhere.py"})
     assert not kept.clean and others == 0, "contracts that could not be judged do not pass"
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.exceptions import decision_id, insert_exception, last_day, refuse_again, refuse_unknown
-from kl_hooks.arch.manifest import ManifestProblems
+from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.errors import UsageProblem

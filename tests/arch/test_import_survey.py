@@ -84,7 +84,7 @@ def anew(ws: Workspace) -> survey_cache.ImportIndex:
 
 @pytest.fixture
 def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.setattr(import_survey, "FEW", 0)
+    monkeypatch.setattr(import_survey, "MAX_REREAD", 0)
     opened = repository(tmp_path / "repo", {path: CONTENTS[n] for n, path in enumerate(PATHS[:6])})
     write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
     return opened
@@ -105,7 +105,7 @@ def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
 def test_kept_or_not_it_is_the_same(
     ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, few: int
 ) -> None:
-    monkeypatch.setattr(import_survey, "FEW", few)
+    monkeypatch.setattr(import_survey, "MAX_REREAD", few)
     chance, story, used = random.Random(seed), [], 0
     for _ in range(12):
         story.append(step(tmp_path / "repo", chance))
@@ -127,7 +127,7 @@ def test_kept_or_not_it_is_the_same(
 
 def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen(ws)
-    monkeypatch.setattr(import_survey, "FEW", 8)
+    monkeypatch.setattr(import_survey, "MAX_REREAD", 8)
     read: list[str] = []
     real = import_survey.imports_of
     monkeypatch.setattr(

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.manifest import ManifestProblems, load_manifest, manifest_from_dict, manifest_to_dict
+from kl_hooks.arch.layers import ManifestProblems
+from kl_hooks.arch.manifest import load_manifest, manifest_from_dict, manifest_to_dict
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
 
