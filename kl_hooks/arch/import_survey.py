@@ -390,7 +390,7 @@ class Survey:
         return next((str(row[5]) for row in self._rows(link)), "")
 
     def kind(self, link: Link) -> str:
-        """What the import is needed for in its file: `unused`, `annotations`, or `kept` (see `code.rewrite.import_use`)."""
+        """What the import is needed for in its file: `unused`, `annotations` or `kept` (`code.rewrite.import_use`)."""
         from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, mention
 
         if is_through(link.method):

@@ -215,7 +215,7 @@ Row = Sequence[Any]
 def rewrite(content: bytes, moves: Sequence[Row], drops: Sequence[Row]) -> bytes:
     """The file with these imports moved and those dropped. Raises Unfixable.
 
-    The rows must be of imports at the top level that need no run-time binding (`rewrite.import_use`). What is moved goes to
+    The rows must be of imports at the top level that need no run-time binding (`import_use`). What is moved goes to
     the end of the first `if TYPE_CHECKING:` block, or to a new one after the imports at the top; `TYPE_CHECKING` and
     `from __future__ import annotations` are imported where they are missing. Encoding, byte order mark and line
     endings stay; so does every comment.
