@@ -27,23 +27,23 @@ from kl_hooks.records.validate import validate
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
-"""What may not stand in the body unseen: such text goes into the front matter, where it is escaped."""
+"""Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter, escaped."""
 _UNQUOTED_TYPES: Final = ("date", "number", "flag")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What a file says."""
+    """The result of reading an authored file."""
 
     record: Record | None
-    """None where anything in it is wrong."""
+    """None where anything in it is invalid."""
     problems: tuple[Problem, ...]
     remarks: tuple[Problem, ...] = ()
-    """What is odd but does no harm: keys that nobody knows."""
+    """Odd but harmless: unknown keys, an ID unlike the file's name."""
 
 
 def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
-    """The record in the file `path`, whose content is `data`. Raises nothing, whatever the bytes."""
+    """Read the authored file `path` with the content `data`. Raises nothing, whatever the bytes."""
     if len(data) > MAX_BYTES:
         return ParsedDocument(
             None, (Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Keep the essence here."),)
@@ -67,140 +67,160 @@ def _parse_lines(kind: Kind, path: str, lines: list[str]) -> ParsedDocument:
         raw[name], places[name] = value, front.end + 2 + line
     given = raw.pop("id", None)
 
-    def place(name: str) -> tuple[str, int, int]:
+    def locate(name: str) -> tuple[str, int, int]:
         return (path, places.get(name, 1), 1)
 
-    strange: list[Problem] = []
-    values, wrong = validate(kind, raw, place, strange=strange)
+    remarks: list[Problem] = []
+    values, wrong = validate(kind, raw, locate, unknown=remarks)
     name = path.rpartition("/")[2]
     if not isinstance(given, str) or not RECORD_ID.fullmatch(given) or not given.startswith(f"{kind.prefix}-"):
-        wrong.append(Problem(*place("id"), f"the id must be like {kind.prefix}-0001.", "Write it as `id: …`."))
+        wrong.append(Problem(*locate("id"), f"the id must be like {kind.prefix}-0001.", "Write it as `id: …`."))
     elif not name.startswith(given) or name[len(given)] not in "-.":
-        strange.append(Problem(*place("id"), f"{given} stands in a file of another name.", f"Rename it: {given}-….md"))
+        remarks.append(Problem(*locate("id"), f"{given} is in a file of another name.", f"Rename it: {given}-….md"))
     if wrong:
-        return ParsedDocument(None, tuple(sorted(wrong)), tuple(strange))
+        return ParsedDocument(None, tuple(sorted(wrong)), tuple(remarks))
     values.setdefault("status", kind.statuses[0])
-    record = Record(kind.name, str(given), values, "\n".join(body), path, _lines_of_fields(kind, places))
-    return ParsedDocument(record, (), tuple(strange))
-
-
-def _lines_of_fields(kind: Kind, places: Mapping[str, int]) -> dict[str, int]:
-    return {kind.by_name[name].name: line for name, line in places.items() if name in kind.by_name}
+    known = {field.name: places[name] for name in places if (field := kind.by_name.get(name))}
+    return ParsedDocument(Record(kind.name, str(given), values, "\n".join(body), path, known), (), tuple(remarks))
 
 
 def _section_values(kind: Kind, body: list[str], front: FrontMatter) -> dict[str, tuple[int, Any]]:
-    """Field → (line in the body, what stands under its heading)."""
+    """Return field → (line in the body, value of its section)."""
     found: dict[str, tuple[int, Any]] = {}
     for section in split_sections(body):
         field = _section_field(kind, section)
         if field is not None and field.name not in found and field.name not in front.raw:
-            text = section_text(body, section)
-            found[field.name] = (section.start, list(list_items(text)) if field.type == "lines" else text)
+            found[field.name] = (section.start, _section_value(field, body, section))
     if "title" not in front.raw and (title := leading_title(body)):
         found.setdefault("title", (0, title))
     return found
 
 
 def _section_field(kind: Kind, section: Section) -> Field | None:
-    """The field that stands under this heading."""
+    """Return the field whose section has this heading: its own, or the name or alias of such a field."""
     heading = section.heading.strip().lower()
-    names = {field.section.lower(): field for field in kind.all_fields if field.section}
-    return names.get(heading) or next(
-        (field for name, field in kind.by_name.items() if field.section and name.replace("_", " ") == heading), None
+    headed = [field for field in kind.all_fields if field.section]
+    named = ((name, field) for name, field in kind.by_name.items() if field.section)
+    return next(
+        (field for field in reversed(headed) if field.section.lower() == heading),
+        next((field for name, field in named if name.replace("_", " ") == heading), None),
     )
 
 
+def _section_value(field: Field, body: list[str], section: Section) -> Any:
+    text = section_text(body, section)
+    return list(list_items(text)) if field.type == "lines" else text
+
+
 def text_outside_fields(kind: Kind, record: Record) -> str:
-    """Of the body of a file what no field says: without the sections whose content is the value of a field."""
+    """Return the body of a file without the sections whose content is the value of a field."""
     body = split_lines(record.body)
-    out: set[int] = set()
+    dropped: set[int] = set()
     seen: set[str] = set()
     for section in split_sections(body):
         field = _section_field(kind, section)
         if field is None or field.name in seen:
             continue
         seen.add(field.name)
-        text = section_text(body, section)
-        said = {field.name: list(list_items(text)) if field.type == "lines" else text}
-        values, _ = validate(kind, said, lambda _: ("", 0, 0), whole=False)
+        values, _ = validate(
+            kind, {field.name: _section_value(field, body, section)}, lambda _: ("", 0, 0), whole=False
+        )
         if field.name in values and values[field.name] == record.values.get(field.name):
-            out.update(range(section.start, section.end))
-    return "\n".join(line for number, line in enumerate(body) if number not in out).strip("\n")
+            dropped.update(range(section.start, section.end))
+    return "\n".join(line for number, line in enumerate(body) if number not in dropped).strip("\n")
 
 
 def render_document(kind: Kind, record: Record) -> str:
-    """The record as a new file: front matter, then its body, then a section for each field that has one."""
+    """Return a record as a new file: front matter, its body, then a section for each field that has one."""
     head = ["---", f"id: {record.id}"]
-    tail = [record.body.strip("\n"), ""] if record.body.strip() else []
-    late = list(tail)
+    body = [record.body.strip("\n"), ""] if record.body.strip() else []
+    sections: list[str] = []
+    moved: list[str] = []
     for field in kind.all_fields:
         value = record.values.get(field.name)
         if value is None:
             continue
-        if field.section and _fits_in_section(kind, field, value):
-            late += [f"## {field.section}", "", value_to_markdown(value), ""]
+        if field.section and _fits_in_section(field, value):
+            sections += [f"## {field.section}", "", value_to_markdown(value), ""]
+            moved += format_entry(field.name, value)
         else:
             head += format_entry(field.name, value, field.type in _UNQUOTED_TYPES)
-    made = "\n".join([*head, "---", "", *late])
-    again = read_document(kind, f"{record.id}.md", made.encode("utf-8", "replace")).record
-    if again is None or again.values != record.values:  # the body says something that a section would say: all above
-        said = [(f, record.values[f.name]) for f in kind.all_fields if f.section and f.name in record.values]
-        head += [
-            line
-            for field, value in said
-            if _fits_in_section(kind, field, value)
-            for line in format_entry(field.name, value)
-        ]
-        made = "\n".join([*head, "---", "", *tail])
-    return made
+    text = "\n".join([*head, "---", "", *body, *sections])
+    again = read_document(kind, f"{record.id}.md", text.encode("utf-8", "replace")).record
+    if again is None or again.values != record.values:  # the body has a section of its own for one of these fields
+        text = "\n".join([*head, *moved, "---", "", *body])
+    return text
 
 
-def _fits_in_section(kind: Kind, field: Field, value: Value) -> bool:
-    """True if what stands in a section of its own would be read back as this very value."""
+def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
+    """Return the text of a file with some fields changed, every other byte as its author left it.
+
+    None takes a field out. ValueError for a text that can't be read: what is not understood is not changed.
+    """
+    for name, value in values.items():
+        field = kind.by_name[name]
+        changed = _change_field(kind, text, field, value)
+        read = read_document(kind, "a.md", changed.encode("utf-8", "replace")).record
+        if read is not None and read.values.get(field.name) != value:
+            changed = _change_front_matter(kind, _change_field(kind, text, field, None), field, value)
+        text = changed
+    return text
+
+
+def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
+    """Return an empty file of a kind, each field with a line about its use; the values of `raw` are filled in."""
+    given = dict(raw or {})
+    head = ["---", f"# A {kind.name}: {kind.purpose}", f"id: {kind.prefix}-0000"]
+    body: list[str] = []
+    for field in kind.all_fields:
+        if field.internal or field.name in ("updated", "superseded_by"):
+            continue
+        value = given.get(field.name)
+        if field.section:
+            text = "\n".join(f"- {one}" for one in value) if isinstance(value, list) else str(value or "")
+            body += [f"## {field.section}", "", text or f"<!-- {field.says} -->", ""]
+        elif value is not None:
+            head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
+        else:
+            choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
+            head += [f"# {field.says}{choices}", _empty_entry(kind, field)]
+    return "\n".join([*head, "---", "", *body])
+
+
+def _empty_entry(kind: Kind, field: Field) -> str:
+    if field.name == "status":
+        return f"status: {kind.statuses[0]}"
+    if field.required:
+        return f"{field.name}:"
+    return f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"
+
+
+def _fits_in_section(field: Field, value: Value) -> bool:
+    """Return True if a section with this value, and another one after it, would be read back as this very value."""
     text = value_to_markdown(value)
     if _UNSAFE_IN_BODY.search(text):
         return False
     lines = ["## X", "", *split_lines(text), "", f"## {field.section}", ""]
     found = split_sections(lines)
-    back = section_text(lines, found[1]) if len(found) == 3 and found[2].start == len(lines) - 2 else None
-    if isinstance(value, tuple):
-        return back is not None and list_items(back) == value
-    return back == value
-
-
-def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
-    """The text of a file with some fields changed; None takes a field out. Comments and unknown keys stay.
-
-    ValueError for a text that can't be read: nobody changes what he does not understand.
-    """
-    for name, value in values.items():
-        field = kind.by_name[name]
-        made = _change_field(kind, text, field, value)
-        if not _reads_as(kind, made, field, value):
-            made = _change_front_matter(kind, _change_field(kind, text, field, None), field, value)
-        text = made
-    return text
-
-
-def _reads_as(kind: Kind, text: str, field: Field, value: Value | None) -> bool:
-    found = read_document(kind, "a.md", text.encode("utf-8", "replace"))
-    return found.record is None or found.record.values.get(field.name) == value
+    if len(found) != 3 or found[2].start != len(lines) - 2:
+        return False
+    read = section_text(lines, found[1])
+    return (list_items(read) if isinstance(value, tuple) else read) == value
 
 
 def _change_field(kind: Kind, text: str, field: Field, value: Value | None) -> str:
-    """Changed where it stands; what is new goes into a section where it may, else into the front matter."""
+    """Change a field where it is; a new one becomes a section where it can, else an entry of the front matter."""
     lines, front = _split_document(text)
     body = front.end + 1
     section = next((one for one in split_sections(lines[body:]) if _section_field(kind, one) == field), None)
     if _key_span(kind, front, field) is not None or not field.section:
         return _change_front_matter(kind, text, field, value)
-    if value is not None and not _fits_in_section(kind, field, value):
+    if value is not None and not _fits_in_section(field, value):
         return _change_front_matter(kind, _change_field(kind, text, field, None), field, value)
-    block = (
-        []
-        if value is None
-        else [f"## {section.heading if section else field.section}", "", *split_lines(value_to_markdown(value)), ""]
-    )
+    block: list[str] = []
+    if value is not None:
+        heading = section.heading if section else field.section
+        block = [f"## {heading}", "", *split_lines(value_to_markdown(value)), ""]
     if section is not None:
         lines[body + section.start : body + section.end] = block
     elif block:
@@ -213,7 +233,8 @@ def _change_field(kind: Kind, text: str, field: Field, value: Value | None) -> s
 def _change_front_matter(kind: Kind, text: str, field: Field, value: Value | None) -> str:
     lines, front = _split_document(text)
     span = _key_span(kind, front, field)
-    new = [] if value is None else format_entry(span.key if span else field.name, value, field.type in _UNQUOTED_TYPES)
+    name = span.key if span else field.name
+    new = [] if value is None else format_entry(name, value, field.type in _UNQUOTED_TYPES)
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
@@ -236,37 +257,6 @@ def _split_document(text: str) -> tuple[list[str], FrontMatter]:
 
 
 def _join_lines(before: str, lines: list[str]) -> str:
-    """The lines with the ends, and the mark, that the file had."""
+    """Join the lines with the line ends, and the byte order mark, of the text before."""
     end = "\r\n" if "\r\n" in before.partition("\n")[0] + "\n" else "\n"
     return ("\ufeff" if before.startswith("\ufeff") else "") + end.join(lines)
-
-
-def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
-    """The form, with what is known already filled in."""
-    given = dict(raw or {})
-    head = ["---", f"# A {kind.name}: {kind.purpose}", f"id: {kind.prefix}-0000"]
-    body: list[str] = []
-    for field in kind.all_fields:
-        if field.internal or field.name in ("updated", "superseded_by"):
-            continue
-        value = given.get(field.name)
-        if field.section:
-            text = "\n".join(f"- {one}" for one in value) if isinstance(value, list) else str(value or "")
-            body += [f"## {field.section}", "", text or f"<!-- {field.says} -->", ""]
-        elif value is not None:
-            head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
-        else:
-            head += [f"# {field.says}{_choices_hint(field)}", *_empty_entry(kind, field)]
-    return "\n".join([*head, "---", "", *body])
-
-
-def _empty_entry(kind: Kind, field: Field) -> list[str]:
-    if field.name == "status":
-        return [f"status: {kind.statuses[0]}"]
-    if field.required:
-        return [f"{field.name}:"]
-    return [f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"]
-
-
-def _choices_hint(field: Field) -> str:
-    return f" One of: {', '.join(field.choices)}." if field.choices else ""

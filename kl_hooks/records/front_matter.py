@@ -6,7 +6,7 @@ A written scalar is read back as exactly the same text by every YAML reader, and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,12 +18,21 @@ from kl_hooks.model.record import Value
 from kl_hooks.model.text import safe_text
 
 _FENCE: Final = re.compile(r"---[ \t]*")
-_CONFLICT: Final = ("<<<<<<< ", "=======", ">>>>>>> ")
+_CONFLICT_BEGIN: Final = "<<<<<<< "
+_CONFLICT_END: Final = ">>>>>>> "
+_PLAIN_SCALAR: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/@()+-]|:(?=[A-Za-z0-9_./]))*")
+_OTHER_TYPE: Final = re.compile(
+    r"(?i:true|false|yes|no|on|off|null|y|n)|[-+]?[0-9.][0-9_.]*(?:e[-+]?[0-9]+)?|0[xob][0-9a-f]+|[0-9]+(?::[0-9]+)+"
+)
+"""Plain words that readers of YAML 1.1 take for a boolean, a number or base 60 (PyYAML: `no`, `12:30`)."""
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_NOT_IN_YAML: Final = "\ufffe\uffff"
 
 
 @dataclass(frozen=True, slots=True)
 class KeySpan:
-    """Where a key and its value stand: lines counted from 0, the end left out, and the column of the value from 0."""
+    """The lines (from 0, end exclusive) of a key and its value, and the column of the value from 0."""
 
     key: str
     start: int
@@ -35,7 +44,7 @@ class KeySpan:
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What the front matter says."""
+    """Parsed front matter."""
 
     raw: dict[str, Any]
     """Key → text, list of text or map of text, as written."""
@@ -45,16 +54,16 @@ class FrontMatter:
 
 
 def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, list[Problem]]:
-    """The front matter of these lines, and what is wrong with it. None where there is none that can be read."""
-    conflict = next((n for n, line in enumerate(lines) if line.startswith(_CONFLICT[0])), None)
-    if conflict is not None and any(line.startswith(_CONFLICT[2]) for line in lines[conflict:]):
+    """Return the front matter of these lines and its problems; None where it can't be read."""
+    conflict = next((n for n, line in enumerate(lines) if line.startswith(_CONFLICT_BEGIN)), None)
+    if conflict is not None and any(line.startswith(_CONFLICT_END) for line in lines[conflict:]):
         return None, [Problem(path, conflict + 1, 1, "holds an unfinished merge.", "Settle it, then save the file.")]
     if not lines or not _FENCE.fullmatch(lines[0]):
         return None, [Problem(path, 1, 1, "has no front matter.", "Begin the file with `---`, `title: …`, `---`.")]
     end = next((n for n, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
     if end is None:
         return None, [Problem(path, 1, 1, "the front matter never ends.", "Close it with a line `---`.")]
-    text = "\n" + "\n".join(lines[1:end]) + "\n"
+    text = "\n" + "\n".join(lines[1:end]) + "\n"  # an empty first line, so that the parser counts lines of the file
     node, problems = load(path, text.encode("utf-8", "surrogatepass"))
     if problems:
         return None, problems
@@ -62,21 +71,34 @@ def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, 
         return FrontMatter({}, (), end), []
     if not isinstance(node, Map):
         return None, [Problem(path, 2, 1, "the front matter must be keys and values.", "Write `title: …`.")]
-    return _from_mapping(path, node, lines, end)
-
-
-def _from_mapping(path: str, node: Map, lines: list[str], end: int) -> tuple[FrontMatter | None, list[Problem]]:
-    problems: list[Problem] = []
     raw = {key.value: _node_value(path, value, problems) for key, value in node.entries}
+    return (None if problems else FrontMatter(raw, tuple(_spans(node, lines, end)), end)), problems
+
+
+def trailing_comment(line: str, column: int, value: str) -> str:
+    """Return the comment after a plain value on its line, with the space before it."""
+    rest = line[column + len(value) :]
+    return rest if re.match(r"\s+#", rest) else ""
+
+
+def format_entry(name: str, value: Value, typed: bool = False) -> list[str]:
+    """Return the lines of a key and its value. `typed`: the field makes it a date or number: no quotes."""
+    if isinstance(value, Mapping):
+        return [f"{name}:", *(f"  {_scalar(key)}: {_scalar(item)}" for key, item in value.items())]
+    if isinstance(value, tuple):
+        return _format_list(name, value)
+    return [f"{name}: {_scalar(value, typed)}"]
+
+
+def _spans(node: Map, lines: list[str], end: int) -> Iterator[KeySpan]:
+    """Yield where each key is; empty lines and comments before the next key belong to neither."""
     starts = [key.line - 1 for key, _ in node.entries]
-    spans = []
     for (key, value), start, following in zip(node.entries, starts, [*starts[1:], end], strict=True):
         last = following
         while last > start + 1 and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
             last -= 1
-        single = isinstance(value, Text) and value.plain and bool(value.value) and last == start + 1
-        spans.append(KeySpan(key.value, start, last, value.column - 1, single))
-    return (None if problems else FrontMatter(raw, tuple(spans), end)), problems
+        one_line = isinstance(value, Text) and value.plain and bool(value.value) and last == start + 1
+        yield KeySpan(key.value, start, last, value.column - 1, one_line)
 
 
 def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
@@ -91,40 +113,15 @@ def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
     return {key.value: one.value for key, one in node.entries if isinstance(one, Text)}
 
 
-def trailing_comment(line: str, column: int, value: str) -> str:
-    """The comment that follows a plain value on its line, with the space before it."""
-    rest = line[column + len(value) :]
-    return rest if re.match(r"\s+#", rest) else ""
-
-
-_PLAIN_SCALAR: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/@()+-]|:(?=[A-Za-z0-9_./]))*")
-_OTHER_TYPE: Final = re.compile(
-    r"(?i:true|false|yes|no|on|off|null|y|n)|[-+]?[0-9.][0-9_.]*(?:e[-+]?[0-9]+)?|0[xob][0-9a-f]+|[0-9]+(?::[0-9]+)+"
-)
-"""Plain words that other readers of YAML take for something else than text."""
-_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_NO_YAML: Final = re.compile("[\ufffe\uffff]")
-
-
 def _scalar(value: str | int | bool, typed: bool = False) -> str:
-    """A scalar on one line. `typed`: it is a date or a number by its field, so no quotes are needed for that."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     plain = _PLAIN_SCALAR.fullmatch(value) and not value.endswith(" ")
-    if plain and (typed or not (_OTHER_TYPE.fullmatch(value) or _is_date(value))):
+    if plain and (typed or not (_OTHER_TYPE.fullmatch(value) or _DATE.fullmatch(value))):
         return value
     return f'"{"".join(map(_escape, value))}"'
-
-
-def format_entry(name: str, value: Value, typed: bool = False) -> list[str]:
-    """The lines of a key and its value, as they stand in front matter."""
-    if isinstance(value, Mapping):
-        return [f"{name}:", *(f"  {_scalar(key)}: {_scalar(item)}" for key, item in value.items())]
-    if isinstance(value, tuple):
-        return _format_list(name, value)
-    return [f"{name}: {_scalar(value, typed)}"]
 
 
 def _format_list(name: str, items: Sequence[str]) -> list[str]:
@@ -135,13 +132,7 @@ def _format_list(name: str, items: Sequence[str]) -> list[str]:
     return [f"{name}:", *(f"  - {item}" for item in shown)]
 
 
-def _is_date(value: str) -> bool:
-    return bool(re.fullmatch(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*", value))
-
-
 def _escape(letter: str) -> str:
-    if letter in _ESCAPES:
-        return _ESCAPES[letter]
-    if _NO_YAML.match(letter):
+    if letter in _NOT_IN_YAML:
         return f"\\u{ord(letter):04x}"
-    return safe_text(letter)
+    return _ESCAPES.get(letter) or safe_text(letter)

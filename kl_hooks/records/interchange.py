@@ -78,8 +78,8 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
         if not isinstance(body, str):
             problems.append(Problem(*place, '"body" must be text.', "Markdown: what no field bears."))
             continue
-        strange: list[Problem] = []
-        problems += validate(kind, raw, lambda name, place=place: place, strange=strange)[1]  # type: ignore[misc]
+        unknown: list[Problem] = []
+        problems += validate(kind, raw, lambda name, place=place: place, unknown=unknown)[1]  # type: ignore[misc]
         known = {name for name in raw if not _is_unknown_field(kind, name)}
         rest = {name: value for name, value in raw.items() if name not in known and value not in (None, "", [], {})}
         said = {name: raw[name] for name in raw if name in known}
@@ -107,9 +107,9 @@ def format_records(kinds: Mapping[str, Kind], records: Sequence[Record], form: s
 
 
 def _is_unknown_field(kind: Kind, name: str) -> bool:
-    strange: list[Problem] = []
-    validate(kind, {name: "x"}, lambda _: ("", 0, 0), whole=False, strange=strange)
-    return bool(strange)
+    unknown: list[Problem] = []
+    validate(kind, {name: "x"}, lambda _: ("", 0, 0), whole=False, unknown=unknown)
+    return bool(unknown)
 
 
 def _with_unknown_fields(body: str, rest: Mapping[str, Any]) -> str:

@@ -13,9 +13,14 @@ from kl_hooks.model.record import Value
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
 _HASHES: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
-_SHOWN: Final = re.compile(r"[^\n]")
+_NOT_NEWLINE: Final = re.compile(r"[^\n]")
 _MARKS: Final = re.compile(r"`+|<!--")
 _GAP: Final = re.compile(r"\n[ \t]*(?=\n)")
+_ANY_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SECTION_HEADING: Final = re.compile(r"## +(.+?) *#*")
+_TITLE: Final = re.compile(r"# +(.+?) *#*")
+_BULLET: Final = re.compile(r"[-*+] +(.*)")
+_COMMENTS_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,165 +35,31 @@ class Heading:
     words: str
 
 
-def blank_code(text: str) -> str:
-    """The text, equally long, with blanks for code (fenced, indented, inline) and HTML comments, marks included.
-
-    A fence or a comment that never ends reaches to the end of the text, as Markdown has it.
-    """
-    return _blank_inline("\n".join(_Blocks().take(text.split("\n")).shown))
-
-
-def headings(text: str, most: int = 6) -> list[Heading]:
-    """The headings up to level `most`, those with `#` and those underlined, in their order; none that is indented, for
-    it may belong to an item of a list.
-    """
-    raw, found = text.split("\n"), []
-    shown = blank_code(text).split("\n")
-    for number, line in enumerate(shown):
-        if match := _HASHES.fullmatch(raw[number]) if line.startswith("#") else None:
-            words = re.sub(r"(?:^|[ \t])#+[ \t]*$", "", match[2] or "").strip()
-            found.append(Heading(number, 1, len(match[1]), words))
-        elif re.fullmatch(r"=+[ \t]*|-{2,}[ \t]*", line) and _is_setext_text(shown, number - 1):
-            found.append(Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip()))
-    return [one for one in found if one.level <= most]
-
-
-def _is_setext_text(lines: list[str], number: int) -> bool:
-    """True for a line of words with nothing above it: what a line below makes a heading."""
-    if number < 0 or not lines[number].strip() or (number and lines[number - 1].strip()):
-        return False
-    return not lines[number].startswith((" ", "\t", "#", ">", "|", "---")) and not _ITEM.match(lines[number])
-
-
-def close_open_blocks(text: str) -> str:
-    """The text, with a fence or a comment that is open at its end closed, so that it swallows nothing that follows."""
-    for _ in range(3):
-        if blank_code(text + "\n\n.").endswith("."):
-            break
-        fence = _Blocks().take(text.split("\n")).fence
-        text += f"\n{fence}" if fence else "\n-->"
-    return text
-
-
-class _Blocks:
-    """Finds the lines of fenced and indented code, one line after the other."""
-
-    def __init__(self) -> None:
-        self.fence = ""
-        self.shown: list[str] = []
-        self._fence_inside = self._inside = 0
-        self._blank, self._code, self._comment = True, False, False
-
-    def take(self, lines: list[str]) -> _Blocks:
-        """Adds to `shown` these lines, those of code blank; comments and inline code as they are."""
-        for line in lines:
-            self.shown.append(" " * len(line) if self._hidden(line) else line)
-        return self
-
-    def _hidden(self, line: str) -> bool:
-        indent = _indent(line)
-        if self.fence and line.strip() and indent < self._fence_inside:
-            self.fence, self._blank = "", True  # the item of the list that it stood in is over
-        if self.fence:
-            closing = line.strip(" \t")
-            if closing.startswith(self.fence) and not closing.strip(self.fence[0]):
-                self.fence = ""
-            return True
-        if self._comment:
-            self._comment = _comment_open(line, True)
-            return False
-        item = _ITEM.match(line)
-        if indent < self._inside and line.strip() and (self._blank or item):
-            self._inside = 0
-        self._code = bool(line.strip()) and indent - self._inside >= 4 and (self._blank or self._code)
-        return self._code or self._opens(line, indent, item)
-
-    def _opens(self, line: str, indent: int, item: re.Match[str] | None) -> bool:
-        """Takes a line that is no code; True where a fence begins on it."""
-        self._blank = not line.strip()
-        wide = line.expandtabs(4)
-        item = item and _ITEM.match(wide)
-        while item:  # an item may hold an item on the same line
-            self._inside = indent = item.end()
-            item = _ITEM.match(wide, indent)
-        opened = _FENCE.match(wide[min(self._inside, indent) :])
-        self._comment = not opened and _comment_open(line, False)
-        if opened:
-            self.fence, self._fence_inside = opened[1], self._inside if indent >= self._inside else 0
-        return opened is not None
-
-
-def _indent(line: str) -> int:
-    wide = line.expandtabs(4)
-    return len(wide) - len(wide.lstrip(" "))
-
-
-def _comment_open(line: str, inside: bool) -> bool:
-    """True where a comment is open at the end of the line; marks in inline code of the line do not count."""
-    if not inside:
-        line = _blank_inline(line, comments=False)
-    return line.rfind("<!--") > line.rfind("-->") or (inside and "-->" not in line)
-
-
-def _blank_inline(text: str, comments: bool = True) -> str:
-    """The text with blanks for inline code, which ends with its paragraph at the latest, and for comments."""
-    runs: dict[int, list[int]] = {}
-    for run in re.finditer("`+", text):
-        runs.setdefault(len(run[0]), []).append(run.start())
-    gaps = [gap.start() for gap in _GAP.finditer(text)]
-    made, at = [], 0
-    while mark := _MARKS.search(text, at):
-        start = mark.start()
-        if mark[0] == "<!--":
-            found = text.find("-->", mark.end()) if comments else mark.end() - 3
-            end, kept = len(text) if found < 0 else found + 3, not comments
-        else:
-            end, kept = _end_of_code(text, mark, runs[len(mark[0])], gaps)
-        made += [text[at:start], text[start:end] if kept else _SHOWN.sub(" ", text[start:end])]
-        at = end
-    return "".join(made) + text[at:]
-
-
-def _end_of_code(text: str, mark: re.Match[str], same: list[int], gaps: list[int]) -> tuple[int, bool]:
-    """Where the inline code that begins here ends; (end of the mark, True) where it is no code."""
-    if mark.start() and text[mark.start() - 1] == "\\":
-        return mark.end(), True
-    next_one = bisect_left(same, mark.end())
-    gap = bisect_left(gaps, mark.start())
-    limit = gaps[gap] if gap < len(gaps) else len(text)
-    if next_one == len(same) or same[next_one] > limit:
-        return mark.end(), True
-    return same[next_one] + len(mark[0]), False
-
-
-_SECTION_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_SECTION_HEADING: Final = re.compile(r"## +(.+?) *#*")
-_BULLET: Final = re.compile(r"[-*+] +(.*)")
-_COMMENT_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
-_TITLE: Final = re.compile(r"# +(.+?) *#*")
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines `start` to `end` (counted from 0, the end left out) of a body: a heading and what stands under it."""
+    """A heading of the second level and the text below it: lines `start` (from 0) to `end` (exclusive) of a body."""
 
     heading: str
-    """As written; empty: what stands before the first heading."""
+    """As written; empty: the text before the first heading."""
     start: int
     end: int
 
 
 def split_lines(body: str) -> list[str]:
-    """The lines of a text without their ends; only newlines divide."""
+    """Return the lines of a text without their ends; only newlines divide."""
     return [line.removesuffix("\r") for line in body.split("\n")]
 
 
 def split_sections(lines: Sequence[str]) -> list[Section]:
-    """The sections, in order; headings in fenced code are none."""
+    """Return the sections of an authored file, in order; headings in fenced code are none.
+
+    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections after it, or the
+    fields of a record would be lost for a slip of its author.
+    """
     starts = [(0, "")]
     fence = ""
     for number, line in enumerate(lines):
-        found = _SECTION_FENCE.match(line)
+        found = _ANY_FENCE.match(line)
         if found and not fence:
             fence = found[1]
         elif found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
@@ -200,20 +71,21 @@ def split_sections(lines: Sequence[str]) -> list[Section]:
 
 
 def leading_title(lines: Sequence[str]) -> str:
-    """The heading of the first level that stands before everything else; empty where there is none."""
-    first = next((line for line in lines if line.strip()), "")
-    found = _TITLE.fullmatch(first)
+    """Return the heading of the first level that begins the text; empty where there is none."""
+    found = _TITLE.fullmatch(next((line for line in lines if line.strip()), ""))
     return found[1] if found else ""
 
 
 def section_text(lines: Sequence[str], section: Section) -> str:
-    """What stands under the heading, without the empty lines around it; a comment alone, as in a form, is nothing."""
-    text = _strip_blank_lines(lines[section.start + bool(section.heading) : section.end])
-    return "" if _COMMENT_ONLY.fullmatch(text) else text
+    """Return the text of a section without empty lines around it; a comment alone, as in a template, counts as none."""
+    own = lines[section.start + bool(section.heading) : section.end]
+    filled = [number for number, line in enumerate(own) if line.strip()]
+    text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
+    return "" if _COMMENTS_ONLY.fullmatch(text) else text
 
 
 def list_items(text: str) -> tuple[str, ...]:
-    """The points of a list, lines that go on with a point joined to it; a paragraph outside a list is one too."""
+    """Return the items of a list, continuation lines joined to them; a paragraph outside a list is an item too."""
     found: list[list[str]] = []
     gap = True
     for line in split_lines(text):
@@ -231,12 +103,136 @@ def list_items(text: str) -> tuple[str, ...]:
 
 
 def value_to_markdown(value: Value) -> str:
-    """A value as Markdown: text as it is, a list as points."""
+    """Return text as it is, a tuple as a list."""
     if not isinstance(value, tuple):
         return str(value)
     return "\n".join("- " + item.replace("\n", "\n  ") for item in value)
 
 
-def _strip_blank_lines(lines: Sequence[str]) -> str:
-    said = [number for number, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""
+def blank_code(text: str) -> str:
+    """Return the text, equally long, with blanks for code (fenced, indented, inline) and HTML comments.
+
+    A fence or a comment that never ends reaches to the end of the text, as CommonMark has it.
+    """
+    return _blank_inline("\n".join(_Blocks().read(text.split("\n")).lines))
+
+
+def headings(text: str, most: int = 6) -> list[Heading]:
+    """Return the headings up to level `most`, with `#` or underlined, in order.
+
+    An indented one is none, for it may belong to an item of a list.
+    """
+    raw, found = text.split("\n"), []
+    prose = blank_code(text).split("\n")
+    for number, line in enumerate(prose):
+        if match := _HASHES.fullmatch(raw[number]) if line.startswith("#") else None:
+            words = re.sub(r"(?:^|[ \t])#+[ \t]*$", "", match[2] or "").strip()
+            found.append(Heading(number, 1, len(match[1]), words))
+        elif re.fullmatch(r"=+[ \t]*|-{2,}[ \t]*", line) and _can_be_underlined(prose, number - 1):
+            found.append(Heading(number - 1, 2, 1 if line[0] == "=" else 2, raw[number - 1].strip()))
+    return [one for one in found if one.level <= most]
+
+
+def close_open_blocks(text: str) -> str:
+    """Return the text with a fence or comment that is open at its end closed, so that it swallows nothing after it."""
+    for _ in range(3):  # closing a comment may open a fence that it hid
+        if blank_code(text + "\n\n.").endswith("."):
+            break
+        fence = _Blocks().read(text.split("\n")).fence
+        text += f"\n{fence}" if fence else "\n-->"
+    return text
+
+
+def _can_be_underlined(lines: list[str], number: int) -> bool:
+    """Return True for a line of words with nothing above it."""
+    if number < 0 or not lines[number].strip() or (number and lines[number - 1].strip()):
+        return False
+    return not lines[number].startswith((" ", "\t", "#", ">", "|", "---")) and not _ITEM.match(lines[number])
+
+
+class _Blocks:
+    """Blanks the lines of fenced and indented code, one line after the other."""
+
+    def __init__(self) -> None:
+        self.fence = ""
+        self.lines: list[str] = []
+        self._fence_indent = self._indent = 0
+        """Columns of the list item around the open fence, and around the current line."""
+        self._blank, self._code, self._comment = True, False, False
+
+    def read(self, lines: list[str]) -> _Blocks:
+        """Add these lines to `lines`, those of code blank; comments and inline code as they are."""
+        for line in lines:
+            self.lines.append(" " * len(line) if self._is_code(line) else line)
+        return self
+
+    def _is_code(self, line: str) -> bool:
+        wide = line.expandtabs(4)
+        indent = len(wide) - len(wide.lstrip(" "))
+        if self.fence and line.strip() and indent < self._fence_indent:
+            self.fence, self._blank = "", True  # the list item around it ended
+        if self.fence:
+            closing = line.strip(" \t")
+            if closing.startswith(self.fence) and not closing.strip(self.fence[0]):
+                self.fence = ""
+            return True
+        if self._comment:
+            self._comment = _comment_open(line, True)
+            return False
+        item = _ITEM.match(line)
+        if indent < self._indent and line.strip() and (self._blank or item):
+            self._indent = 0
+        self._code = bool(line.strip()) and indent - self._indent >= 4 and (self._blank or self._code)
+        return self._code or self._opens_fence(line, wide, indent, item is not None)
+
+    def _opens_fence(self, line: str, wide: str, indent: int, is_item: bool) -> bool:
+        self._blank = not line.strip()
+        item = _ITEM.match(wide) if is_item else None
+        while item:  # an item may hold an item on the same line
+            self._indent = indent = item.end()
+            item = _ITEM.match(wide, indent)
+        opened = _FENCE.match(wide[min(self._indent, indent) :])
+        self._comment = not opened and _comment_open(line, False)
+        if opened:
+            self.fence, self._fence_indent = opened[1], self._indent if indent >= self._indent else 0
+        return opened is not None
+
+
+def _comment_open(line: str, inside: bool) -> bool:
+    """Return True where a comment is open at the end of the line; marks in inline code do not count."""
+    if not inside:
+        line = _blank_inline(line, comments=False)
+    return line.rfind("<!--") > line.rfind("-->") or (inside and "-->" not in line)
+
+
+def _blank_inline(text: str, comments: bool = True) -> str:
+    """Blank inline code, which ends with its paragraph at the latest, and comments."""
+    runs: dict[int, list[int]] = {}
+    for run in re.finditer("`+", text):
+        runs.setdefault(len(run[0]), []).append(run.start())
+    gaps = [gap.start() for gap in _GAP.finditer(text)]
+    made, at = [], 0
+    while mark := _MARKS.search(text, at):
+        start = mark.start()
+        if mark[0] == "<!--":
+            found = text.find("-->", mark.end()) if comments else mark.end() - 3
+            end, is_text = len(text) if found < 0 else found + 3, not comments
+        else:
+            end, is_text = _end_of_code(text, mark, runs[len(mark[0])], gaps)
+        made += [text[at:start], text[start:end] if is_text else _NOT_NEWLINE.sub(" ", text[start:end])]
+        at = end
+    return "".join(made) + text[at:]
+
+
+def _end_of_code(text: str, mark: re.Match[str], same: list[int], gaps: list[int]) -> tuple[int, bool]:
+    """Return (end of the inline code that begins at `mark`, False), or (end of the mark, True) where it is text.
+
+    Both lists are sorted and searched by bisection: scanning on from each mark is quadratic in a text of marks.
+    """
+    closing = bisect_left(same, mark.end())
+    gap = bisect_left(gaps, mark.start())
+    limit = gaps[gap] if gap < len(gaps) else len(text)
+    escaped = mark.start() and text[mark.start() - 1] == "\\"
+    if escaped or closing == len(same) or same[closing] > limit:
+        return mark.end(), True
+    return same[closing] + len(mark[0]), False
