@@ -491,7 +491,7 @@ def proposals(shape: str) -> None:
     warn_of_index_problems()
     if shape == "json":
         said = {"records": [record_to_dict(ws, one, whole=False) for one in records]}
-        echo_json({"schema": "kl.knowledge.proposals/1", **said, "changes": [one.plain() for one in changes]})
+        echo_json({"schema": "kl.knowledge.proposals/1", **said, "changes": [one.to_dict() for one in changes]})
         return
     for record in records:
         echo(f"{record.id}  {record.status} {record.kind}  {one_line(record.title, 120)}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
+
+_CLONE: Final = "clone"
+"""The Event that names this store, so that a file can state which Events its count already includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,41 @@ class Event:
     """Who did it, or in which session; empty: unknown."""
     body: Mapping[str, Any] = field(default_factory=dict)
     at: str = ""
-    """ISO 8601, UTC; given when it is noted."""
+    """ISO 8601, UTC; set when it is stored."""
     seq: int = 0
 
 
+class StoredRecord(NamedTuple):
+    """The row of a record, whether the record is shown or not."""
+
+    record: Record
+    rests: str
+    """`state` (this row), `file` (a file had it when it was last changed here), `gone` (deleted)."""
+
+
+class OccurrenceCount(NamedTuple):
+    """How often something happened, as far as its file and this clone's Events tell."""
+
+    total: int
+    first: str
+    """ISO 8601; empty: unknown."""
+    last: str
+    here: int
+    """Events of this clone."""
+    new: int
+    """Those of them that the file does not include yet."""
+
+
 def append_events(ws: Workspace, events: Iterable[Event]) -> None:
-    """Appends these events, now. Raises as `Store.writing`."""
+    """Store these events now. Raises as `Store.writing`."""
     some = list(events)
     if some:
-        with ws.store.writing(what="noting what happened") as db, db.transaction():
+        with ws.store.writing(what="storing events") as db, db.transaction():
             insert_events(db, some, iso(ws.clock.now()))
 
 
 def insert_events(db: Database, events: Sequence[Event], now: str) -> None:
-    """The same inside a transaction that the caller holds. A session is what others called it: no secret is kept."""
+    """Store these events in the caller's transaction. Sessions are named by others, so they are redacted."""
     from kl_hooks.store.redact import redact
 
     rows = [(e.at or now, e.name, e.record, redact(e.session), canonical(dict(e.body)).decode()) for e in events]
@@ -53,66 +76,51 @@ def insert_events(db: Database, events: Sequence[Event], now: str) -> None:
 
 
 def list_events(ws: Workspace, record: str = "", name: str = "") -> list[Event]:
-    """The events, oldest first: all, of one record, of one name."""
+    """Return the events, oldest first: all, of one record, of one name."""
+    given = [(column, value) for column, value in (("record", record), ("name", name)) if value]
     with ws.store.reading() as db:
         if db is None:
             return []
-        where = [f"{column} = ?" for column, value in (("record", record), ("name", name)) if value]
-        sql = "SELECT name, record, session, body, at, seq FROM record_event"
-        sql += f" WHERE {' AND '.join(where)}" if where else ""
-        found = db.rows(f"{sql} ORDER BY seq", [value for value in (record, name) if value])
-    return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in found]
+        where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
+        return stored_events(db, where, [value for _, value in given])
 
 
-def counts(some: Iterable[Event]) -> Counter[tuple[str, str]]:
-    """(record, name) → how often: the fold that every counter is."""
-    return Counter((event.record, event.name) for event in some)
+def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[Event]]:
+    """Return ID → its Events, oldest first, of these names if any are given."""
+    found: dict[str, list[Event]] = {one: [] for one in ids}
+    with ws.store.reading() as db:
+        if db is None:
+            return found
+        also = f" AND name IN ({marks(names)})" if names else ""
+        for some in pieces(ids):
+            for event in stored_events(db, f"record IN ({marks(some)}){also}", [*some, *names]):
+                found[event.record].append(event)
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A record of the state as its row has it, whether it can be seen or not."""
-
-    record: Record
-    rests: str
-    """`state`, `file` (a file said it when it was last changed here), `gone` (deleted)."""
-
-
-_CLONE: Final = "clone"
-"""Name of the Event that names this store, so that a file can say which Events its count already holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class OccurrenceCount:
-    """How often something happened, as far as its file and this clone's Events tell."""
-
-    total: int
-    first: str = ""
-    """ISO 8601; empty: unknown."""
-    last: str = ""
-    here: int = 0
-    """Events of this clone."""
-    fresh: int = 0
-    """Those of them that the file does not hold yet."""
+def stored_events(db: Database, where: str, params: Sequence[Any]) -> list[Event]:
+    """Return the events that a condition in SQL selects, oldest first."""
+    sql = f"SELECT name, record, session, body, at, seq FROM record_event WHERE {where} ORDER BY seq"
+    return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in db.rows(sql, params)]
 
 
 def occurrence_count(record: Record, clone: str, moments: Sequence[str], *, made_here: bool = False) -> OccurrenceCount:
-    """The base count of the file plus the Events of this clone that it does not hold. Pure.
+    """Return the base count of the file plus the Events of this clone that it does not include. Pure.
 
     `moments`: of the Events of this clone. `made_here`: this clone made the record; then a file without a count, as
     releases before 0.2 wrote it, was counted by its first Event.
     """
-    held = {name: int(number) for name, number in _counts_by_clone(record).items() if number.isdecimal()}
-    base = max(record.number("occurrence_count"), sum(held.values()))
+    by_clone = {name: int(number) for name, number in _counts_by_clone(record).items() if number.isdecimal()}
+    base = max(record.number("occurrence_count"), sum(by_clone.values()))
     base = base or (0 if made_here and moments else 1)
-    fresh = max(0, len(moments) - held.get(clone, 0))
+    new = max(0, len(moments) - by_clone.get(clone, 0))
     first = min([one for one in (record.text("date"), *moments) if one], default="")
     last = max([one for one in (record.text("last_occurred"), *moments) if one], default=first)
-    return OccurrenceCount(base + fresh, first, last, len(moments), fresh)
+    return OccurrenceCount(base + new, first, last, len(moments), new)
 
 
 def occurrence_counts(ws: Workspace, kind: Kind, records: Sequence[Record]) -> dict[str, OccurrenceCount]:
-    """Id → how often each of these records happened."""
+    """Return ID → how often each of these records happened."""
     with ws.store.reading() as db:
         return _occurrence_counts(db, kind, records)
 
@@ -120,20 +128,53 @@ def occurrence_counts(ws: Workspace, kind: Kind, records: Sequence[Record]) -> d
 def counted_fields(
     db: Database, kind: Kind, record: Record, now: int, given: Mapping[str, Any], *, new: bool = False
 ) -> dict[str, Any]:
-    """The fields `COUNTED` with every Event of this clone in them, for a file that is being written. Under the lock.
+    """Return the fields `COUNTED` with all Events of this clone, for a file that is being written. Under the lock.
 
-    `given`: what the writer says; a count among it is taken as the number up to now. `new`: a file that is being made;
-    its first Event is noted already, and so are those of a file of this ID that was deleted or is on another branch.
+    `given`: values of the writer; a count among them is taken as the number up to now. `new`: a file that is being
+    made; its first Event is stored already, and so are those of a file of this ID that was deleted or is on another
+    branch.
     """
     count = _occurrence_counts(db, kind, [record], new=new)[record.id]
-    clone = _clone_id(db) or _new_clone_id(db, now)
-    held = {**_counts_by_clone(record), clone: str(count.here)}
+    clone = _clone_id(db)
+    if not clone:
+        clone = secrets.token_hex(4)
+        insert_events(db, [Event(_CLONE, "", body={"id": clone})], iso(now))
+    by_clone = _counts_by_clone(record) | ({clone: str(count.here)} if count.here else {})
     total = int(given.get("occurrence_count") or count.total)
-    return {
-        "occurrence_count": total,
-        "last_occurred": count.last,
-        "counted": held if count.here else _counts_by_clone(record),
-    }
+    return {"occurrence_count": total, "last_occurred": count.last, "counted": by_clone}
+
+
+def rank_by_sessions(ws: Workspace, kind: str, status: str, name: str, limit: int) -> tuple[list[tuple[str, int]], int]:
+    """Return (the first `limit` pairs of ID and number of sessions with an Event `name`, most first; how many records).
+
+    Of the records in the database.
+    """
+    with ws.store.reading() as db:
+        if db is None:
+            return [], 0
+        found = db.rows(
+            "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record = r.id"
+            " AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state'"
+            " GROUP BY r.id ORDER BY 2 DESC, 1 LIMIT ?",
+            (name, kind, status, limit),
+        )
+        return [(str(i), int(n)) for i, n in found], _count_records(db, kind, status)
+
+
+def count_records(ws: Workspace, kind: str, status: str) -> int:
+    """Return the number of records of this kind and status in the database."""
+    with ws.store.reading() as db:
+        return _count_records(db, kind, status) if db is not None else 0
+
+
+def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]:
+    """Return ID → its row, for every ID that was ever used here."""
+    sql = f"SELECT {repository.RECORD_COLUMNS}, rests FROM record WHERE id IN"
+    with ws.store.reading() as db:
+        if db is None:
+            return {}
+        found = [row for some in pieces(ids) for row in db.rows(f"{sql} ({marks(some)})", some)]
+    return {row[1]: StoredRecord(repository.record_of_row(row[:3]), str(row[3])) for row in found}
 
 
 def _occurrence_counts(
@@ -155,8 +196,8 @@ def _occurrence_counts(
 
 
 def _counts_by_clone(record: Record) -> dict[str, str]:
-    held = record.values.get("counted")
-    return {str(name): str(number) for name, number in held.items()} if isinstance(held, Mapping) else {}
+    counted = record.values.get("counted")
+    return {str(name): str(number) for name, number in counted.items()} if isinstance(counted, Mapping) else {}
 
 
 def _clone_id(db: Database) -> str:
@@ -164,59 +205,7 @@ def _clone_id(db: Database) -> str:
     return str(json.loads(row[0])["id"]) if row else ""
 
 
-def _new_clone_id(db: Database, now: int) -> str:
-    name = secrets.token_hex(4)
-    insert_events(db, [Event(_CLONE, "", body={"id": name})], iso(now))
-    return name
-
-
-def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = ()) -> dict[str, list[Event]]:
-    """Id → its Events, oldest first, of these names if any are given."""
-    found: dict[str, list[Event]] = {one: [] for one in ids}
-    with ws.store.reading() as db:
-        if db is None:
-            return found
-        also = f" AND name IN ({marks(names)})" if names else ""
-        for some in pieces(ids):
-            sql = f"SELECT name, record, session, body, at, seq FROM record_event WHERE record IN ({marks(some)}){also}"
-            for name, record, session, body, at, seq in db.rows(f"{sql} ORDER BY seq", [*some, *names]):
-                found[record].append(Event(name, record, session, json.loads(body), at, seq))
-    return found
-
-
-def rank_by_sessions(ws: Workspace, kind: str, status: str, name: str, limit: int) -> tuple[list[tuple[str, int]], int]:
-    """(id and number of sessions that noted `name`, the most first; of all, how many there are).
-
-    Of the records that rest in the state. `limit`: most that are given.
-    """
-    with ws.store.reading() as db:
-        if db is None:
-            return [], 0
-        total = db.row("SELECT COUNT(*) FROM record WHERE kind = ? AND status = ? AND rests = 'state'", (kind, status))
-        found = db.rows(
-            "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record = r.id"
-            " AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state'"
-            " GROUP BY r.id ORDER BY 2 DESC, 1 LIMIT ?",
-            (name, kind, status, limit),
-        )
-    return [(str(i), int(n)) for i, n in found], int(total[0]) if total else 0
-
-
-def count_records(ws: Workspace, kind: str, status: str) -> int:
-    """How many records of this kind and status rest in the state."""
-    with ws.store.reading() as db:
-        sql = "SELECT COUNT(*) FROM record WHERE kind = ? AND status = ? AND rests = 'state'"
-        row = db.row(sql, (kind, status)) if db is not None else None
+def _count_records(db: Database, kind: str, status: str) -> int:
+    sql = "SELECT COUNT(*) FROM record WHERE kind = ? AND status = ? AND rests = 'state'"
+    row = db.row(sql, (kind, status))
     return int(row[0]) if row else 0
-
-
-def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]:
-    """Id → its row, for every id that was ever given here."""
-    with ws.store.reading() as db:
-        return {one.record.id: one for one in _stored_records(db, ids)} if db is not None else {}
-
-
-def _stored_records(db: Database, ids: Sequence[str]) -> Iterator[StoredRecord]:
-    for some in pieces(ids):
-        for row in db.rows(f"SELECT {repository.RECORD_COLUMNS}, rests FROM record WHERE id IN ({marks(some)})", some):
-            yield StoredRecord(repository.record_of_row(row[:3]), str(row[3]))

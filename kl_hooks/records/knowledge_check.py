@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kl_hooks.config.files import MAX_BYTES, read_small
 from kl_hooks.config.typed import nearest
@@ -17,32 +17,45 @@ from kl_hooks.model.record import Record
 from kl_hooks.records.document import read_document
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
 from kl_hooks.records.redaction import find_secrets, redact_problem
-from kl_hooks.records.repository import DEFAULT_DOCS, KNOWLEDGE_FOLDER, authored_files, docs_pages, kind_of_path
+from kl_hooks.records.repository import DEFAULT_DOCS, authored_files, docs_pages, is_authored_path, kind_of_path
 
 if TYPE_CHECKING:
     from kl_hooks.workspace.open import Workspace
 
 
-_CHAIN: Final = (("supersedes", "superseded_by"), ("superseded_by", "supersedes"))
-
-
 @dataclass(slots=True)
 class CheckResult:
-    """What a check found."""
+    """The result of a check."""
 
     findings: list[Problem] = field(default_factory=list)
     unread: list[Problem] = field(default_factory=list)
     """Files that could not be read at all."""
     remarks: list[Problem] = field(default_factory=list)
-    """Odd, but no harm."""
+    """Odd but harmless."""
     files: int = 0
     links: int = 0
 
 
-def check_files(
-    kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozenset[str] = frozenset()
-) -> CheckResult:
-    """Checks these files (path → content) as a whole. `known`: ids of records that rest elsewhere, in the state."""
+def check_knowledge(ws: Workspace, only: Sequence[str] = (), *, staged: bool = False) -> CheckResult:
+    """Check authored files and pages of docs, from the disk or as staged. Never needs the store.
+
+    `only`: paths from the root; findings in others are omitted. EnvironmentProblem for `staged` without a repository.
+    """
+    unread: list[Problem] = []
+    texts = _staged_files(ws) if staged else _working_files(ws, unread)
+    found = check_files(ws.kinds, texts, _ids_in_database(ws))
+    found.unread += unread
+    if only:
+        for some in (found.findings, found.unread, found.remarks):
+            some[:] = [one for one in some if one.path in only]
+    found.unread += ws.catalogue.problems  # whichever files are named: records of a broken kind can't be checked
+    for some in (found.findings, found.unread, found.remarks):
+        some[:] = sorted(set(some))
+    return found
+
+
+def check_files(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozenset[str]) -> CheckResult:
+    """Check these files (path → content) as a whole. `known`: IDs of records in the database."""
     made = CheckResult(files=len(files))
     records: dict[str, Record] = {}
     pages: list[Page] = []
@@ -75,8 +88,41 @@ def check_files(
     return made
 
 
+def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
+    made = {}
+    # Only Markdown has `[[links]]`: nothing of kl is in pages of other formats.
+    for path in [*authored_files(ws.root, ws.kinds, 0), *(one for one in docs_pages(ws) if one.endswith(".md"))]:
+        try:
+            made[path] = read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
+        except UsageProblem as wrong:
+            unread.append(Problem(path, 0, 0, wrong.reason, wrong.hint))
+    return made
+
+
+def _staged_files(ws: Workspace) -> dict[str, bytes]:
+    if ws.repo is None:
+        raise EnvironmentProblem("there is no git repository.", place=str(ws.root), hint="Leave --staged out.")
+    docs = f"{ws.settings.docs or DEFAULT_DOCS}/"
+    entries = [
+        one
+        for one in files.staged(ws.repo, (".md",))
+        if one.path.startswith(docs) or is_authored_path(one.path, ws.kinds)
+    ]
+    return {entry.path: data for entry, data in files.read(ws.repo, entries, "objects")}
+
+
+def _ids_in_database(ws: Workspace) -> frozenset[str]:
+    """Return the IDs of records in the database; none where it can't be read: that must not block a commit."""
+    try:
+        with ws.store.reading() as db:
+            rows = db.rows("SELECT id FROM record WHERE rests = 'state'") if db is not None else []
+    except (KlError, OSError):
+        return frozenset()
+    return frozenset(row[0] for row in rows)
+
+
 def _why_unreadable(data: bytes) -> tuple[int, int, str, str] | None:
-    """Line, column, reason and hint where a file is none that can be read."""
+    """Return line, column, reason and hint for a file that can't be read."""
     if len(data) > MAX_BYTES:
         return 0, 0, f"is too long; at most {MAX_BYTES} bytes are read.", "Keep the essence; link to the rest."
     try:
@@ -87,19 +133,16 @@ def _why_unreadable(data: bytes) -> tuple[int, int, str, str] | None:
 
 
 def _duplicate_ids(records: Mapping[str, Record]) -> Iterator[Problem]:
-    """An id that two files have."""
     first: dict[str, str] = {}
     for path, one in sorted(records.items(), key=lambda pair: (pair[1].id, pair[0])):
         if one.id in first:
-            hint = (
-                f"Give one of them a new id: kl decision renumber {path}" if one.kind == "decision" else "Rename one."
-            )
+            renumber = f"Give one of them a new id: kl decision renumber {path}"
+            hint = renumber if one.kind == "decision" else "Rename one."
             yield Problem(path, one.lines.get("id", 1), 1, f"{one.id} is the id of {first[one.id]} too.", hint)
         first.setdefault(one.id, path)
 
 
 def _broken_links(path: str, text: PageText, names: PageNames, known: frozenset[str]) -> Iterator[Problem]:
-    """Links that lead nowhere, or to more than one page."""
     for one in text.links:
         found = names.find(one.target)
         if not found and one.target not in known:
@@ -113,31 +156,34 @@ def _broken_links(path: str, text: PageText, names: PageNames, known: frozenset[
 def _broken_chains(
     kinds: Mapping[str, Kind], records: Mapping[str, Record], known: frozenset[str]
 ) -> Iterator[Problem]:
-    """Records that name others that are not there, say only one half of who took whose place, or make a circle."""
+    """Yield records that name a missing one, state one half of a supersession only, or supersede themselves."""
     by_id = {one.id: one for one in records.values()}
     for path, one in sorted(records.items()):
         kind = kinds[one.kind]
-        for spoken in (f for f in kind.all_fields if f.type == "ids"):
-            for other in one.many(spoken.name):
+
+        def problem(name: str, reason: str, hint: str = "", path: str = path, one: Record = one) -> Problem:
+            return Problem(path, one.lines.get(name, 1), 1, reason, hint)
+
+        for name in (f.name for f in kind.all_fields if f.type == "ids"):
+            for other in one.many(name):
                 if _is_missing(other, kinds, by_id, known):
-                    hint = nearest(other, by_id)
-                    yield Problem(path, one.lines.get(spoken.name, 1), 1, f"{spoken.name}: there is no {other}.", hint)
-        for there, back in _CHAIN:
-            for other in one.many(there):
-                if there == "supersedes" and (kind.is_pending(one.status) or one.status == REJECTED):
-                    continue  # it takes nobody's place before it is accepted
-                if other in by_id and one.id not in by_id[other].many(back):
-                    reason = f"{there} {other}, but {by_id[other].path} does not say so."
-                    yield Problem(path, one.lines.get(there, 1), 1, reason, f"Add {back}: [{one.id}] there.")
+                    yield problem(name, f"{name}: there is no {other}.", nearest(other, by_id))
+        for name, inverse in (("supersedes", "superseded_by"), ("superseded_by", "supersedes")):
+            if name == "supersedes" and (kind.is_pending(one.status) or one.status == REJECTED):
+                continue  # it supersedes nothing before it is accepted
+            for other in one.many(name):
+                if other in by_id and one.id not in by_id[other].many(inverse):
+                    reason = f"{name} {other}, but {inverse} is missing in {by_id[other].path}."
+                    yield problem(name, reason, f"Add there: {inverse}: [{one.id}]")
         if one.many("superseded_by") and one.status in kind.live:
             reason = f"is {one.status}, and superseded by {', '.join(one.many('superseded_by'))}."
-            yield Problem(path, one.lines.get("status", 1), 1, reason, "Set its status to superseded.")
+            yield problem("status", reason, "Set its status to superseded.")
         if _supersedes_itself(one, by_id):
-            yield Problem(path, one.lines.get("supersedes", 1), 1, f"{one.id} supersedes itself, through others.")
+            yield problem("supersedes", f"{one.id} supersedes itself, through others.")
 
 
 def _is_missing(other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Record], known: frozenset[str]) -> bool:
-    """True for the id of a kind whose records are all files, and no file has it."""
+    """Return True for the ID of a kind whose records are all files, where no file has it."""
     if not RECORD_ID.fullmatch(other) or other in by_id or other in known:
         return False
     return any(one.home == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values())
@@ -154,63 +200,3 @@ def _supersedes_itself(one: Record, by_id: Mapping[str, Record]) -> bool:
             seen.add(other)
             todo += by_id[other].many("supersedes")
     return False
-
-
-def check_knowledge(ws: Workspace, only: Sequence[str] = (), *, staged: bool = False) -> CheckResult:
-    """Checks what is written. `only`: paths from the root, of which alone findings are told. Never needs the store.
-
-    EnvironmentProblem where what is staged is asked for and there is no repository.
-    """
-    unread: list[Problem] = []
-    texts = _staged_files(ws) if staged else _working_files(ws, unread)
-    found = check_files(ws.kinds, texts, _ids_in_database(ws))
-    found.unread += unread
-    if only:
-        wanted = set(only)
-        for some in (found.findings, found.unread, found.remarks):
-            some[:] = [one for one in some if one.path in wanted]
-    found.unread += ws.catalogue.problems  # whichever files were named: nobody can judge those of such a kind
-    for some in (found.findings, found.unread, found.remarks):
-        some[:] = sorted(set(some))
-    return found
-
-
-def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
-    made = {}
-    # Only Markdown has links of ours: what else is in docs is not ours to judge.
-    for path in [*authored_files(ws.root, ws.kinds, 0), *(one for one in docs_pages(ws) if one.endswith(".md"))]:
-        try:
-            made[path] = read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
-        except UsageProblem as wrong:
-            unread.append(Problem(path, 0, 0, wrong.reason, wrong.hint))
-    return made
-
-
-def _staged_files(ws: Workspace) -> dict[str, bytes]:
-    if ws.repo is None:
-        raise EnvironmentProblem("there is no git repository.", place=str(ws.root), hint="Leave --staged out.")
-    place = f"{ws.settings.docs or DEFAULT_DOCS}/"
-    entries = [
-        one for one in files.staged(ws.repo, (".md",))
-        if one.path.startswith(place) or (one.path.startswith(KNOWLEDGE_FOLDER) and _is_authored(ws, one.path))
-    ]  # fmt: skip
-    return {entry.path: data for entry, data in files.read(ws.repo, entries, "objects")}
-
-
-def _is_authored(ws: Workspace, path: str) -> bool:
-    return kind_of_path(path, ws.kinds) is not None and path.rpartition("/")[2] not in ("README.md", "MEMORY.md")
-
-
-def _ids_in_database(ws: Workspace) -> frozenset[str]:
-    """Ids of records in the state; none where the store can't be read: it may not cost a commit."""
-    try:
-        with ws.store.reading() as db:
-            rows = db.rows("SELECT id FROM record WHERE rests = 'state'") if db is not None else []
-    except (KlError, OSError):
-        return frozenset()
-    return frozenset(row[0] for row in rows)
-
-
-def shortened(found: CheckResult, most: int) -> CheckResult:
-    """The same with at most so many findings, for a terminal."""
-    return replace(found, findings=found.findings[:most])

@@ -17,6 +17,15 @@ from kl_hooks.records.redaction import redact_text
 
 _WIKILINK: Final = re.compile(r"(?<!\\)\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\](?!\()")
 """Not `[[1]](url)`, which is Markdown's own link, and nothing with brackets inside."""
+_MARKDOWN_LINK: Final = re.compile(
+    r"(?<![\\!])\[([^\[\]\n]{1,300})\]\(<?([^()\s<>]{1,500})>?(?:[ \t]+[\"'][^\n]{0,300})?\)"
+)
+_NOT_A_FILE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|/|#", re.IGNORECASE)
+_RST_LINE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
+LONGEST_SLUG: Final = 10_000
+"""Characters; as much as never cuts one."""
+MOST_PAGE_BYTES: Final = 1_000_000
+"""Of a page; the rest of a longer one is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +33,12 @@ class Wikilink:
     """A link as it is written."""
 
     target: str
-    """A title, a slug or an id."""
+    """A title, a slug or an ID."""
     shown: str
-    """What stands after `|`; empty: the target itself is shown."""
+    """The text after `|`; empty: the target itself is shown."""
     line: int
     column: int
     """Both from 1."""
-
-
-def find_wikilinks(text: str) -> list[Wikilink]:
-    """The links that a Markdown text says, in their order. Those in code (fenced, indented, inline) do not count."""
-    if "[[" not in text:
-        return []
-    found = []
-    for number, line in enumerate(blank_code(text).split("\n"), 1):
-        for match in _WIKILINK.finditer(line):
-            target = match[1].removesuffix("\\").strip()  # `\|` is how a table writes the bar
-            if target:
-                found.append(Wikilink(target, (match[2] or "").strip(), number, match.start() + 1))
-    return found
-
-
-LONGEST_SLUG: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,80 +48,20 @@ class Page:
     path: str
     """From the root."""
     node: str
-    """Its Id in the graph: `adr:ADR-0007`, `file:docs/layers.md`."""
+    """Its ID in the graph: `adr:ADR-0007`, `file:docs/layers.md`."""
     id: str
-    """Of a record: its id; empty for a page of docs."""
+    """The ID of a record; empty for a page of docs."""
     title: str
-
-
-class PageNames:
-    """Every way to name a page."""
-
-    def __init__(self, pages: Iterable[Page]) -> None:
-        self._ids: dict[str, list[Page]] = {}
-        self._tiers: tuple[dict[str, list[Page]], ...] = ({}, {}, {}, {})
-        self._pages = list(pages)
-        for page in self._pages:
-            for name in {page.id.lower(), page.path.lower()} - {""}:
-                self._ids.setdefault(name, []).append(page)
-            home = 0 if page.id else 2
-            self._tiers[home].setdefault(_title_key(page.title), []).append(page)
-            for name in {slug(page.title, LONGEST_SLUG), _slug_in_path(page)} - {""}:
-                self._tiers[home + 1].setdefault(name, []).append(page)
-
-    def find(self, target: str) -> list[Page]:
-        """The pages that are meant: one, none (it leads nowhere), or several (nobody can tell which).
-
-        `Title#Section` means the page where no page is called so in full.
-        """
-        for name in dict.fromkeys((target, target.partition("#")[0].strip())):
-            if name:
-                found = self._ids.get(name.lower()) or next(filter(None, self._by_title(name)), [])
-                if found:
-                    return sorted(set(found), key=lambda page: page.path)
-        return []
-
-    def all(self) -> list[str]:
-        """Titles and ids, to find the nearest among."""
-        return [name for page in self._pages for name in (page.title, page.id) if name]
-
-    def _by_title(self, name: str) -> Iterable[list[Page]]:
-        for home in (0, 2):
-            yield self._tiers[home].get(_title_key(name), [])
-            yield self._tiers[home + 1].get(name, [])
-
-
-def _title_key(title: str) -> str:
-    return " ".join(title.split()).casefold()
-
-
-def _slug_in_path(page: Page) -> str:
-    """The name of the file, without its id and ending: `ADR-0007-two-scanners.md` → `two-scanners`."""
-    name = page.path.rpartition("/")[2].rpartition(".")[0]
-    return name.removeprefix(page.id).lstrip("-") if page.id else name
-
-
-MOST_PAGE_BYTES: Final = 1_000_000
-"""Of a page; a longer one is read so far."""
-_LONGEST_SLUG: Final = 10_000
-"""Characters of a slug that is not cut."""
-
-
-_RST_LINE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
-_MARKDOWN_LINK: Final = re.compile(
-    r"(?<![\\!])\[([^\[\]\n]{1,300})\]\(<?([^()\s<>]{1,500})>?(?:[ \t]+[\"'][^\n]{0,300})?\)"
-)
-_NOT_A_FILE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|/|#", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """What stands under one heading, up to the next one of any level; the first of a page is what precedes them."""
+    """The text under one heading, up to the next one of any level; the first section of a page precedes them."""
 
     title: str
     """Words of the heading; of the first section the page's title."""
     around: tuple[str, ...]
-    """The headings that it is under, outermost first, without the page's title."""
+    """The headings above it, outermost first, without the page's title."""
     anchor: str
     """As a link names it: `getting-started`, unique within the page; empty for the first section."""
     line: int
@@ -138,21 +71,80 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a page says."""
+    """A parsed page."""
 
     title: str
-    """Of its front matter or its first heading; else the name of the file."""
+    """From its front matter or its first heading; else the name of the file."""
     links: tuple[Wikilink, ...]
     body: str
-    """Without front matter; as many lines stand above it as the front matter has."""
+    """Blank lines in place of the front matter, so that line numbers are those of the file."""
     files: tuple[Wikilink, ...] = ()
-    """Links as Markdown has them (`[text](other.md#part)`) to files of the repository: `target` is a path from the
-    root."""
+    """Markdown links (`[text](other.md#part)`) to files of the repository: `target` is a path from the root."""
     sections: tuple[PageSection, ...] = ()
 
 
+def find_wikilinks(text: str) -> list[Wikilink]:
+    """Return the `[[links]]` of a Markdown text, in order. Those in code and comments do not count."""
+    if "[[" not in text:
+        return []
+    found = []
+    for number, line in enumerate(blank_code(text).split("\n"), 1):
+        for match in _WIKILINK.finditer(line):
+            target = match[1].removesuffix("\\").strip()  # in a table the bar is written `\|`
+            if target:
+                found.append(Wikilink(target, (match[2] or "").strip(), number, match.start() + 1))
+    return found
+
+
+class PageNames:
+    """Every name of every page, to resolve links: by ID, by title in any case, by slug; records before docs."""
+
+    def __init__(self, pages: Iterable[Page]) -> None:
+        self._pages = list(pages)
+        self._ids: dict[str, list[Page]] = {}
+        self._titles: tuple[dict[str, list[Page]], ...] = ({}, {})
+        """Of records, of pages of docs."""
+        self._slugs: tuple[dict[str, list[Page]], ...] = ({}, {})
+        for page in self._pages:
+            for name in {page.id.lower(), page.path.lower()} - {""}:
+                self._ids.setdefault(name, []).append(page)
+            rank = 0 if page.id else 1
+            self._titles[rank].setdefault(_title_key(page.title), []).append(page)
+            for name in {slug(page.title, LONGEST_SLUG), _slug_in_path(page)} - {""}:
+                self._slugs[rank].setdefault(name, []).append(page)
+
+    def find(self, target: str) -> list[Page]:
+        """Return the pages that a link may mean: one, none (it is broken), or several (it is ambiguous).
+
+        `Title#Section` means the page `Title` where no page has the whole as its name.
+        """
+        for name in dict.fromkeys((target, target.partition("#")[0].strip())):
+            if not name:
+                continue
+            candidates = [self._ids.get(name.lower())]
+            for rank in (0, 1):
+                candidates += [self._titles[rank].get(_title_key(name)), self._slugs[rank].get(name)]
+            if found := next(filter(None, candidates), None):
+                return sorted(set(found), key=lambda page: page.path)
+        return []
+
+    def all(self) -> list[str]:
+        """Return titles and IDs, to find the nearest among."""
+        return [name for page in self._pages for name in (page.title, page.id) if name]
+
+
+def _title_key(title: str) -> str:
+    return " ".join(title.split()).casefold()
+
+
+def _slug_in_path(page: Page) -> str:
+    """`ADR-0007-two-scanners.md` → `two-scanners`."""
+    name = page.path.rpartition("/")[2].rpartition(".")[0]
+    return name.removeprefix(page.id).lstrip("-") if page.id else name
+
+
 def parse_page(path: str, data: bytes) -> PageText:
-    """Reads a page. Any bytes are a page: what is not UTF-8 is replaced."""
+    """Parse a page of Markdown or reStructuredText. Any bytes are a page: what is not UTF-8 is replaced."""
     text = data[:MOST_PAGE_BYTES].decode("utf-8-sig", "replace").replace("\r\n", "\n")
     lines = text.split("\n")
     front, _ = read_front_matter(path, lines) if lines[0].rstrip() == "---" else (None, [])
@@ -170,27 +162,28 @@ def parse_page(path: str, data: bytes) -> PageText:
 
 
 def _split_page(title: str, found: Sequence[Heading], lines: Sequence[str]) -> Iterator[PageSection]:
-    """The page by its headings. The heading that is its title opens no section of its own."""
+    """Yield the sections of a page. The heading that is its title begins no section of its own."""
     if found and found[0].level == 1 and one_line(found[0].words, 2000) == title:
         found = found[1:]
-    found = [replace(one, words=redact_text(one.words)) for one in found]  # an anchor is in every Id that leads here
+    found = [replace(one, words=redact_text(one.words)) for one in found]  # the anchor becomes part of a graph ID
     starts = [*(one.line for one in found), len(lines)]
     yield PageSection(title, (), "", 1, max(starts[0], 1), "\n".join(lines[: starts[0]]))
     anchors: dict[str, int] = {}
     above: list[Heading] = []
     for one, end in zip(found, starts[1:], strict=True):
         above = [*(upper for upper in above if upper.level < one.level), one]
-        name = slug(one.words, _LONGEST_SLUG) or "section"
+        name = slug(one.words, LONGEST_SLUG) or "section"
         anchors[name] = number = anchors.get(name, -1) + 1
-        anchor = f"{name}-{number}" if number else name
+        anchor = f"{name}-{number}" if number else name  # GitHub numbers equal headings the same way
         around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)
         text = "\n".join(lines[one.line + one.lines : end])
         yield PageSection(one_line(one.words, 300), around, anchor, one.line + 1, max(end, one.line + 1), text)
 
 
 def _rst_headings(lines: Sequence[str]) -> list[Heading]:
-    """The headings of reStructuredText: a line of words with a line of signs below, as long or longer, and perhaps the
-    same above. The levels follow from the order in which the signs first stand.
+    """Return the headings of reStructuredText: a line with a line of signs below, as long or longer, perhaps above too.
+
+    Levels follow from the order in which the signs first appear, as docutils has it.
     """
     found: list[Heading] = []
     styles: list[tuple[str, bool]] = []

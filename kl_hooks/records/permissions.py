@@ -1,8 +1,8 @@
 """Permissions: what an agent may write, in one place for every command and tool; the rest waits as a proposal.
 
-Directives (a decision, a memory, a role …) tell their readers what to do: what an agent creates or changes of them
-waits until a person accepts it. Observations (an outcome, a finding …) report what happened: they are
-recorded at once, in the agent's name. An agent never writes with a person's authority. See ADR-0018.
+Directives (a decision, a memory, a role …) instruct their readers: what an agent creates or changes of them waits
+until a person accepts it. Observations (an outcome, a finding …) report what happened: they are recorded at once, in
+the agent's name. An agent never writes with a person's authority. See ADR-0018.
 """
 
 from __future__ import annotations
@@ -17,60 +17,95 @@ from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import AUTHORITIES, REJECTED, Kind, Verb
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.events import Event, insert_events, list_events
+from kl_hooks.records.events import Event, insert_events, list_events, stored_events
 from kl_hooks.records.validate import validate
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace.open import Workspace
 
-
 _PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
-"""Programs of ours that write what people's documents or receipts say, whoever starts them."""
+"""Parts of kl that copy what people's documents or receipts state, whoever starts them."""
 _PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
-"""Fields that an agent neither sets nor takes out."""
+"""Fields that an agent neither sets nor removes."""
+_PROPOSED: Final = "proposed"
+SETTLED: Final = ("proposal accepted", "proposal rejected")
+_MAX_LINE: Final = 160
 
 
 class Ruling(NamedTuple):
-    """What becomes of the fields that somebody wants to write."""
+    """The decision on fields that somebody wants to write."""
 
-    made: dict[str, Any]
+    allowed: dict[str, Any]
     """Written now."""
     proposed: dict[str, Any] | None
-    """Noted as a proposal; None: nothing is."""
+    """Stored as a proposal; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change of a record that waits for a person."""
+
+    number: int
+    """Of its Event."""
+    record: str
+    how: str
+    """`edit`, a verb of the kind, or `supersede`."""
+    changes: Mapping[str, Any]
+    """Field → value; None takes the field out. For `supersede`: `by`, the ID of the successor."""
+    by: str
+    at: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in JSON."""
+        return {
+            "number": self.number, "record": self.record, "how": self.how, "changes": dict(self.changes),
+            "by": self.by, "at": self.at,
+        }  # fmt: skip
+
+    def line(self) -> str:
+        """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
+        parts = []
+        for name, value in self.changes.items():
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            parts.append(f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {text}")
+        summary = f"{self.how}: {'; '.join(parts)}" if parts else self.how
+        return f"{one_line(summary, _MAX_LINE)} ({one_line(self.by, 80)}, {self.at[:10]})"
 
 
 def agent_author(ws: Workspace, by: str) -> str:
-    """Return `agent:NAME` where an agent writes; empty for a person, or for a program of ours."""
-    if by.startswith("agent:") or by in _PROGRAMS:
-        return by if by not in _PROGRAMS else ""
-    name = agent(ws.environ)
+    """Return `agent:NAME` where an agent writes; empty for a person, or for a part of kl."""
+    if by.startswith("agent:"):
+        return by
+    name = "" if by in _PROGRAMS else agent(ws.environ)
     return f"agent:{name}" if name else ""
 
 
 def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
-    """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that says a person stands behind it."""
-    said = str(raw.get("authority") or "").strip().lower()
-    if who and said == "human":
+    """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that claims a person's authority."""
+    authority = str(raw.get("authority") or "").strip().lower()
+    if who and authority == "human":
         reason = f"human is for people, and this is {who.removeprefix('agent:')}."
         raise UsageProblem(reason, place="--authority", hint="Leave it out.")
-    made = dict(raw)
-    if who and said not in AUTHORITIES:
-        made["authority"] = "agent"
-    if kind.proposal and (who or (made.get("authority") == "agent" and not made.get("status"))):
-        made["status"] = kind.proposal
-    held = {f.name for f in kind.all_fields if f.directive} if who else set()
-    proposed = {name: made.pop(name) for name in list(made) if name in held and made[name] not in (None, "", [], ())}
-    return Ruling(made, proposed or None)
+    values = dict(raw)
+    if who and authority not in AUTHORITIES:
+        values["authority"] = "agent"
+    if kind.proposal and (who or (values.get("authority") == "agent" and not values.get("status"))):
+        values["status"] = kind.proposal
+    proposed: dict[str, Any] = {}
+    for field in kind.all_fields:
+        if who and field.directive and values.get(field.name) not in (None, "", [], ()):
+            proposed[field.name] = values.pop(field.name)
+    return Ruling(values, proposed or None)
 
 
 def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, Any], how: str, who: str) -> Ruling:
     """Rule on a change. `how`: `edit` or the name of a verb; `raw`: fields, None for one that is taken out.
 
-    UsageProblem for what is no agent's at all: a person's verb, a status or an authority by a field.
+    UsageProblem for what an agent may not even propose: a person's verb, a status or an authority by a field.
     """
     values = dict(raw)
-    if not who or (_is_reviewer(ws, who) and how in _reviewer_commands(kind)):
+    if not who or (who.removeprefix("agent:") in ws.settings.reviewers and how in _reviewer_commands(kind)):
         return Ruling(values, None)
     verb = next((one for one in kind.verbs if one.name == how), None)
     if verb is not None and verb.person:
@@ -84,12 +119,11 @@ def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, 
         hint = f"Make a new {kind.name}, and let a person decide."
         raise UsageProblem(f"a person decided about it, so {how} is for people.", place=record.id, hint=hint)
     _refuse_persons_values(kind, record, given)
-    own = record.status == kind.proposal and record.authority != "human"
-    if own and verb is None:
-        return Ruling(values, None)
-    if own and verb is not None and verb.to in kind.live:
+    if record.status != kind.proposal or record.authority == "human":
+        return Ruling({}, given)
+    if verb is not None and verb.to in kind.live:
         raise _for_people_only(kind, record, how, who)
-    return Ruling(values, None) if own else Ruling({}, given)
+    return Ruling(values, None)  # an agent's own proposal, which nobody has accepted yet
 
 
 def refuse_delete(kind: Kind, record: Record, who: str) -> None:
@@ -103,13 +137,8 @@ def refuse_delete(kind: Kind, record: Record, who: str) -> None:
         raise UsageProblem("a person made it, so it is not an agent's to delete.", place=record.id, hint=hint)
 
 
-def _is_reviewer(ws: Workspace, who: str) -> bool:
-    """True for an agent that the user's configuration names as a reviewer."""
-    return who.removeprefix("agent:") in ws.settings.reviewers
-
-
 def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -> None:
-    """UsageProblem where an agent changes a status by a field, or says or takes back what only people say."""
+    """UsageProblem where an agent sets or clears a status by a field, or a value that only people may set."""
     given = {name: value for name, value in raw.items() if value is not None}
     values, _ = validate(kind, given, lambda name: (record.id, 0, 0), whole=False)
     cleared = {kind.by_name[name].name for name, value in raw.items() if value is None and name in kind.by_name}
@@ -123,18 +152,18 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
         for word in (after, before):
             if word in field.persons and before != after and (field.name in values or field.name in cleared):
                 hint = f"Ask a person to run: kl {kind.name} {field.persons[word]} {record.id}"
-                raise UsageProblem(f"{word} is for people to say or to take back.", place=record.id, hint=hint)
+                raise UsageProblem(f"only a person may set or clear {word}.", place=record.id, hint=hint)
 
 
 def _rule_on_observation(kind: Kind, record: Record, values: dict[str, Any], how: str, verb: Verb | None) -> Ruling:
-    """Of an observation: its directive fields wait, and so does a change of what a person reported."""
-    held = {kind.by_name[name].name for name in values if name in kind.by_name and kind.by_name[name].directive}
-    if verb is not None and verb.needs and held & set(verb.needs):
+    """Allow a change of an observation, except of its directive fields and of what a person reported."""
+    directive = {kind.by_name[name].name for name in values if name in kind.by_name and kind.by_name[name].directive}
+    if verb is not None and verb.needs and directive & set(verb.needs):
         return Ruling({}, {name: value for name, value in values.items() if name not in ("status", verb.stamps)})
     if how == "edit" and record.authority == "human":
         return Ruling({}, values)
-    made = {name: value for name, value in values.items() if name not in held}
-    return Ruling(made, {name: value for name, value in values.items() if name in held} or None)
+    allowed = {name: value for name, value in values.items() if name not in directive}
+    return Ruling(allowed, {name: value for name, value in values.items() if name in directive} or None)
 
 
 def _fields_set_by(verb: Verb) -> tuple[str, ...]:
@@ -151,45 +180,9 @@ def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsagePro
     return UsageProblem(f"{how} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint)
 
 
-_PROPOSED: Final = "proposed"
-SETTLED: Final = ("proposal accepted", "proposal rejected")
-_LONGEST: Final = 160
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A change that waits for a person."""
-
-    number: int
-    """Of its Event."""
-    record: str
-    how: str
-    """`edit`, a verb of the kind, or `supersede`."""
-    changes: Mapping[str, Any]
-    """Field → value; None takes the field out. For `supersede`: `by`, the ID of the successor."""
-    by: str
-    at: str
-
-    def plain(self) -> dict[str, Any]:
-        """As in JSON."""
-        return {
-            "number": self.number, "record": self.record, "how": self.how, "changes": dict(self.changes),
-            "by": self.by, "at": self.at,
-        }  # fmt: skip
-
-    def line(self) -> str:
-        """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
-        parts = [
-            f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {_value_text(value)}"
-            for name, value in self.changes.items()
-        ]
-        said = f"{self.how}: {'; '.join(parts)}" if parts else self.how
-        return f"{one_line(said, _LONGEST)} ({one_line(self.by, 80)}, {self.at[:10]})"
-
-
 def insert_proposal(db: Database, record: Record, how: str, changes: Mapping[str, Any], by: str, now: int) -> int:
-    """Note a proposal, inside a transaction that the caller holds; return its number. The same one twice is one."""
-    for one in _pending(_proposal_events(db, record.id)):
+    """Store a proposal in the caller's transaction; return its number, that of an equal one if it is pending."""
+    for one in _pending(stored_events(db, "record = ?", [record.id])):
         if (one.how, dict(one.changes), one.by) == (how, dict(changes), by):
             return one.number
     insert_events(db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": dict(changes)})], iso(now))
@@ -198,27 +191,14 @@ def insert_proposal(db: Database, record: Record, how: str, changes: Mapping[str
 
 
 def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
-    """Return the proposals that wait, oldest first: all, or those for one record."""
-    return _pending(event for name in (_PROPOSED, *SETTLED) for event in list_events(ws, record, name))
+    """Return the proposals that nobody has settled, oldest first: all, or those for one record."""
+    return _pending([event for name in (_PROPOSED, *SETTLED) for event in list_events(ws, record, name)])
 
 
-def _proposal_events(db: Database, record: str) -> Sequence[Event]:
-    import json
-
-    sql = "SELECT name, record, session, body, at, seq FROM record_event WHERE record = ? AND name IN (?, ?, ?)"
-    found = db.rows(f"{sql} ORDER BY seq", (record, _PROPOSED, *SETTLED))
-    return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in found]
-
-
-def _pending(some: Any) -> list[Proposal]:
-    all_ = list(some)
-    settled = {event.body.get("proposal") for event in all_ if event.name in SETTLED}
-    waiting = [event for event in all_ if event.name == _PROPOSED and event.seq not in settled]
+def _pending(events: Sequence[Event]) -> list[Proposal]:
+    settled = {event.body.get("proposal") for event in events if event.name in SETTLED}
     return [
         Proposal(e.seq, e.record, str(e.body.get("how", "edit")), e.body.get("changes") or {}, e.session, e.at)
-        for e in sorted(waiting, key=lambda event: event.seq)
+        for e in sorted(events, key=lambda event: event.seq)
+        if e.name == _PROPOSED and e.seq not in settled
     ]
-
-
-def _value_text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

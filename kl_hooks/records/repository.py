@@ -101,6 +101,11 @@ def kind_of_path(path: str, kinds: Mapping[str, Kind]) -> Kind | None:
     return next((kind for kind in kinds.values() if place in (kind_folder(kind), kind_folder(kind) + "archive/")), None)
 
 
+def is_authored_path(path: str, kinds: Mapping[str, Kind]) -> bool:
+    """Return True for a path where an authored file can be; not for a page that kl generates there."""
+    return kind_of_path(path, kinds) is not None and path.rpartition("/")[2] not in _GENERATED
+
+
 DEFAULT_DOCS: Final = "docs"
 _PAGE_ENDINGS: Final = (".md", ".rst")
 _MOST_PAGES: Final = 5_000

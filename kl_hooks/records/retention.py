@@ -82,9 +82,9 @@ def find_outdated_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Ch
     for kind in (one for one in ws.kinds.values() if one.counted):
         records = [one for one in list_records(ws, RecordFilter((kind.name,))) if one.path and not one.broken]
         for identifier, count in occurrence_counts(ws, kind, records).items():
-            if count.fresh:
-                base = count.total - count.fresh
-                reason = f"{count.fresh} more since its file was last written"
+            if count.new:
+                base = count.total - count.new
+                reason = f"{count.new} more since its file was last written"
                 found.append(Change("count", identifier, OCCURRENCE_COUNTS, reason, str(base), str(count.total)))
     return found
 

@@ -83,7 +83,7 @@ def create_records(
     ids, bodies = ([one] * len(raws) if isinstance(one, str) else list(one) for one in (asked, body))
     who = agent_author(ws, by)
     rulings = [rule_on_new(kind, raw, who) for raw in raws]
-    by, raws = by or who, [ruling.made for ruling in rulings]
+    by, raws = by or who, [ruling.allowed for ruling in rulings]
     found = [validate_or_raise(kind, redact_values(raw), f"kl {kind.name} new") for raw in raws]
     held = [_checked_proposal(kind, one.proposed) for one in rulings]
     sync(ws)
@@ -127,7 +127,7 @@ def change_record(
     who = agent_author(ws, by)
     by = by or who
     ruling = rule_on_new(kind, raw, who) if how == REVIVE else rule_on_change(ws, kind, record, raw, how, who)
-    raw, held = ruling.made, _checked_proposal(kind, ruling.proposed)
+    raw, held = ruling.allowed, _checked_proposal(kind, ruling.proposed)
     if held is not None and not raw:
         return _propose_change(ws, record, how, held, by)
     given = {name: value for name, value in raw.items() if value is not None}
