@@ -152,7 +152,7 @@ def _refuse_persons_values(kind: Kind, record: Record, raw: Mapping[str, Any]) -
         for word in (after, before):
             if word in field.persons and before != after and (field.name in values or field.name in cleared):
                 hint = f"Ask a person to run: kl {kind.name} {field.persons[word]} {record.id}"
-                raise UsageProblem(f"only a person may set or clear {word}.", place=record.id, hint=hint)
+                raise UsageProblem(f"{word} is for people to set or clear.", place=record.id, hint=hint)
 
 
 def _rule_on_observation(kind: Kind, record: Record, values: dict[str, Any], how: str, verb: Verb | None) -> Ruling:
