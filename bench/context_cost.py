@@ -23,7 +23,7 @@ from pathlib import Path
 from bench.measure import python
 from kl_hooks.context.build import build
 from kl_hooks.context.estimator import read_budget
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace
 
 TASK = "fix rounding of checkout totals in the price report"
 QUERY = '"rounding" OR "checkout" OR "totals" OR "price" OR "report"'

@@ -78,7 +78,7 @@ def inside(repo: Repository, path: str, rounds: int) -> dict[str, float]:
     from kl_hooks.code.asking.opened import Graph
     from kl_hooks.code.catch_up import catch_up
     from kl_hooks.git import files
-    from kl_hooks.workspace.open import open_workspace
+    from kl_hooks.workspace import open_workspace
 
     seen: dict[str, list[float]] = {"opening": [], "git": [], "catching up": [], "question": []}
     environ = repo.environ()
@@ -88,12 +88,14 @@ def inside(repo: Repository, path: str, rounds: int) -> dict[str, float]:
         seen["opening"].append(took)
         spent: list[float] = []
 
-        def listed(*args: object, _true: Callable[..., object] = files.worktree, _spent: list[float] = spent) -> object:
+        def listed(
+            *args: object, _true: Callable[..., object] = files.worktree_files, _spent: list[float] = spent
+        ) -> object:
             took, found = _timed(lambda: _true(*args))
             _spent.append(took)
             return found
 
-        with mock.patch.object(files, "worktree", listed):
+        with mock.patch.object(files, "worktree_files", listed):
             took, scan = _timed(lambda: catch_up(ws))  # noqa: B023
         assert scan.parsed == 1, f"{scan.parsed} files were parsed, not one"
         seen["git"].append(sum(spent))

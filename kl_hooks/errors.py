@@ -5,7 +5,7 @@ Findings (a violation, a skipped file, a failed claim) are values, not exception
 
 from __future__ import annotations
 
-CLEAN, FOUND, WRONG_USE, ENVIRONMENT, OUR_FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+CLEAN, FINDINGS, USAGE_ERROR, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 class KlError(Exception):
@@ -14,7 +14,7 @@ class KlError(Exception):
     `place` is where (a file, a file:line:column, a command); `reason` what is wrong there; `hint` the next step.
     """
 
-    exit_code = OUR_FAULT
+    exit_code = INTERNAL_ERROR
 
     def __init__(self, reason: str, *, place: str = "", hint: str = "") -> None:
         self.reason, self.place, self.hint = reason, place, hint
@@ -28,13 +28,13 @@ class KlError(Exception):
 class UsageProblem(KlError):
     """Wrong use, or a configuration that can't be read: exit 2."""
 
-    exit_code = WRONG_USE
+    exit_code = USAGE_ERROR
 
 
 class EnvironmentProblem(KlError):
     """No git, no repository, no store, a locked or too new store: exit 3."""
 
-    exit_code = ENVIRONMENT
+    exit_code = ENVIRONMENT_ERROR
 
 
 class StoreBusy(EnvironmentProblem):

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pluggy
 
 if TYPE_CHECKING:
-    from kl_hooks.model.change import Change
     from kl_hooks.model.kind import Kind
-    from kl_hooks.model.lifecycle import Lifecycle
-    from kl_hooks.model.package import Candidate
+    from kl_hooks.model.lifecycle import Change, Lifecycle
+    from kl_hooks.model.package import Candidate, Task
     from kl_hooks.model.problem import Problem
     from kl_hooks.model.receipt import Receipt
     from kl_hooks.model.record import Record
-    from kl_hooks.model.task import Task
 
 hookspec = pluggy.HookspecMarker("kl")
 hookimpl = pluggy.HookimplMarker("kl")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kl_hooks.model.outcome import REFUTES, TEST_OUTCOMES
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES
 
 OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
 NAMED = 3

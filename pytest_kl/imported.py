@@ -30,9 +30,9 @@ from os.path import basename, dirname, islink, join, realpath
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from kl_hooks.git.disk import Overlooked
-from kl_hooks.git.ignored import ignored_paths
+from kl_hooks.git.files import ignored_paths
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.worktree import FileListing
 from kl_hooks.model.canonical import replace_surrogates
 
 MOST: Final = 50
@@ -79,7 +79,7 @@ class Content:
     """Submodules and other repositories inside this one, with `/` at the end."""
 
     @classmethod
-    def of(cls, repo: Repository, seen: Overlooked) -> Content:
+    def of(cls, repo: Repository, seen: FileListing) -> Content:
         """The content that git listed. Starts no process."""
         return cls._made(realpath(repo.top), list(seen.listed((".py", *_PROJECT_FILES))))
 

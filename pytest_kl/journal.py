@@ -13,10 +13,10 @@ from json.encoder import JSONEncoder, encode_basestring
 from typing import Any
 
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.store import secret_assigned, secret_tokens  # noqa: F401 - now: a suite may replace what imports
-from kl_hooks.store.redact import redact, suspicious
+from kl_hooks.store.redaction import compile_patterns, may_hold_secret, redact
 from kl_hooks.store.spool import SpoolWriter
 
+compile_patterns()  # now: a suite may replace `re`
 ENCODE = JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 """Canonical JSON of values that we made ourselves; `json.dumps` could be somebody's mock by now."""
 LONGEST_ID = 4096
@@ -73,7 +73,7 @@ class Journal:
         if self._grouped:
             nodeid = without_group(nodeid)
         nodeid = self._prefix + nodeid
-        if suspicious(nodeid) or len(nodeid) > LONGEST_ID or not nodeid.isascii():
+        if may_hold_secret(nodeid) or len(nodeid) > LONGEST_ID or not nodeid.isascii():
             nodeid = clean_id(nodeid)
         return encode_basestring(nodeid)
 

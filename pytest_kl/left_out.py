@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.git.files import names
+from kl_hooks.git.files import list_paths
 from kl_hooks.git.repository import Repository
 from pytest_kl.message import short
 
@@ -77,7 +77,7 @@ def _project(config: pytest.Config, repo: Repository) -> Iterator[tuple[str, Pat
         for found in glob.iglob(str(folder / pattern), recursive=True)  # noqa: PTH207 (may be absolute, as pytest has it)
     ]
     patterns, closed = config.getini("python_files"), config.getini("norecursedirs")
-    for name in names(repo, (".py",)):
+    for name in list_paths(repo, (".py",)):
         path = top / name
         if not _below(path, wanted or [folder]) or not path.exists():
             continue

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kl_hooks.model.outcome import REFUTES, worst
-from kl_hooks.store.redact import redact
+from kl_hooks.model.receipt import REFUTES, worst_outcome
+from kl_hooks.store.redaction import redact
 from pytest_kl.interference import outside
 from pytest_kl.journal import Journal
 from pytest_kl.message import detail_of
@@ -81,7 +81,7 @@ class Listener:
             verdict, detail = test.final()
         if not verdict:
             return
-        if nodeid in self.verdicts and worst((before := self.verdicts[nodeid], verdict)) == before:
+        if nodeid in self.verdicts and worst_outcome((before := self.verdicts[nodeid], verdict)) == before:
             return
         self.verdicts[nodeid] = verdict
         self._journal.finished(nodeid, verdict, test.seconds, detail)

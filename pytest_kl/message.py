@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kl_hooks.model.text import one_line
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 LIMIT = 300
 """Characters of a message that are kept."""

@@ -13,9 +13,8 @@ import pytest
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run, open_spool, opening
 from kl_hooks.evidence.place import Place, place_of
-from kl_hooks.store.spool import SpoolWriter
-from kl_hooks.store.spool_read import pending, read
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
+from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl.environment import environment_of
 from pytest_kl.selection import selection_of
 
@@ -95,11 +94,11 @@ def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
 
 def unfinished(spool: Path) -> str:
     """The id of the newest run that waits in the spool, if its process is gone and it has no end; else empty."""
-    waiting = pending(spool)
+    waiting = pending_spools(spool)
     try:
         if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
             return ""
-        last = read(waiting[-1])
+        last = read_spool(waiting[-1])
     except OSError:  # somebody is taking it in at this moment
         return ""
     if last.busy or last.ended or not last.records or not isinstance(last.records[0], dict):

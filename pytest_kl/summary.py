@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kl_hooks.evidence.place import Place
-from kl_hooks.model.outcome import word_of_run
+from kl_hooks.model.receipt import run_outcome
 from kl_hooks.model.text import one_line
 from pytest_kl.account import phrase
 
@@ -34,7 +34,7 @@ def closing(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[st
     """
     told = phrase(result["counts"]) or "no test was run"
     kept = f", kept in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
-    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {word_of_run(result)}{kept}"]
+    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {run_outcome(result)}{kept}"]
     if result["verdict"] == "inconclusive":
         lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
     return [*lines, f"kl: kl evidence show {run[:SHORT]}"]
@@ -43,7 +43,7 @@ def closing(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[st
 def correction(run: str, result: Mapping[str, Any]) -> list[str]:
     """What is printed where the run turned out to be worth something else after pytest had printed its summary."""
     why = one_line("; ".join(result["reasons"]), WIDTH)
-    return [f"kl: run {run[:SHORT]}: now recorded as {word_of_run(result)}: {why}"]
+    return [f"kl: run {run[:SHORT]}: now recorded as {run_outcome(result)}: {why}"]
 
 
 def trouble(problem: BaseException, *, started: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kl_hooks.model.outcome import TEST_OUTCOMES
+from kl_hooks.model.receipt import TEST_OUTCOMES
 
 RANK = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 

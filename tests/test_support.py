@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.records import sync
-from kl_hooks.store import redact
+from kl_hooks.store import redaction
 
 from .pytest_kl.recorded import environment, repository, run_pytest
 from .support import HERE, WHO, Checkout, _caches, _containers, isolate, run
@@ -93,7 +93,7 @@ def state() -> list[object]:
         gc.get_threshold(), gc.get_freeze_count(), list(warnings.filters), tempfile.tempdir, threading.active_count(),
         [signal.getsignal(number) for number in sorted(signal.valid_signals())],
         [(number, os.fstat(number).st_ino) for number in range(256) if is_open(number)],
-        redact._added, redact._hidden, dict(sync._FAILURES), [one.cache_info() for one in _caches()],
+        redaction._added, redaction._hidden, dict(sync._FAILURES), [one.cache_info() for one in _caches()],
         repr(_containers()),
     ]  # fmt: skip
 

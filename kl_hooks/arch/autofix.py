@@ -31,7 +31,7 @@ from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import one_line, safe_text
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 
 class Refused(Exception):

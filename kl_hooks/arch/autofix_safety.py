@@ -19,8 +19,8 @@ from kl_hooks.code.rewrite.import_use import LIBRARIES
 from kl_hooks.code.rewrite.side_effects import first_side_effect
 from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.git import files
-from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Violation
+from kl_hooks.model.symbol import split_id
 
 
 class _NameUse:
@@ -74,7 +74,7 @@ class _NameUse:
         if not node.level and not self._inside(base):
             return base
         for link in file_links(path, [(base, alias.name, node.level, 0, "import", "")], self._known):
-            target = plain_name(split(link.target)[1])
+            target = plain_name(split_id(link.target)[1])
             if target.endswith(f".{alias.name}") and self._known.called(target):
                 return target
         return None
@@ -142,7 +142,7 @@ class RepositoryContext:
     def edge(self, path: str, row: Row) -> ImportEdge | None:
         """The files at both ends of an import; None where what it imports has no source here."""
         links = file_links(path, [row], self._known)
-        file = self._file.get(split(links[0].target)[1]) if links else None
+        file = self._file.get(split_id(links[0].target)[1]) if links else None
         return (path, file) if file else None
 
     def staying(self, path: str, going: Sequence[Row]) -> set[ImportEdge | None]:
@@ -212,7 +212,7 @@ class RepositoryContext:
         """The names of a file that come from modules of this repository which evaluate no annotations."""
         found: set[str] = set()
         for row in self._survey.facts.get(path, {}).get("imports", ()):
-            files = [self._file.get(split(link.target)[1]) for link in file_links(path, [row], self._known)]
+            files = [self._file.get(split_id(link.target)[1]) for link in file_links(path, [row], self._known)]
             if files and all(file and self._plain(file) for file in files):
                 found |= _names(row)
         return found
@@ -220,7 +220,7 @@ class RepositoryContext:
     @cached_property
     def _contents(self) -> Mapping[str, bytes]:
         content = self._survey.content
-        pages = content.read(files.worktree(content.repo, _PAGES, content.look))
+        pages = content.read(files.worktree_files(content.repo, _PAGES, content.look))
         shown = {entry.path: text for entry, text in pages if b"import" in text}
         return {**self._survey.read(sorted(entry.path for entry in content.entries)), **shown}
 
@@ -229,7 +229,7 @@ class RepositoryContext:
         """File → the files that it names in imports which run with it."""
         found: dict[str, set[str]] = {path: set() for path in self._survey.modules}
         for link in self._survey.links:
-            file = self._file.get(split(link.target)[1])
+            file = self._file.get(split_id(link.target)[1])
             if file and link.method in _AT_ONCE:
                 found[link.path].add(file)
         return found
@@ -267,7 +267,7 @@ class RepositoryContext:
     def _importers(self) -> dict[str, list[str]]:
         found: dict[str, set[str]] = defaultdict(set)
         for link in self._survey.links:
-            file = self._file.get(split(link.target)[1])
+            file = self._file.get(split_id(link.target)[1])
             if file:
                 found[file].add(link.path)
         return {path: sorted(users) for path, users in found.items()}
@@ -295,7 +295,7 @@ class RepositoryContext:
             return 0, "it is nested too deeply"
 
     def _in_repository(self, path: str, row: Row) -> bool:
-        return any(split(link.target)[1] in self._file for link in file_links(path, [row], self._known))
+        return any(split_id(link.target)[1] in self._file for link in file_links(path, [row], self._known))
 
 
 def import_rows(survey: Survey, violation: Violation) -> list[Row]:
@@ -307,7 +307,8 @@ def import_rows(survey: Survey, violation: Violation) -> list[Row]:
         row
         for row in here
         if any(
-            plain_name(split(one.target)[1]) == violation.imported for one in file_links(violation.path, [row], known)
+            plain_name(split_id(one.target)[1]) == violation.imported
+            for one in file_links(violation.path, [row], known)
         )
     ]
 

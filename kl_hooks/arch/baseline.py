@@ -21,15 +21,13 @@ from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.code.modules import plain_name
-from kl_hooks.config.files import read_small
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.who import ci
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Violation, fingerprint
-from kl_hooks.model.problem import Problem
-from kl_hooks.store.atomic import write_atomic
-from kl_hooks.store.folder_lock import folder_locked
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.store.locks import folder_lock
+from kl_hooks.workspace import Workspace
 
 _SCHEMA: Final = "kl.baseline/1"
 _KEYS: Final = ("from", "to", "importer", "imported", "count", "fingerprint")
@@ -371,7 +369,7 @@ def write_baseline(ws: Workspace, entries: Iterable[BaselineEntry], before: byte
     """
     top = require_repository(ws).top
     try:
-        with folder_locked((top / BASELINE).parent):
+        with folder_lock((top / BASELINE).parent):
             if read_small(top / BASELINE, within=top, most=MAX_BASELINE_BYTES) != before:
                 return False
             write_atomic(top / BASELINE, baseline_bytes(entries), within=top)

@@ -22,7 +22,7 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run, record_check
 from kl_hooks.model.manifest import MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,16 @@ from typing import Final
 
 from kl_hooks.clock import iso
 from kl_hooks.code.marks import MARKERS, is_marker
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.place import Place
 from kl_hooks.git import files, trees
-from kl_hooks.git.files import Entry
-from kl_hooks.git.look import Look, look_at
-from kl_hooks.git.objects import blobs
-from kl_hooks.git.ranges import commit_of, merge_base
-from kl_hooks.git.repository import Repository, ask, head
+from kl_hooks.git.files import FileEntry
+from kl_hooks.git.objects import read_blobs
+from kl_hooks.git.repository import Repository, git_in, head, merge_base, resolve_commit
+from kl_hooks.git.worktree import WorktreeScan, scan_worktree
 from kl_hooks.model.manifest import BASELINE, MANIFEST
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.files import read_small
+from kl_hooks.workspace import Workspace
 
 _CODE_SUFFIXES = (".py", *MARKERS)
 _WAY = (MANIFEST, MANIFEST.partition("/")[0])
@@ -52,19 +51,19 @@ class Content:
     repo: Repository
     source: str
     """`worktree`, `staged`, or a revision."""
-    entries: tuple[Entry, ...]
+    entries: tuple[FileEntry, ...]
     """Python files, and the files that mark a project."""
     manifest: bytes | None
     baseline: bytes | None = None
     """Of the same content, as the manifest is."""
-    look: Look | None = None
+    look: WorktreeScan | None = None
     """At the work tree."""
     before: Rules | None = None
     """The rules of the commit before (HEAD for what is staged); None for the work tree, which is no commit yet."""
 
-    def read(self, wanted: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+    def read(self, wanted: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
         """The contents of these files; what can't be had is left out."""
-        return files.read(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
+        return files.read_files(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
 
     def place(self) -> Place:
         """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
@@ -72,9 +71,9 @@ class Content:
             found = trees.snapshot(self.repo, look=self.look)
             return Place(found.tree_all or found.tree, None, found.head, found.branch)
         if self.source == STAGED:
-            found = trees.staged(self.repo)
+            found = trees.staged_tree(self.repo)
             return Place(found.tree, None, found.head, found.branch)
-        return Place(trees.tree_of(self.repo, self.source), None, *head(self.repo))
+        return Place(trees.tree_of_revision(self.repo, self.source), None, *head(self.repo))
 
 
 def require_repository(ws: Workspace) -> Repository:
@@ -93,24 +92,24 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
     """
     repo, before = require_repository(ws), None
     if source == WORKTREE:
-        look = look_at(repo)
-        found = files.worktree(repo, _CODE_SUFFIXES, look)
+        look = scan_worktree(repo)
+        found = files.worktree_files(repo, _CODE_SUFFIXES, look)
         manifest = read_small(repo.top / MANIFEST, within=repo.top)
         baseline = read_small(repo.top / BASELINE, within=repo.top, most=MAX_BASELINE_BYTES)
     else:
         look, wanted = None, (*_CODE_SUFFIXES, MANIFEST, BASELINE)
-        found = files.staged(repo, wanted) if source == STAGED else files.at(repo, source, wanted)
+        found = files.staged_files(repo, wanted) if source == STAGED else files.files_at(repo, source, wanted)
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
         parent = "HEAD" if source == STAGED else f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
-        *now, old_manifest, old_baseline = blobs(repo, [*(entry.blob for entry in rules), *older])
+        *now, old_manifest, old_baseline = read_blobs(repo, [*(entry.blob for entry in rules), *older])
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
         before = Rules(parent if source == STAGED else f"{source[:12]}^", old_manifest, old_baseline)
         for path, text in texts.items():
             if text is None:
                 raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
-        linked = [] if manifest is not None else files.links(repo, "" if source == STAGED else source, _WAY)
+        linked = [] if manifest is not None else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
         if linked:
             said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
             raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
@@ -127,7 +126,7 @@ def manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
     if source == WORKTREE:
         found = read_small(repo.top / path)
     else:
-        (found,) = blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
+        (found,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
     if found is None:
         raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
     return found
@@ -135,21 +134,21 @@ def manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
 
 def rules_at(repo: Repository, rev: str, name: str) -> Rules:
     """The rules of a revision; none where git knows no such revision. One git process."""
-    manifest, baseline = blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
+    manifest, baseline = read_blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
     return Rules(name, manifest, baseline)
 
 
 def trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
     """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
-    trusted = commit_of(repo, ref)
-    judged = commit_of(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
+    trusted = resolve_commit(repo, ref)
+    judged = resolve_commit(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
     return rules_at(repo, merge_base(repo, trusted, judged), ref)
 
 
 def fork_point(repo: Repository, commit: str) -> str:
     """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
-    default = ask(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
-    bases = ask(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
+    default = git_in(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
+    bases = git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
     return bases[0].decode("ascii") if bases else ""
 
 
@@ -202,16 +201,18 @@ def changed_range(ws: Workspace, text: str) -> ChangedRange:
     repo = require_repository(ws)
     found = _RANGE.fullmatch(text)
     if found is None:
-        source, before = WORKTREE, merge_base(repo, commit_of(repo, text), commit_of(repo, "HEAD"))
-        now = files.worktree(repo, _JUDGED_SUFFIXES)
+        source, before = WORKTREE, merge_base(repo, resolve_commit(repo, text), resolve_commit(repo, "HEAD"))
+        now = files.worktree_files(repo, _JUDGED_SUFFIXES)
     else:
-        first, source = (commit_of(repo, rev or "HEAD") for rev in (found[1], found[3]))
+        first, source = (resolve_commit(repo, rev or "HEAD") for rev in (found[1], found[3]))
         before = first if found[2] == ".." else merge_base(repo, first, source)
-        now = files.at(repo, source, _JUDGED_SUFFIXES)
-    return ChangedRange(text, source, before, frozenset(_differing(files.at(repo, before, _JUDGED_SUFFIXES), now)))
+        now = files.files_at(repo, source, _JUDGED_SUFFIXES)
+    return ChangedRange(
+        text, source, before, frozenset(_differing(files.files_at(repo, before, _JUDGED_SUFFIXES), now))
+    )
 
 
-def _differing(before: Collection[Entry], now: Collection[Entry]) -> set[str]:
+def _differing(before: Collection[FileEntry], now: Collection[FileEntry]) -> set[str]:
     old, new = ({entry.path: entry.blob for entry in entries} for entries in (before, now))
     return {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
 

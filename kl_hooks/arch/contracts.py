@@ -18,9 +18,9 @@ from kl_hooks.arch.content import Content
 from kl_hooks.arch.layer_check import ContractResult
 from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.packages import checked_packages, package_folders
-from kl_hooks.config.compiled import compiled
+from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.git.files import UNREADABLE, Entry
+from kl_hooks.git.files import UNREADABLE_BLOB, FileEntry
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach, Contract, Step
 from kl_hooks.model.manifest import Manifest
@@ -32,12 +32,12 @@ _LIST: Final = "files.json"
 _TREE: Final = "tree"
 
 
-def export_name(entries: Sequence[Entry]) -> str:
+def export_name(entries: Sequence[FileEntry]) -> str:
     """The name of the export of these files."""
     return digest("export/1", sorted([one.path, one.blob] for one in entries))[:32]
 
 
-def export_files(cache: Path, content: Content, entries: Sequence[Entry]) -> tuple[Path, list[str]]:
+def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) -> tuple[Path, list[str]]:
     """The folder with these files in it, and the paths of those whose content can't be had.
 
     EnvironmentProblem where it can't be written.
@@ -56,7 +56,7 @@ def export_files(cache: Path, content: Content, entries: Sequence[Entry]) -> tup
     return place / _TREE, [one.path for one in entries if one.path not in held]
 
 
-def _write(home: Path, place: Path, content: Content, entries: Sequence[Entry]) -> None:
+def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntry]) -> None:
     """Makes the export beside its place and moves it there; of two that do so at once one wins."""
     made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
@@ -68,7 +68,9 @@ def _write(home: Path, place: Path, content: Content, entries: Sequence[Entry]) 
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _fill(tree: Path, older: tuple[Path, dict[str, str]], content: Content, entries: Sequence[Entry]) -> dict[str, str]:
+def _fill(
+    tree: Path, older: tuple[Path, dict[str, str]], content: Content, entries: Sequence[FileEntry]
+) -> dict[str, str]:
     """Writes or links every file; path → blob id of those that are there now."""
     held: dict[str, str] = {}
     left = []
@@ -248,8 +250,8 @@ def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], m
         tree, lost = export_files(cache, content, entries)
         return {"contracts": _relative(_child(tree, request), str(tree) + "/"), "lost": lost}
 
-    whole = all(entry.blob != UNREADABLE for entry in entries)  # else the name of the export says too little
-    answer = compiled(cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run)
+    whole = all(entry.blob != UNREADABLE_BLOB for entry in entries)  # else the name of the export says too little
+    answer = load_compiled(cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run)
     return parse_answer(manifest, answer, [one.path for one in entries], folders)
 
 

@@ -9,12 +9,12 @@ from typing import Final
 from kl_hooks.arch.content import STAGED, WORKTREE, Content
 from kl_hooks.arch.layers import Edge
 from kl_hooks.arch.propose import yaml_quoted
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import KlError
 from kl_hooks.git import files
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.manifest import Allowance, Manifest
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.store.files import read_small
 
 DECISIONS: Final = ".kl/knowledge/decisions/"
 _TITLE: Final = re.compile(r"title:[ \t]*(.+)")
@@ -65,9 +65,13 @@ def _records(seen: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
             if (name := record_id(path.name)) in ids:
                 yield name, (read_small(path, within=top) or b"").decode("utf-8", "replace")
         return
-    found = files.staged(seen.repo, (".md",)) if seen.source == STAGED else files.at(seen.repo, seen.source, (".md",))
+    found = (
+        files.staged_files(seen.repo, (".md",))
+        if seen.source == STAGED
+        else files.files_at(seen.repo, seen.source, (".md",))
+    )
     some = [one for one in found if one.path.startswith(DECISIONS) and record_id(one.path) in ids]
-    for entry, text in files.read(seen.repo, some, "objects"):
+    for entry, text in files.read_files(seen.repo, some, "objects"):
         yield record_id(entry.path), text.decode("utf-8", "replace")
 
 

@@ -23,16 +23,15 @@ from kl_hooks.arch.layers import Edge, ManifestProblems, edges
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.code.modules import plain_name
-from kl_hooks.config.files import read_small
-from kl_hooks.config.typed import nearest, snake
+from kl_hooks.config.yaml import snake_case, suggest_spelling
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.repository import used_numbers
-from kl_hooks.store.atomic import write_atomic
-from kl_hooks.store.folder_lock import folder_locked
-from kl_hooks.store.redact import redact
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.store.locks import folder_lock
+from kl_hooks.store.redaction import redact
+from kl_hooks.workspace import Workspace
 
 _DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d")
 
@@ -61,7 +60,7 @@ def refuse_unknown(
     known = layers | set(modules) | {end for edge in crossing for end in (edge.importer, edge.imported)}
     for name in (source, target):
         if name not in known:
-            hint = nearest(name, known) or f"Layers: {', '.join(sorted(layers))}."
+            hint = suggest_spelling(name, known) or f"Layers: {', '.join(sorted(layers))}."
             raise UsageProblem(f'"{name}" is neither a layer nor a module here.', place="kl arch allow", hint=hint)
     if source == target:
         raise UsageProblem("FROM and TO are the same.", place="kl arch allow", hint="A layer may import itself.")
@@ -90,7 +89,7 @@ def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target
 def decision_id(decision: str, known: Collection[str]) -> str:
     """The id as it was given. UsageProblem for what is none; `known` ones help to say which was meant."""
     if not RECORD_ID.fullmatch(decision):
-        hint = nearest(decision, known) or "Write it like ADR-0004, or leave it out: then a record is written."
+        hint = suggest_spelling(decision, known) or "Write it like ADR-0004, or leave it out: then a record is written."
         raise UsageProblem(f"{decision!r} is no id of a decision.", place="kl arch allow --decision", hint=hint)
     return decision
 
@@ -218,7 +217,7 @@ def _positions(text: str) -> _Positions:
         if depth == 1 and name == "MappingEndEvent" and after.index > first.index:
             brace = first.index
         if depth == 1 and name == "ScalarEvent" and not awaited:
-            key, awaited = snake(event.value), True
+            key, awaited = snake_case(event.value), True
         elif depth == 1 and name != "MappingEndEvent":
             awaited = False
             if key == _KEY and name == "SequenceStartEvent":
@@ -310,7 +309,7 @@ def _write(top: Path, before: bytes, after: bytes, record: str, text: str) -> No
     """The record, then the manifest; neither, if one of them can't be written. No other `kl` writes meanwhile."""
     path = top / MANIFEST
     try:
-        with folder_locked(path.parent):
+        with folder_lock(path.parent):
             _compared_and_written(top, path, before, after, record, text)
     except OSError as error:
         raise EnvironmentProblem(f"can't be written: {error}.", place=MANIFEST, hint="Nothing was changed.") from error

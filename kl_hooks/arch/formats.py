@@ -20,7 +20,7 @@ from kl_hooks.model.contract import Breach
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import one_line, safe_text
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 CheckedContent = tuple[str, Verdict | None]
 """What was looked at (`worktree`, `staged`, a revision), and what was found; None: it has no manifest."""

@@ -39,10 +39,10 @@ from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.imports_read import imports_of, scanners_of
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.parse import lost
-from kl_hooks.git.files import Entry
+from kl_hooks.git.files import FileEntry
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.code.rewrite.import_use import Source
@@ -57,8 +57,8 @@ class LazyFacts(Mapping[str, dict[str, Any]]):
     """Path → facts, of all entries."""
 
     def __init__(
-        self, known: Mapping[str, dict[str, Any]], entries: Mapping[str, Entry],
-        read: Callable[[Sequence[Entry]], dict[str, Any]],
+        self, known: Mapping[str, dict[str, Any]], entries: Mapping[str, FileEntry],
+        read: Callable[[Sequence[FileEntry]], dict[str, Any]],
     ) -> None:  # fmt: skip
         self._known, self._entries, self._read = dict(known), entries, read
         self._asked = 0
@@ -471,12 +471,12 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
     cache = ws.state.cache if ws.initialised else None
     key = cache_key(ws.root, [scanner.version for scanner in scanners])
 
-    def read(entries: Sequence[Entry]) -> dict[str, Any]:
+    def read(entries: Sequence[FileEntry]) -> dict[str, Any]:
         from kl_hooks.code.facts import facts_of
 
         return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
 
-    def look(entries: Sequence[Entry]) -> dict[str, Any]:
+    def look(entries: Sequence[FileEntry]) -> dict[str, Any]:
         """What is asked for first: the imports alone, where that is sooner than asking the store."""
         if len(entries) > MAX_REREAD:
             return read(entries)

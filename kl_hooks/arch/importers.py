@@ -17,14 +17,13 @@ from kl_hooks.arch.layers import ManifestProblems, covers
 from kl_hooks.arch.manifest_parser import CUSTOM, TYPES
 from kl_hooks.arch.packages import package_folders
 from kl_hooks.arch.propose import yaml_quoted
-from kl_hooks.config.files import read_small
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.contract import Contract, Option
 from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
-from kl_hooks.model.problem import Problem
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.files import read_small
+from kl_hooks.workspace import Workspace
 
 _WIDTH = 110
 

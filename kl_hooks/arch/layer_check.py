@@ -12,10 +12,9 @@ from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
 from kl_hooks.arch.suggestions import SourceReader, Suggestions
 from kl_hooks.code.modules import plain_name
-from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.model.contract import Breach
@@ -157,7 +156,7 @@ def _steps(manifest: Manifest, links: Sequence[Link], modules: Mapping[str, str]
     first: dict[tuple[str, str], Link] = {}
     for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):
         ignored = link.method == TYPE_CHECKING_METHOD and manifest.type_checking_imports == "ignore"
-        file = files.get(split(link.target)[1]) if link.relation == "imports" else None
+        file = files.get(split_id(link.target)[1]) if link.relation == "imports" else None
         if file and file != link.path and not ignored and link not in forbidden:
             first.setdefault((link.path, file), link)
     steps: dict[str, list[_ImportedFile]] = {}
@@ -196,7 +195,7 @@ def _back(link: Link, came: Mapping[str, Link | None]) -> list[Link]:
 def _chain_violation(
     manifest: Manifest, source: Layer, target: str, chain: Sequence[Link], modules: Mapping[str, str]
 ) -> Violation:
-    names = [plain_name(modules[chain[0].path]), *(plain_name(split(link.target)[1]) for link in chain)]
+    names = [plain_name(modules[chain[0].path]), *(plain_name(split_id(link.target)[1]) for link in chain)]
     told = [f"{name} ({link.path}:{link.line})" for name, link in zip(names, chain, strict=False)]
     return Violation(
         path=chain[0].path,

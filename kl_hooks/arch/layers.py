@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.code.modules import plain_name
-from kl_hooks.config.problems import Problems
-from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Layer, Manifest
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.symbol import Link, split_id
 
 _WHOLE_REPOSITORY = "./"
 """The path that covers the whole repository."""
@@ -117,14 +116,14 @@ class EdgeFinder:
                 continue
             if link.method == TYPE_CHECKING_METHOD and self._ignoring:
                 continue
-            dotted = split(link.target)[1]
+            dotted = split_id(link.target)[1]
             file = file_of(dotted, self._files)
             source = self._layer_of(link.path)
             target = self._layer_of_name(plain_name(dotted)) or (self._layer_of(file) if file else None)
             key = (link.path, link.line, link.target)
             if source and target and source.name != target.name and key not in seen:
                 seen.add(key)
-                importer, imported = (plain_name(split(end)[1]) for end in (link.source, link.target))
+                importer, imported = (plain_name(split_id(end)[1]) for end in (link.source, link.target))
                 yield Edge(link, importer, imported, source, target)
 
 

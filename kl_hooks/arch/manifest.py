@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kl_hooks.config.compiled import compiled
+from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manife
         return manifest_to_dict(read_manifest(path_name, text))
 
     try:
-        return manifest_from_dict(path_name, compiled(cache_dir, text, _KIND, compile))
+        return manifest_from_dict(path_name, load_compiled(cache_dir, text, _KIND, compile))
     except (KeyError, TypeError, ValueError):
         # an entry that is whole but not ours; what compile() gives always fits
         return manifest_from_dict(path_name, compile())

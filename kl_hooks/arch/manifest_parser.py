@@ -13,9 +13,7 @@ from datetime import date
 from typing import Final
 
 from kl_hooks.arch.layers import ManifestProblems, clean_path
-from kl_hooks.config.nodes import Listing, Mapping, Node, Text
-from kl_hooks.config.typed import Reader, nearest, snake
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case, suggest_spelling
 from kl_hooks.model.contract import Contract, Option
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 from kl_hooks.model.problem import Problem
@@ -27,11 +25,11 @@ _LAYER_KEYS: Final = ("name", "paths", "may_depend_on", "decision", "namespaces"
 
 _NAMESPACE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
-_Entry = tuple[Text, Node]
+_Entry = tuple[TextNode, Node]
 """A key and its value."""
 
 
-def _layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Layer, ...]:
+def _layers(reader: NodeReader, node: Node, *, needed: bool = True) -> tuple[Layer, ...]:
     """Every layer of the list, from the bottom up; what is wrong goes to the reader's problems.
 
     `needed`: an empty list is wrong.
@@ -39,7 +37,7 @@ def _layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Layer, 
     items = reader.items(node, '"layers"')
     if needed and not items and not reader.problems:
         reader.say(node, '"layers" is empty.', f"List some, or {_WRITE_NEW}")
-    names: dict[str, Text] = {}
+    names: dict[str, TextNode] = {}
     raw = [one for one in (_layer(reader, item, names) for item in items) if one]
     _refuse_shared_paths(reader, raw)
     _refuse_shared_namespaces(reader, raw)
@@ -54,7 +52,7 @@ def _layers(reader: Reader, node: Node, *, needed: bool = True) -> tuple[Layer, 
     return tuple(made)
 
 
-def _layer(reader: Reader, item: Node, names: dict[str, Text]) -> tuple[Text, dict[str, _Entry]] | None:
+def _layer(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> tuple[TextNode, dict[str, _Entry]] | None:
     """Name and keys of one layer, with everything checked that does not need the other layers."""
     title = _name_of(item)
     found = reader.keys(item, _LAYER_KEYS, f' in layer "{title}"' if title else " in a layer")
@@ -64,20 +62,22 @@ def _layer(reader: Reader, item: Node, names: dict[str, Text]) -> tuple[Text, di
     _check_paths(reader, item, found, title)
     if name is None and "may_depend_on" in found:
         node = found["may_depend_on"][1]
-        if not isinstance(node, Text):
+        if not isinstance(node, TextNode):
             reader.texts(node, f'"may_depend_on" of layer "{title}"')
         elif node.value and node.value != _LOWER:
             _refuse_text(reader, title, node, names)
     return (name, found) if name is not None else None
 
 
-def _checked_name(reader: Reader, item: Node, found: dict[str, _Entry], names: dict[str, Text]) -> Text | None:
+def _checked_name(
+    reader: NodeReader, item: Node, found: dict[str, _Entry], names: dict[str, TextNode]
+) -> TextNode | None:
     """The name of a layer, None where it can't be used; it joins `names`."""
     name = found["name"][1] if "name" in found else None
     if name is None:
         reader.say(item, 'a layer without "name".')
         return None
-    if not reader.text(name, '"name"') or not isinstance(name, Text):
+    if not reader.text(name, '"name"') or not isinstance(name, TextNode):
         return None
     if name.value in names:
         first = names[name.value].line
@@ -89,7 +89,7 @@ def _checked_name(reader: Reader, item: Node, found: dict[str, _Entry], names: d
     return name
 
 
-def _check_paths(reader: Reader, item: Node, found: dict[str, _Entry], title: str) -> None:
+def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title: str) -> None:
     """Says what is wrong with the paths of a layer."""
     if "paths" not in found and "namespaces" in found:
         return  # packages from outside: no file here belongs to it
@@ -98,7 +98,7 @@ def _check_paths(reader: Reader, item: Node, found: dict[str, _Entry], title: st
         reader.say(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
         return
     where, node = f'"paths" of layer "{title}"', found["paths"][1]
-    if isinstance(node, Listing) and not node.items:
+    if isinstance(node, ListNode) and not node.items:
         reader.say(node, f"{where} names no folder.", "Give the folders it owns.")
     for text in reader.texts(node, where):
         _, complaint = clean_path(text.value)
@@ -109,27 +109,27 @@ def _check_paths(reader: Reader, item: Node, found: dict[str, _Entry], title: st
 def _name_of(item: Node) -> str:
     """The name that a layer gives itself, for messages; empty where it has none."""
     for key, value in getattr(item, "entries", ()):
-        if snake(key.value) == "name" and isinstance(value, Text):
+        if snake_case(key.value) == "name" and isinstance(value, TextNode):
             return value.value
     return ""
 
 
-def _paths(found: dict[str, _Entry]) -> list[tuple[str, Text]]:
+def _paths(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The usable paths of a layer with their places; what is wrong with the others was said before."""
     node = found["paths"][1] if "paths" in found else None
-    texts = [item for item in getattr(node, "items", ()) if isinstance(item, Text) and item.value.strip()]
+    texts = [item for item in getattr(node, "items", ()) if isinstance(item, TextNode) and item.value.strip()]
     cleaned = [(clean_path(text.value), text) for text in texts]
     return [(path, text) for (path, complaint), text in cleaned if not complaint]
 
 
-def _namespaces(found: dict[str, _Entry]) -> list[tuple[str, Text]]:
+def _namespaces(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The namespaces of a layer with their places; `shop.web.*` means `shop.web`."""
     node = found["namespaces"][1] if "namespaces" in found else None
-    texts = [item for item in getattr(node, "items", ()) if isinstance(item, Text)]
+    texts = [item for item in getattr(node, "items", ()) if isinstance(item, TextNode)]
     return [(name, text) for text in texts if (name := text.value.strip().removesuffix(".*"))]
 
 
-def _refuse_shared_namespaces(reader: Reader, raw: list[tuple[Text, dict[str, _Entry]]]) -> None:
+def _refuse_shared_namespaces(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
     owners: dict[str, str] = {}
     for layer, found in raw:
         if "namespaces" in found:
@@ -145,7 +145,7 @@ def _refuse_shared_namespaces(reader: Reader, raw: list[tuple[Text, dict[str, _E
                 reader.say(text, both, "Give it to one of them; a longer name wins over a shorter one.")
 
 
-def _refuse_shared_paths(reader: Reader, raw: list[tuple[Text, dict[str, _Entry]]]) -> None:
+def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
     owners: dict[str, str] = {}
     for name, found in raw:
         for path, text in _paths(found):
@@ -159,15 +159,15 @@ def _refuse_shared_paths(reader: Reader, raw: list[tuple[Text, dict[str, _Entry]
 
 
 def _allowed(
-    reader: Reader, name: Text, found: dict[str, _Entry], names: dict[str, Text], below: tuple[str, ...]
+    reader: NodeReader, name: TextNode, found: dict[str, _Entry], names: dict[str, TextNode], below: tuple[str, ...]
 ) -> tuple[tuple[str, ...], int]:
     """The layers that `name` may depend on, and the line that says so."""
     if "may_depend_on" not in found:
         return (), name.line
     key, node = found["may_depend_on"]
-    if isinstance(node, Text) and node.value == _LOWER:
+    if isinstance(node, TextNode) and node.value == _LOWER:
         return below, key.line
-    if isinstance(node, Text) and node.value:
+    if isinstance(node, TextNode) and node.value:
         _refuse_text(reader, name.value, node, names)
         return (), key.line
     allowed = []
@@ -177,21 +177,25 @@ def _allowed(
             continue
         unknown = f'layer "{name.value}" may depend on "{text.value}", which is not a layer.'
         listed = ", ".join(sorted(names))
-        reader.say(text, f"{unknown} Layers: {listed}.", nearest(text.value, names))
+        reader.say(text, f"{unknown} Layers: {listed}.", suggest_spelling(text.value, names))
     return tuple(dict.fromkeys(allowed)), key.line
 
 
-def _refuse_text(reader: Reader, title: str, node: Text, names: dict[str, Text]) -> None:
-    hint = f"Write [{node.value}]." if node.value in names else nearest(node.value, (_LOWER,)) or "Write [] for none."
+def _refuse_text(reader: NodeReader, title: str, node: TextNode, names: dict[str, TextNode]) -> None:
+    hint = (
+        f"Write [{node.value}]."
+        if node.value in names
+        else suggest_spelling(node.value, (_LOWER,)) or "Write [] for none."
+    )
     reader.say(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint)
 
 
-def _optional_text(reader: Reader, found: dict[str, _Entry], key: str, where: str) -> str:
+def _optional_text(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> str:
     """A text that may be left out; empty then."""
     return reader.text(found[key][1], f'"{key}"{where}') if key in found else ""
 
 
-_KeyValue = tuple[Text, Node]
+_KeyValue = tuple[TextNode, Node]
 """A key and its value."""
 _IGNORES: Final = {
     "ignore_imports": "list",
@@ -221,27 +225,27 @@ _REFUSED: Final = (
 )
 
 
-def without_types(reader: Reader, node: Node) -> Node:
+def without_types(reader: NodeReader, node: Node) -> Node:
     """The node without the key `contract_types`, which is refused at its place."""
-    if not isinstance(node, Mapping):
+    if not isinstance(node, MapNode):
         return node
     for key, _ in node.entries:
-        if snake(key.value) == CUSTOM:
+        if snake_case(key.value) == CUSTOM:
             reader.say(key, _REFUSED, f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others.")
-    kept = tuple(entry for entry in node.entries if snake(entry[0].value) != CUSTOM)
-    return Mapping(kept, node.line, node.column)
+    kept = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM)
+    return MapNode(kept, node.line, node.column)
 
 
-def _contracts(reader: Reader, node: Node) -> tuple[Contract, ...]:
+def _contracts(reader: NodeReader, node: Node) -> tuple[Contract, ...]:
     """Every contract of the list; what is wrong goes to the reader's problems."""
-    names: dict[str, Text] = {}
+    names: dict[str, TextNode] = {}
     made = [_contract(reader, item, names) for item in reader.items(node, '"contracts"')]
     return tuple(one for one in made if one is not None)
 
 
-def _contract(reader: Reader, item: Node, names: dict[str, Text]) -> Contract | None:
+def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Contract | None:
     """One contract, None where it can't be made out."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, MapNode):
         reader.keys(item, _OWN, " in a contract")
         return None
     title, sort = (_plain(item, key) for key in ("name", "type"))
@@ -262,24 +266,26 @@ def _contract(reader: Reader, item: Node, names: dict[str, Text]) -> Contract | 
     return Contract(name, kind, made, line, decision, tuple(roots), bool(externals), bool(checking))
 
 
-def _plain(item: Mapping, wanted: str) -> Text | None:
-    found = (value for key, value in item.entries if snake(key.value) == wanted)
-    return next((value for value in found if isinstance(value, Text) and value.value.strip()), None)
+def _plain(item: MapNode, wanted: str) -> TextNode | None:
+    found = (value for key, value in item.entries if snake_case(key.value) == wanted)
+    return next((value for value in found if isinstance(value, TextNode) and value.value.strip()), None)
 
 
-def _fields(reader: Reader, item: Mapping, sort: Text | None, where: str) -> Table[str, str]:
+def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str) -> Table[str, str]:
     """The options of the contract's type; empty where the type is wrong, and that is said."""
     if sort is None:
         reader.say(item, f'"type" is missing{where}.', f"One of: {', '.join(TYPES)}.")
         return {}
     if sort.value not in TYPES:
-        hint = nearest(sort.value, TYPES) or f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others."
+        hint = (
+            suggest_spelling(sort.value, TYPES) or f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others."
+        )
         reader.say(sort, f'"{sort.value}" is not a built-in type of import-linter{where}.', hint)
         return {}
     return TYPES[sort.value]
 
 
-def _name(reader: Reader, item: Node, found: dict[str, _KeyValue], names: dict[str, Text]) -> str:
+def _name(reader: NodeReader, item: Node, found: dict[str, _KeyValue], names: dict[str, TextNode]) -> str:
     if "name" not in found:
         reader.say(item, 'a contract without "name".')
         return ""
@@ -287,16 +293,16 @@ def _name(reader: Reader, item: Node, found: dict[str, _KeyValue], names: dict[s
     name = reader.text(node, '"name" of a contract')
     if name in names:
         reader.say(node, f'contract "{name}" is defined twice (first at line {names[name].line}).')
-    if name and isinstance(node, Text):
+    if name and isinstance(node, TextNode):
         names.setdefault(name, node)
     return name
 
 
-def _option(reader: Reader, pair: _KeyValue, key: str, sort: str, where: str) -> Option | None:
+def _option(reader: NodeReader, pair: _KeyValue, key: str, sort: str, where: str) -> Option | None:
     line, node, what = pair[0].line, pair[1], f'"{key}"{where}'
     if sort.startswith("list"):
         values = _words(reader, node, what)
-        if sort.endswith("!") and isinstance(node, Listing) and not node.items:
+        if sort.endswith("!") and isinstance(node, ListNode) and not node.items:
             reader.say(node, f"{what} is empty.")
         return Option(key, tuple(values), line)
     if sort == "bool":
@@ -309,7 +315,7 @@ def _option(reader: Reader, pair: _KeyValue, key: str, sort: str, where: str) ->
     return Option(key, text, line) if text else None
 
 
-def _session(reader: Reader, found: dict[str, _KeyValue], key: str, where: str) -> list[str]:
+def _session(reader: NodeReader, found: dict[str, _KeyValue], key: str, where: str) -> list[str]:
     """The value of a key that import-linter takes for all contracts; a boolean is empty for false."""
     if key not in found:
         return []
@@ -319,9 +325,9 @@ def _session(reader: Reader, found: dict[str, _KeyValue], key: str, where: str) 
     return ["true"] if reader.boolean(found[key][1], what, False) else []
 
 
-def _words(reader: Reader, node: Node, what: str) -> list[str]:
+def _words(reader: NodeReader, node: Node, what: str) -> list[str]:
     """The texts of a list; a text that stands alone is a list of one."""
-    if isinstance(node, Text) and node.value.strip():
+    if isinstance(node, TextNode) and node.value.strip():
         return [node.value]
     return [text.value for text in reader.texts(node, what)]
 
@@ -342,17 +348,17 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     Layers are listed from the bottom up: `below` means all layers listed before. Raises ManifestProblems with
     everything that is wrong.
     """
-    root, problems = load(path_name, text)
+    root, problems = load_yaml(path_name, text)
     if root is None:
         raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", _WRITE_NEW.capitalize())])
     refused = tuple(problems)
-    reader = Reader(path_name, problems)
+    reader = NodeReader(path_name, problems)
     found = reader.keys(without_types(reader, root), _KEYS)
     if "version" in found:
         reader.choice(found["version"][1], '"version"', ("1",))
     contracts = _contracts(reader, found["contracts"][1]) if "contracts" in found else ()
     given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
-    if "layers" not in found and not given and isinstance(root, Mapping) and not _is_misspelt(root):
+    if "layers" not in found and not given and isinstance(root, MapNode) and not _is_misspelt(root):
         reader.say(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
     layers = _layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
     mode, exhaustive = _TYPE_CHECKING[0], False
@@ -374,10 +380,12 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, unassigned)
 
 
-def _is_misspelt(root: Mapping) -> bool:
+def _is_misspelt(root: MapNode) -> bool:
     """True where an unknown key was told that it may be `layers`: then that is not missing too."""
-    words = [snake(key.value) for key, _ in root.entries]
-    return any(word not in _KEYS and nearest(word, _KEYS) == nearest("layers", _KEYS) for word in words)
+    words = [snake_case(key.value) for key, _ in root.entries]
+    return any(
+        word not in _KEYS and suggest_spelling(word, _KEYS) == suggest_spelling("layers", _KEYS) for word in words
+    )
 
 
 def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:
@@ -386,7 +394,7 @@ def _without_echo(refused: Sequence[Problem], problems: Sequence[Problem]) -> li
     return [*refused, *(one for one in problems[len(refused) :] if (one.line, one.column) not in places)]
 
 
-def _exceptions(reader: Reader, node: Node) -> tuple[Allowance, ...]:
+def _exceptions(reader: NodeReader, node: Node) -> tuple[Allowance, ...]:
     made = []
     for item in reader.items(node, '"exceptions"'):
         found = reader.keys(item, _EXCEPTION_KEYS, " in an exception")

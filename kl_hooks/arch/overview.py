@@ -17,7 +17,7 @@ from kl_hooks.arch.report import unassigned_count
 from kl_hooks.model.manifest import MANIFEST, Manifest, Violation
 from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import one_line
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 SCHEMA: Final = "kl.arch.show/1"
 

@@ -20,9 +20,8 @@ from kl_hooks.arch.layers import (
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.rewrite.arguments import may_take, parameter_names, takers, users
 from kl_hooks.code.rewrite.source_text import parsed
-from kl_hooks.model.ids import split
 from kl_hooks.model.manifest import Manifest
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.arch.survey_cache import ImportIndex
@@ -72,7 +71,7 @@ class _CycleFinder:
         if self._ready:
             flat = self._ready.links.get(path, [])
             return zip(flat[0::4], flat[2::4], strict=True)
-        return ((split(link.target)[1], link.method) for link in self._given.get(path, ()))
+        return ((split_id(link.target)[1], link.method) for link in self._given.get(path, ()))
 
     def _above(self, path: str) -> Iterator[str]:
         """The `__init__.py` files of the packages that a file is in, as they lie."""
@@ -205,7 +204,7 @@ class Suggestions:
         """Imported module → the imports of it."""
         found: dict[str, list[Link]] = defaultdict(list)
         for link in self._crossing():
-            found[plain_name(split(link.target)[1])].append(link)
+            found[plain_name(split_id(link.target)[1])].append(link)
         return found
 
     def _into(self, names: Collection[str]) -> Iterable[Link]:

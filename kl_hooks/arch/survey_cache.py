@@ -18,8 +18,8 @@ from kl_hooks.arch.layers import file_of
 from kl_hooks.code.imports import Known, file_links
 from kl_hooks.code.modules import imported_names, module_names, plain_name
 from kl_hooks.code.naming import Asked
-from kl_hooks.config.compiled import keep, kept
-from kl_hooks.git.files import Entry
+from kl_hooks.config.compile_cache import read_entry, write_entry
+from kl_hooks.git.files import FileEntry
 from kl_hooks.model.symbol import Link
 
 MAX_REREAD: Final = 8
@@ -71,7 +71,7 @@ def cache_key(root: Path, versions: Iterable[str]) -> str:
 
 def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     """What was kept; None for nothing, and for what is not as we leave it."""
-    found = kept(cache_dir, _INDEX_KIND, key)
+    found = read_entry(cache_dir, _INDEX_KIND, key)
     if not isinstance(found, list) or len(found) != 6 or not all(isinstance(one, dict) for one in found):
         return None
     ready = ImportIndex(*found)
@@ -105,10 +105,10 @@ def _are_links(some: Iterable[Any]) -> bool:
 
 def save_index(cache_dir: Path, key: str, ready: ImportIndex) -> None:
     """Keeps it for the next time. Names that are not UTF-8 can't be kept: then nothing is."""
-    keep(cache_dir, _INDEX_KIND, key, ready.plain())
+    write_entry(cache_dir, _INDEX_KIND, key, ready.plain())
 
 
-def changed_entries(ready: ImportIndex, entries: Sequence[Entry]) -> list[Entry] | None:
+def changed_entries(ready: ImportIndex, entries: Sequence[FileEntry]) -> list[FileEntry] | None:
     """The Python files that are not as they were; None where the files are not the same ones."""
     if len(entries) != len(ready.blobs):
         return None
@@ -122,7 +122,7 @@ def changed_entries(ready: ImportIndex, entries: Sequence[Entry]) -> list[Entry]
     return found
 
 
-def update_index(ready: ImportIndex, entries: Sequence[Entry], facts: _FactsByPath) -> bool:
+def update_index(ready: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
     """Takes in the facts of changed files; False (and nothing is of use) where modules may now be called otherwise."""
     before = {name for name, count in ready.asked.items() if count}
     for path, one in facts.items():
@@ -144,7 +144,7 @@ def update_index(ready: ImportIndex, entries: Sequence[Entry], facts: _FactsByPa
     return True
 
 
-def build_index(entries: Sequence[Entry], facts: _FactsByPath) -> ImportIndex:
+def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportIndex:
     """From the facts of all Python files among the entries."""
     asked = Asked(imported_names(facts))
     modules = module_names([entry.path for entry in entries], asked)
@@ -181,25 +181,25 @@ _RECENT_KIND: Final = "imports-1"
 _ROW: Final = (str, str, int, int, str, str)
 """What stands in a row of imports, see `code.imports_found`."""
 _FileFacts = Mapping[str, Any]
-ImportReader = Callable[[Sequence[Entry]], Mapping[str, _FileFacts]]
+ImportReader = Callable[[Sequence[FileEntry]], Mapping[str, _FileFacts]]
 """Reads `error` and `imports` of files, by path; what can't be had is left out."""
 
 
 def cached_imports(
-    cache_dir: Path | None, key: str, entries: Sequence[Entry], read: ImportReader
+    cache_dir: Path | None, key: str, entries: Sequence[FileEntry], read: ImportReader
 ) -> dict[str, _FileFacts]:
     """Path → `error` and `imports` of these files: those of the last time, where the content is the same, else read.
 
     `key`: as of the survey. Of what was kept only these files stay.
     """
-    memory = kept(cache_dir, _RECENT_KIND, key) if cache_dir else None
+    memory = read_entry(cache_dir, _RECENT_KIND, key) if cache_dir else None
     memory = memory if isinstance(memory, dict) else {}
     known = {entry.path: facts for entry in entries if (facts := _facts(memory.get(entry.path), entry.blob))}
     fresh = read([entry for entry in entries if entry.path not in known]) if len(known) < len(entries) else {}
     found = {**known, **fresh}
     if cache_dir and fresh:
         rows = {e.path: [e.blob, found[e.path]["error"], found[e.path]["imports"]] for e in entries if e.path in found}
-        keep(cache_dir, _RECENT_KIND, key, rows)
+        write_entry(cache_dir, _RECENT_KIND, key, rows)
     return found
 
 

@@ -13,18 +13,17 @@ from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.errors import KlError
 from kl_hooks.graph import links
 from kl_hooks.index.index import Document, Hit, owned, replace
-from kl_hooks.model.ids import make
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.package import Candidate
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, make_id
 from kl_hooks.model.text import one_line
-from kl_hooks.model.tier import Tier
-from kl_hooks.store.redact import redact
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.redaction import redact
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
-    from kl_hooks.model.task import Signals, Task
+    from kl_hooks.model.package import Signals, Task
 
 
 _KIND: Final = "violation"
@@ -49,7 +48,7 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
             known = {_key(hit.id, hit.path, hit.line, hit.title): hit.title for hit in owned(db, OWNER)} if db else {}
             linked = db is not None and len(links.of_many(db, [key[0] for key in known], incoming=False)) > 0
         wanted = [*_titled(verdict.violations, ""), *_titled(verdict.accepted, " (accepted in baseline)")]
-        now_known = {_key(make(_KIND, one.id), one.path, one.line, title) for one, title in wanted}
+        now_known = {_key(make_id(_KIND, one.id), one.path, one.line, title) for one, title in wanted}
         if known.keys() == now_known and (linked or not known):
             return ""
         now = receipt() if wanted else ""
@@ -64,11 +63,11 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
 
 def _links(one: Violation) -> Iterable[Link]:
     """From a violation to the file that it is in, the modules at both ends, and the decision that it breaks."""
-    identifier = make(_KIND, one.id)
-    ends = [("found_in", make("file", one.path)), ("importer", make("namespace", one.importer)),
-            ("imported", make("namespace", one.imported))]  # fmt: skip
+    identifier = make_id(_KIND, one.id)
+    ends = [("found_in", make_id("file", one.path)), ("importer", make_id("namespace", one.importer)),
+            ("imported", make_id("namespace", one.imported))]  # fmt: skip
     if one.decision:
-        ends.append(("violates", make("adr", one.decision)))
+        ends.append(("violates", make_id("adr", one.decision)))
     return [Link(identifier, relation, target, OWNER, one.line, "check") for relation, target in ends]
 
 
@@ -141,7 +140,7 @@ def _key(identifier: str, path: str, line: int, title: str) -> _Key:
 
 
 def _document(one: Violation, title: str, known: dict[_Key, str], receipt: str) -> Document:
-    identifier = make(_KIND, one.id)
+    identifier = make_id(_KIND, one.id)
     found_by = f"{title}{_FOUND_BY}{receipt}" if receipt else title
     whole = known.get(_key(identifier, one.path, one.line, title), found_by)
     body = redact(f"{one.statement} {one.rule} {one.decision} {one.method} drift violation")

@@ -29,7 +29,7 @@ from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import counted, echo, echo_json, echo_line, format_option, path_from_top, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.arch.baseline import BaselineEntry
@@ -180,9 +180,8 @@ def _verdict(ws: Workspace, source: str, since: str, asked: _Request) -> Verdict
 
 def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem) -> None:
     """Unusable rules in the form that was asked for; the message on stderr and exit 2 follow."""
-    from kl_hooks.config.problems import Problems
     from kl_hooks.model.manifest import Manifest
-    from kl_hooks.model.problem import Problem
+    from kl_hooks.model.problem import Problem, Problems
 
     rules = isinstance(problem, Problems) or problem.place in (MANIFEST, BASELINE)
     if shape == "text" or not rules:
@@ -530,7 +529,7 @@ def _path_from_root(ws: Workspace, file: str) -> str:
 
 def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
     from kl_hooks.cli.init import refuse_linked_folder
-    from kl_hooks.store.atomic import write_atomic
+    from kl_hooks.store.files import write_atomic
 
     refuse_linked_folder(ws.root)
     target = ws.root / MANIFEST

@@ -9,20 +9,19 @@ import click
 from kl_hooks.cli.output import echo, echo_json, format_option, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.book import plain_claim
-from kl_hooks.model.claim import OLDER_TREE, Claim, standing
-from kl_hooks.model.ids import PREFIXES, RECORD_ID, is_hex, split
+from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
+from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.model.tier import Tier
 from kl_hooks.proof.claims import all_claims, record_claim, search_claims
 
 
 def _checked_id(given: str) -> str:
     """The Id, as it was given. UsageProblem for what is none, with the Id that was probably meant."""
-    prefix, name = split(given)
+    prefix, name = split_id(given)
     if (prefix and name) or RECORD_ID.fullmatch(given):
         return given
     meant = f"test:{given}" if "::" in given else f"file:{given}" if given and Path(given).exists() else ""
-    hint = f"Did you mean {meant!r}?" if meant else f"It begins with one of: {', '.join(f'{p}:' for p in PREFIXES)}"
+    hint = f"Did you mean {meant!r}?" if meant else f"It begins with one of: {', '.join(f'{p}:' for p in ID_PREFIXES)}"
     raise UsageProblem(f"{given!r} is not an Id.", place="--about", hint=hint)
 
 
@@ -71,7 +70,7 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
     for one in found[:limit]:
         columns = f"{one.tier.word:<8}  {one.freshness:<12}"
         stale = one.freshness == OLDER_TREE
-        echo(f"{one.id}  {standing(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
+        echo(f"{one.id}  {tier_words(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
     if len(found) > limit:
         echo(f"… and {len(found) - limit} more: --limit {len(found)}")
     if not found:
@@ -121,7 +120,9 @@ def _reason_lines(claim: Claim) -> list[str]:
     lines += [f"made by    {claim.author} on {claim.made_at}"]
     stale = claim.freshness == OLDER_TREE
     lines += (
-        [f"status     {standing(claim.tier.word, claim.freshness)[0]}"] if stale else [f"tier       {claim.tier.word}"]
+        [f"status     {tier_words(claim.tier.word, claim.freshness)[0]}"]
+        if stale
+        else [f"tier       {claim.tier.word}"]
     )
     lines += [f"cites      {', '.join(claim.cites)}"] if claim.cites else []
     lines += [] if stale else [f"freshness  {claim.freshness}"]

@@ -16,8 +16,8 @@ from kl_hooks.context.deliver import Delivered, Request, deliver, find_package
 from kl_hooks.context.document import as_json, explain_items, explain_one, trace_id
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Candidate
-from kl_hooks.model.quote import field, quoted
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.model.text import quoted_field, quoted_lines
+from kl_hooks.workspace import Workspace
 
 _TASK = "TASK"
 
@@ -78,8 +78,8 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
             echo(f"## {part.section.heading}")
             for one in part.items:
                 words = " · ".join([one.tier.word, *(one.marks or (one.authority,))])
-                echo(f"- [{words}] {field(one.id)}" + (f"  {one.path}" if one.path else ""))
-                echo(quoted(one.text if part.section.whole else one.summary, "  | "))
+                echo(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
+                echo(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
             if part.omitted:
                 echo(f"… and {part.omitted} more: kl {part.section.kinds[0]} list, or --max-items")
             echo()
@@ -126,7 +126,7 @@ def task(
     if output is None:
         echo_exactly(text, ws.environ)
         return
-    from kl_hooks.store.atomic import write_atomic
+    from kl_hooks.store.files import write_atomic
 
     write_atomic(output, text.encode("utf-8", "replace"))
     warn(f"{made.document['package_id']} written to {output}")

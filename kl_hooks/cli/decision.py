@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
-from kl_hooks.errors import FOUND, UsageProblem
+from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.kinds.catalog import TRIGGERS
 
 _TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
@@ -199,7 +199,7 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
         echo(f"{identifier}  is here already   ({path})")
     if not done.made and not done.known:
         warn("there is no decision in what was named.")
-        return FOUND
+        return FINDINGS
     echo(f"{'would make' if dry_run else 'made'} {counted(len(done.made), 'decision')}.")
     return 0
 

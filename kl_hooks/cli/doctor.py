@@ -22,18 +22,18 @@ import click
 
 from kl_hooks.cli.evidence import accepted_line
 from kl_hooks.cli.output import counted, echo, echo_json, format_option
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, KlError, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.audit import edited_headers
 from kl_hooks.evidence.mark import read_marks, rollbacks
 from kl_hooks.evidence.spools import spools
 from kl_hooks.evidence.waiting import ASIDE
 from kl_hooks.git.run import GitFailed
+from kl_hooks.model.problem import Problems
 from kl_hooks.proof.snapshot import accepted
-from kl_hooks.store.lock import store_lock
-from kl_hooks.store.spool_read import pending
-from kl_hooks.store.sqlite_look import is_there
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.store.locks import store_lock
+from kl_hooks.store.spool import pending_spools
+from kl_hooks.store.sqlite import has_content
+from kl_hooks.workspace import Workspace, open_workspace
 
 
 @click.command(epilog="Example: kl doctor --format json")
@@ -108,8 +108,8 @@ def _kinds(ws: Workspace) -> Iterator[_Finding]:
 def _manifest(ws: Workspace) -> Iterator[_Finding]:
     from kl_hooks.arch.layers import ManifestProblems
     from kl_hooks.arch.manifest_parser import read_manifest
-    from kl_hooks.config.files import read_small
     from kl_hooks.model.manifest import MANIFEST
+    from kl_hooks.store.files import read_small
 
     text = read_small(ws.root / MANIFEST, within=ws.root)
     if text is None:
@@ -164,11 +164,11 @@ _Facts = tuple[str, str, str]
 
 def _git_program() -> Iterator[_Facts]:
     """About git itself."""
-    from kl_hooks.git.repository import MINIMUM_GIT, version
+    from kl_hooks.git.repository import MINIMUM_GIT, git_version
 
     needed = ".".join(map(str, MINIMUM_GIT))
     try:
-        found = version()
+        found = git_version()
     except KlError as problem:
         yield "wrong", problem.reason, problem.hint or f"Install git {needed} or newer."
         return
@@ -197,12 +197,12 @@ def _repository_facts(ws: Workspace) -> Iterator[_Facts]:
 
 def _hook_facts(ws: Workspace) -> Iterator[_Facts]:
     """About our native git hooks."""
-    from kl_hooks.git.hooks import status
+    from kl_hooks.git.hooks import hook_states
 
     if ws.repo is None:
         return
     path = ws.git_settings.hooks_path if ws.git_settings else None
-    for hook in status(ws.repo):
+    for hook in hook_states(ws.repo):
         if hook.state == "inert":
             says = f"{hook.name} is installed but git does not run it: core.hooksPath is {path}."
             yield "wrong", says, f"git config --unset core.hooksPath, or: {hook.reason}"
@@ -210,7 +210,7 @@ def _hook_facts(ws: Workspace) -> Iterator[_Facts]:
             yield "wrong", f"{hook.name}: {hook.reason}", "kl hooks install"
         elif hook.state == "installed":
             yield "ok", f"{hook.name} is ours", ""
-    if path and not any(h.state == "inert" for h in status(ws.repo)):
+    if path and not any(h.state == "inert" for h in hook_states(ws.repo)):
         says = f"core.hooksPath is {path}: git hooks in .git/hooks, pre-commit's included, are not run."
         yield "remark", says, "git config --unset core.hooksPath, or call kl from that folder"
 
@@ -298,12 +298,12 @@ def _knowledge_facts(ws: Workspace) -> Iterator[_Facts]:
 
 def _index_facts(ws: Workspace) -> Iterator[_Facts]:
     """About git's index: only what is wrong."""
-    from kl_hooks.git.index import rows
+    from kl_hooks.git.files import index_rows
 
     if ws.repo is None or ws.repo.bare:
         return
     try:
-        rows(ws.repo)
+        index_rows(ws.repo)
     except GitFailed as problem:
         path = ws.repo.git_dir / "index"
         fix = f"{_mv(path, 'damaged')}; git reset -q   (then stage again what was staged)"
@@ -379,8 +379,8 @@ def _receipt_facts(ws: Workspace) -> Iterator[_Facts]:
         yield "wrong", str(problem), problem.hint
         return
     for one in lost:
-        gone = "is empty (0 bytes)" if database.exists() and not is_there(database) else "was deleted"
-        why = f"{database} {gone}: " if one.had and not is_there(database) else ""
+        gone = "is empty (0 bytes)" if database.exists() and not has_content(database) else "was deleted"
+        why = f"{database} {gone}: " if one.had and not has_content(database) else ""
         yield "wrong", f"{why}{one}.", "put the newer kl.db back, or: kl evidence accept --reason TEXT"
     if edited:
         shown = f"{', '.join(edited[:3])}{' …' if len(edited) > 3 else ''}"
@@ -456,7 +456,7 @@ def _existing_folder(folder: Path) -> Path:
 def _spool_facts(ws: Workspace) -> Iterator[_Facts]:
     """About captures that are not in the store yet, and files in the spool that are none."""
     for folder, origin in spools(ws):
-        if count := len(pending(folder)):
+        if count := len(pending_spools(folder)):
             yield "remark", f"captures waiting in {folder} ({origin}): {count}.", "kl evidence list   (imports them)"
         if aside := sorted(folder.glob(f"*{ASIDE}")):
             says = f"{len(aside)} files could not be understood and were set aside, such as {aside[0]}."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.errors import CLEAN, ENVIRONMENT, INTERRUPTED, OUR_FAULT, WRONG_USE, KlError
+from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED, USAGE_ERROR, KlError
 from kl_hooks.model.text import brief, one_line, safe_text
 
 _LONGEST = 1000
@@ -91,13 +91,13 @@ def _call(command: click.Command, argv: list[str]) -> int:
         return end.exit_code
     except click.ClickException as problem:
         _print_usage_error(problem)
-        return WRONG_USE
+        return USAGE_ERROR
     except UnicodeEncodeError:
         odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
         if not odd:
             raise
         print_problem(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here is called so.")
-        return WRONG_USE
+        return USAGE_ERROR
     except (click.Abort, KeyboardInterrupt):
         print_problem("interrupted.")
         return INTERRUPTED
@@ -114,7 +114,7 @@ def _call(command: click.Command, argv: list[str]) -> int:
             print_problem(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
         if os.environ.get("KL_DEBUG"):
             _print_traceback()
-        return ENVIRONMENT
+        return ENVIRONMENT_ERROR
 
 
 def _print_traceback() -> None:
@@ -130,14 +130,14 @@ def _internal_error(fault: Exception, argv: list[str], environ: Mapping[str, str
     print_problem(
         f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it."
     )
-    return OUR_FAULT
+    return INTERNAL_ERROR
 
 
 def _write_report(fault: Exception, argv: list[str]) -> str:
     import tempfile
     import traceback
 
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
     try:

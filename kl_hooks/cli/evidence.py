@@ -20,13 +20,12 @@ from kl_hooks.evidence.home import require_home
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.weight import observation
 from kl_hooks.model.actors import agent
-from kl_hooks.model.claim import standing
-from kl_hooks.model.outcome import word_of_run
-from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.claim import tier_words
+from kl_hooks.model.receipt import Receipt, run_outcome
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.snapshot import Snapshot, snapshot
 from kl_hooks.store.database import Database
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.audit import Audit
@@ -80,7 +79,7 @@ def receipt_line(entry: Entry) -> str:
     """`5d1e0a77  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
-    word = word_of_run(receipt.result)
+    word = run_outcome(receipt.result)
     what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {outcome_counts(receipt)}"
     return f"{short(receipt.run, 8)}  {when}  {what}".rstrip()
 
@@ -110,7 +109,7 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
     yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
     yield f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
-    yield f"verdict   {word_of_run(r.result)}   {outcome_counts(r)}   exit {r.result.get('exit')}"
+    yield f"verdict   {run_outcome(r.result)}   {outcome_counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
     limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
@@ -231,7 +230,7 @@ def _known_lines(known: Known, trees: tuple[str, ...]) -> Iterator[str]:
     if len(known.commits) > _SHOWN_COMMITS:
         yield f"… and {len(known.commits) - _SHOWN_COMMITS} more commits: git log -- PATH"
     for claim in known.claims:
-        how = ", ".join(standing(claim.tier.word, claim.freshness))
+        how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
 
 
@@ -347,7 +346,7 @@ def export(output: Path | None) -> None:
     """Write all receipts as JSON lines, oldest first."""
     from kl_hooks.evidence.ledger import recent
     from kl_hooks.evidence.sources.receipts import to_lines
-    from kl_hooks.store.atomic import write_atomic
+    from kl_hooks.store.files import write_atomic
 
     with open_store(workspace()) as db:
         entries = recent(db, 1_000_000) if db else []

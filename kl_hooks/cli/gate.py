@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kl_hooks.evidence.ledger import Entry
     from kl_hooks.kinds.gate import Demand
     from kl_hooks.model.record import Record
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @click.command("for", epilog="Example: kl gate for --type feature --complexity 5")
@@ -50,14 +50,14 @@ def for_(task_type: str, complexity: int, shape: str) -> None:
 
 def _fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
     """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
-    from kl_hooks.config.typed import nearest
+    from kl_hooks.config.yaml import suggest_spelling
     from kl_hooks.kinds.gate import gates_for, task_types
     from kl_hooks.records.query import RecordFilter, list_records
 
     gates = list_records(ws, RecordFilter(("gate",)))
     known = task_types(gates)
     if task_type.strip().casefold() not in {one.casefold() for one in known}:
-        hint = nearest(task_type, known) or (
+        hint = suggest_spelling(task_type, known) or (
             f"Types: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
         )
         raise UsageProblem("there is no active gate for this type of work.", place=task_type, hint=hint)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
     from kl_hooks.code.precise.compared import Comparison
     from kl_hooks.model.symbol import Link, Symbol
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _COMMANDS = {
@@ -351,9 +351,9 @@ def _layer(path: str) -> str:
     """The layer that governs a file, by the manifest on disk; empty where none does, or it can't be read."""
     from kl_hooks.arch.layers import layer_lookup
     from kl_hooks.arch.manifest_parser import read_manifest
-    from kl_hooks.config.files import read_small
     from kl_hooks.errors import KlError
     from kl_hooks.model.manifest import MANIFEST
+    from kl_hooks.store.files import read_small
 
     root = workspace().root
     try:

@@ -10,15 +10,13 @@ from typing import Any, Final
 import click
 
 from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
-from kl_hooks.config.files import read_small
-from kl_hooks.config.nodes import Listing, Mapping, Node, Text
-from kl_hooks.config.yaml import load
-from kl_hooks.errors import CLEAN, FOUND, EnvironmentProblem, UsageProblem
-from kl_hooks.git.hookfiles import content, runs_legacy
-from kl_hooks.git.hooks import HookState
+from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
+from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
+from kl_hooks.git.hooks import HookState, hook_content, runs_legacy_hook
 from kl_hooks.git.repository import Repository
 from kl_hooks.shipped import form
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.files import read_small
+from kl_hooks.workspace import Workspace
 
 PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
 STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
@@ -40,11 +38,11 @@ def pre_commit_addition(text: bytes) -> str | None:
     Plainly right: the file is read without problems, `repos` is a block list and stands last, and the longer file
     reads as the old one with one repository more.
     """
-    root, problems = load(PRE_COMMIT_FILE, text)
-    if problems or not isinstance(root, Mapping) or not root.entries or b"\r" in text:
+    root, problems = load_yaml(PRE_COMMIT_FILE, text)
+    if problems or not isinstance(root, MapNode) or not root.entries or b"\r" in text:
         return None
     last, repos = root.entries[-1]
-    if last.value != "repos" or not isinstance(repos, Listing) or not repos.items or repos.line == last.line:
+    if last.value != "repos" or not isinstance(repos, ListNode) or not repos.items or repos.line == last.line:
         return None
     added = ("" if text.endswith(b"\n") else "\n") + pre_commit_entry(repos.column - 1)
     if "default_install_hook_types" not in {key.value for key, _ in root.entries}:
@@ -52,9 +50,9 @@ def pre_commit_addition(text: bytes) -> str | None:
     return added if _is_old_plus_one(root, text + added.encode()) else None
 
 
-def _is_old_plus_one(old: Mapping, text: bytes) -> bool:
-    root, problems = load(PRE_COMMIT_FILE, text)
-    if problems or not isinstance(root, Mapping):
+def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
+    root, problems = load_yaml(PRE_COMMIT_FILE, text)
+    if problems or not isinstance(root, MapNode):
         return False
     before, after = _plain_value(old), _plain_value(root)
     if not isinstance(before, dict) or not isinstance(after, dict):
@@ -64,9 +62,9 @@ def _is_old_plus_one(old: Mapping, text: bytes) -> bool:
 
 
 def _plain_value(node: Node) -> object:
-    if isinstance(node, Text):
+    if isinstance(node, TextNode):
         return node.value
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return [_plain_value(item) for item in node.items]
     return {key.value: _plain_value(value) for key, value in node.entries}
 
@@ -79,13 +77,13 @@ _IDS: Final = {
 
 def hook_states(repo: Repository) -> list[HookState]:
     """As `git.hooks.status`; but what pre-commit runs is called, and what it would run is installed by it."""
-    from kl_hooks.git.hooks import status
+    from kl_hooks.git.hooks import hook_states
 
     try:
         config = read_small(repo.top / PRE_COMMIT_FILE, within=repo.top) or b""
     except UsageProblem:
         config = b""
-    return [_with_pre_commit(one, config) for one in status(repo)]
+    return [_with_pre_commit(one, config) for one in hook_states(repo)]
 
 
 def all_hooks_run(repo: Repository) -> bool:
@@ -96,7 +94,7 @@ def all_hooks_run(repo: Repository) -> bool:
 def _with_pre_commit(one: HookState, config: bytes) -> HookState:
     if one.state != "missing" or not re.search(rb"\b" + _IDS[one.name] + rb"(?![\w-])", config):
         return one
-    if runs_legacy(content(one.path)):
+    if runs_legacy_hook(hook_content(one.path)):
         return replace(one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}.")
     return replace(one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})")
 
@@ -120,12 +118,12 @@ def install(only: tuple[str, ...], shape: str) -> int:
 
     Ends with 1 if one could not be installed: the reason and the lines to add by hand are shown.
     """
-    from kl_hooks.git.hooks import install as install_hooks
-    from kl_hooks.store.state import prepare
+    from kl_hooks.git.hooks import install_hooks
+    from kl_hooks.store.state import prepare_state
 
     ws = workspace()
     repo = _repository(ws)
-    prepare(ws.state)
+    prepare_state(ws.state)
     done = install_hooks(repo, only, sys.executable, ws.state.spool)
     return _print_rows("install", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
 
@@ -134,7 +132,7 @@ def install(only: tuple[str, ...], shape: str) -> int:
 @format_option()
 def uninstall(shape: str) -> int:
     """Take kl's git hooks away and put back what was there before them, byte for byte."""
-    from kl_hooks.git.hooks import uninstall as uninstall_hooks
+    from kl_hooks.git.hooks import uninstall_hooks
 
     done = uninstall_hooks(_repository(workspace()))
     return _print_rows("uninstall", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
@@ -170,4 +168,4 @@ def _print_rows(verb: str, rows: list[dict[str, Any]], shape: str) -> int:
             echo(f"{word:<10} {row['path']}" + (f"\n           {row['reason']}" if row["reason"] else ""))
         if not rows:
             warn("no git hook of kl is here.")
-    return FOUND if any(row.get("action") in _NOT_DONE for row in rows) else CLEAN
+    return FINDINGS if any(row.get("action") in _NOT_DONE for row in rows) else CLEAN

@@ -36,18 +36,17 @@ from kl_hooks.cli.hooks import (
     pre_commit_entry,
 )
 from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
-from kl_hooks.config.files import read_small
-from kl_hooks.config.settings import CHECKOUT_FILE
+from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
-from kl_hooks.model.lifecycle import FILE as LIFECYCLE
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
 from kl_hooks.proof.expected_tests import outside_testpaths, source_of
 from kl_hooks.shipped import form
-from kl_hooks.store.atomic import write_atomic
-from kl_hooks.store.lock import store_lock
-from kl_hooks.store.state import State, prepare
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.store.locks import store_lock
+from kl_hooks.store.state import State, prepare_state
+from kl_hooks.workspace import Workspace
 
 _RECORD: Final = "init.json"
 _SCHEMA: Final = "kl.init.record/1"
@@ -115,7 +114,7 @@ def _apply_plan(root: Path, state: State, plan: _Plan) -> None:
 
     Of two that run at once one waits for the other, and then finds what it wanted done. StoreBusy, as `store_lock`.
     """
-    prepare(state)
+    prepare_state(state)
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init"):
         _write_files(root, state, plan)
 
@@ -220,7 +219,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     read = survey_imports(ws, seen)
     proposal = propose(read.links, read.modules, lambda layers: _through(read, layers), exact=exact)
     wanted = {
-        CHECKOUT_FILE: form("config.yaml") + _excluded(ws),
+        SETTINGS_FILE: form("config.yaml") + _excluded(ws),
         ".kl/.gitignore": form("gitignore"),
         LIFECYCLE: form("lifecycle.yaml"),
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kl_hooks.model.record import Record
     from kl_hooks.records.interview import Question, SessionEvent
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 CATEGORIES = (
@@ -190,26 +190,24 @@ class _Answers:
 
 def _answers_from_file(keeper: _Answers, path: str) -> None:
     """Keeps the answers in a YAML file: question → answer. Every mistake is said before anything is written."""
-    from kl_hooks.config.files import read_small
-    from kl_hooks.config.nodes import Mapping, Text
-    from kl_hooks.config.problems import Problems
-    from kl_hooks.config.typed import Reader
-    from kl_hooks.config.yaml import load
+    from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
+    from kl_hooks.model.problem import Problems
+    from kl_hooks.store.files import read_small
 
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
-    root, problems = load(path, data)
-    reader, known = Reader(path, problems), {one.key: one for one in keeper.all()}
+    root, problems = load_yaml(path, data)
+    reader, known = NodeReader(path, problems), {one.key: one for one in keeper.all()}
     if root is None and not problems:
         raise UsageProblem("holds no answers.", place=path, hint="Write a line for each: purpose: It converts maps.")
     found = reader.keys(root, tuple(known)) if root is not None and not problems else {}
     answers = {
         key: reader.text(node, f'"{key}"')
         for key, (_, node) in found.items()
-        if not isinstance(node, Text) or node.value.strip()  # an answer left out is a question skipped
+        if not isinstance(node, TextNode) or node.value.strip()  # an answer left out is a question skipped
     }
-    if problems or not isinstance(root, Mapping):
+    if problems or not isinstance(root, MapNode):
         raise Problems(problems)
     keeper.asked = len(found)
     for key, answer in answers.items():

@@ -14,12 +14,12 @@ import click
 
 from kl_hooks.cli.output import F, an, confirm, counted, echo, echo_json, format_option, warn, workspace
 from kl_hooks.cli.record_output import print_deleted, record_lines, record_rows
-from kl_hooks.config.problems import Problems
 from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.query import record_to_dict
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.records.query import RecordFilter

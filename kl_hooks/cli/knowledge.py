@@ -26,11 +26,11 @@ from kl_hooks.cli.output import (
     workspace,
 )
 from kl_hooks.cli.seed import print_steps
-from kl_hooks.errors import CLEAN, ENVIRONMENT, FOUND, WRONG_USE, UsageProblem
+from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.text import one_line
 from kl_hooks.records.query import record_to_dict
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Verb
@@ -128,12 +128,12 @@ def list_(
 
 def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
     """Wrong use where a kind is named that there is not."""
-    from kl_hooks.config.typed import nearest
+    from kl_hooks.config.yaml import suggest_spelling
 
     known = workspace().kinds
     for name in kinds:
         if name not in known:
-            hint = nearest(name, known) or f"There are: {', '.join(known)}."
+            hint = suggest_spelling(name, known) or f"There are: {', '.join(known)}."
             raise click.UsageError(f"--kind {one_line(name, 60)}: there is no kind of this name. {hint}")
 
 
@@ -471,7 +471,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
         total = len(found.findings) + len(found.unread)
         checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
         echo(f"{counted(total, 'finding')} in {checked}." if total else f"clean: {checked}.")
-    return WRONG_USE if found.unread else FOUND if found.findings else CLEAN
+    return USAGE_ERROR if found.unread else FINDINGS if found.findings else CLEAN
 
 
 def _path_from_root(root: Path, name: str) -> str:
@@ -619,8 +619,8 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
 
 def _document_type(ws: Workspace, file: Path) -> str:
     """What a document is, by its name and what it says; empty where neither tells."""
-    from kl_hooks.config.files import read_small
     from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, document_type
+    from kl_hooks.store.files import read_small
 
     data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
     return document_type(_name_from_root(ws, file), data.decode("utf-8-sig", "replace"))
@@ -647,8 +647,8 @@ def _name_from_root(ws: Workspace, file: Path) -> str:
 
 
 def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
-    from kl_hooks.config.files import read_small
     from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, project_id_of, seeds_of_document
+    from kl_hooks.store.files import read_small
 
     data = read_small(file, most=MAX_DOCUMENT_BYTES)
     if data is None:
@@ -683,7 +683,7 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
     from kl_hooks.cli.kind_commands import sign_record
-    from kl_hooks.config.problems import Problems
+    from kl_hooks.model.problem import Problems
     from kl_hooks.records.interchange import parse_records, plan_import
     from kl_hooks.records.write import create_records, require_setup
 
@@ -726,7 +726,7 @@ def _importable_kind(ws: Workspace, name: str) -> Kind:
 
 
 def _read_file(path: Path) -> bytes:
-    from kl_hooks.config.files import read_small
+    from kl_hooks.store.files import read_small
 
     data = read_small(path, most=16 * 1024 * 1024)
     if data is None:
@@ -746,7 +746,7 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     """
     from kl_hooks.records.interchange import format_records
     from kl_hooks.records.query import RecordFilter, get_record, list_records
-    from kl_hooks.store.atomic import write_atomic
+    from kl_hooks.store.files import write_atomic
 
     ws = workspace()
     _refuse_unknown_kinds((name,) if name else ())
@@ -824,7 +824,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     bad = fail_under is not None and found.score < fail_under
     if shape == "json":
         echo_json(to_dict(found))
-        return FOUND if bad else CLEAN
+        return FINDINGS if bad else CLEAN
     for sort in SORTS:
         some = [one for one in found.found if one.sort == sort]
         if some:
@@ -836,7 +836,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     echo(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
     if bad:
         warn(f"fewer than {fail_under} % are healthy.")
-    return FOUND if bad else CLEAN
+    return FINDINGS if bad else CLEAN
 
 
 @click.command(epilog="Example: kl knowledge gc --apply")
@@ -862,7 +862,7 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
         echo_json(to_dict(report))
     for line in _gc_lines(report, really) if shape == "text" else ():
         echo(line)
-    return ENVIRONMENT if any(one.trouble for one in report.looked) else CLEAN
+    return ENVIRONMENT_ERROR if any(one.trouble for one in report.looked) else CLEAN
 
 
 def _refuse_unknown_policies(only: tuple[str, ...]) -> None:

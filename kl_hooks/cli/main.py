@@ -92,8 +92,8 @@ class Commands(LazyGroup):
         that. Raises Problems.
         """
         from kl_hooks.cli.output import broken_kinds_are_shown, workspace
-        from kl_hooks.config.problems import Problems
         from kl_hooks.errors import KlError
+        from kl_hooks.model.problem import Problems
 
         try:
             with ctx.scope(cleanup=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
-from kl_hooks.errors import CLEAN, ENVIRONMENT
+from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR
 
 
 @click.command(epilog="Example: kl maintain --due")
@@ -26,10 +26,10 @@ def maintain(only_due: bool, shape: str) -> int:
             warn(f"{one.name}: {one.trouble}")
     if shape == "json":
         echo_json(to_dict(done))
-        return ENVIRONMENT if any(one.trouble for one in done) else CLEAN
+        return ENVIRONMENT_ERROR if any(one.trouble for one in done) else CLEAN
     for one in done:
         if not one.trouble:
             echo(f"{one.name:<8} {one.result}")
     if not done:
         echo("Nothing is due.")
-    return ENVIRONMENT if any(one.trouble for one in done) else CLEAN
+    return ENVIRONMENT_ERROR if any(one.trouble for one in done) else CLEAN

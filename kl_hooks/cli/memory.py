@@ -22,7 +22,7 @@ from kl_hooks.records.query import record_to_dict
 if TYPE_CHECKING:
     from kl_hooks.kinds.memory.mining import MiningResult
     from kl_hooks.kinds.memory.review import Decision, Review, ReviewItem
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 def _find_memory(identifier: str) -> Record:
@@ -424,9 +424,9 @@ def _review_from_file(answers: str, shape: str) -> None:
     """Carries out the decisions in a file. Problems with everything wrong, and then nothing is done."""
     import json
 
-    from kl_hooks.config.problems import Problems
     from kl_hooks.errors import UsageProblem
     from kl_hooks.kinds.memory.review import parse_answers as read
+    from kl_hooks.model.problem import Problems
 
     name = "stdin" if answers == "-" else answers
     try:
@@ -543,8 +543,8 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     They come in as candidates, also what was approved elsewhere; what was rejected is rejected here. If anything is
     wrong in one of the files, nothing is taken in.
     """
-    from kl_hooks.config.problems import Problems
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
+    from kl_hooks.model.problem import Problems
     from kl_hooks.records.write import require_setup
 
     ws = workspace()
@@ -597,7 +597,7 @@ def export(statuses: tuple[str, ...]) -> None:
 def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
     """How memories work in this clone. Kept in git's configuration of the clone: it is yours, and no checkout's."""
     from kl_hooks.errors import EnvironmentProblem
-    from kl_hooks.git.repository import ask
+    from kl_hooks.git.repository import git_in
 
     ws = workspace()
     chosen = {"memory-top-k": top_k, "memory-auto-extract": None if auto_extract is None else str(auto_extract).lower()}
@@ -607,7 +607,7 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
         if ws.repo is None:
             hint = "Set memory_top_k and memory_auto_extract in your own kl/config.yaml."
             raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
-        ask(ws.repo, "config", "--local", f"kl.{key}", str(value))
+        git_in(ws.repo, "config", "--local", f"kl.{key}", str(value))
     top = top_k or ws.settings.memory_top_k
     extract = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
     if shape == "json":

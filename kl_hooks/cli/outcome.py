@@ -12,7 +12,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @click.command(
@@ -89,8 +89,8 @@ def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> 
 
 
 def _read_task_file(path: str) -> dict[str, Any]:
-    from kl_hooks.config.files import read_small
     from kl_hooks.kinds.outcome import read_task_file
+    from kl_hooks.store.files import read_small
 
     data = read_small(Path(path))
     if data is None:

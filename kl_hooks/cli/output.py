@@ -13,7 +13,7 @@ import click
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import brief, safe_text
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace
 
 _SHOWN_PROBLEMS: Final = "broken kinds are told"
 F = TypeVar("F", bound=Callable[..., Any])

@@ -10,7 +10,7 @@ from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.query import format_value
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 _HEAD = ("title", "status", "supersedes", "superseded_by")
 

@@ -15,7 +15,7 @@ from kl_hooks.errors import UsageProblem
 def show(name: str, context: str, shape: str) -> None:
     """What somebody in this role must do, must not do, and asks about first."""
     from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.config.typed import nearest
+    from kl_hooks.config.yaml import suggest_spelling
     from kl_hooks.kinds.role import find_role, render_role
     from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
@@ -27,7 +27,7 @@ def show(name: str, context: str, shape: str) -> None:
         record = get_record(ws, name, "role")
     if record is None:
         known = sorted({one.text("role") for one in roles if one.status == "active"})
-        hint = nearest(name, known) or (
+        hint = suggest_spelling(name, known) or (
             f"Roles: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
         )
         raise UsageProblem("there is no active role of this name.", place=name, hint=hint)

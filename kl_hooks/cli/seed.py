@@ -12,7 +12,7 @@ from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, w
 
 if TYPE_CHECKING:
     from kl_hooks.records.seeding import Step
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @click.command(epilog="Example: kl seed --system")
@@ -37,7 +37,7 @@ def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> 
     if shape == "json":
         echo_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
         return
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     for step in done:
         record = f"{step.record.id}  " if step.record else ""
@@ -76,7 +76,7 @@ def _title(step: Step) -> str:
 
 
 def _plain(step: Step) -> dict[str, str]:
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     return {
         "what": step.what, "kind": step.seed.kind, "key": redact(step.seed.key), "title": redact(_title(step)),

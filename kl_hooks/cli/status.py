@@ -14,13 +14,13 @@ from kl_hooks.cli.verify import hints
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.ledger import Entry, known_tests, recent
 from kl_hooks.evidence.place import place_of
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
-from kl_hooks.model.tier import Tier
 from kl_hooks.proof.gate import Proof, judge, with_untracked
 from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _REASONS = 3
@@ -159,7 +159,7 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
 def _manifest_has_mistakes(ws: Workspace) -> bool:
     """True for a manifest that `kl arch check` would refuse. One that was read before is not read as YAML again."""
     from kl_hooks.arch.manifest import load_manifest
-    from kl_hooks.config.files import read_small
+    from kl_hooks.store.files import read_small
 
     try:
         text = read_small(ws.root / MANIFEST, within=ws.root)

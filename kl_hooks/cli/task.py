@@ -12,7 +12,7 @@ from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.task import Work
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
@@ -21,7 +21,7 @@ def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str],
     from kl_hooks.records.query import RecordFilter, list_records
 
     if path:
-        from kl_hooks.config.files import read_small
+        from kl_hooks.store.files import read_small
 
         data = read_small(Path(path))
         if data is None:
@@ -62,9 +62,8 @@ def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> froze
 def new(title: str | None, title_option: str | None, agent: bool, shape: str, **said: Any) -> None:
     """Make a task. What tasks require and produce gives their order: kl task plan."""
     from kl_hooks.cli.kind_commands import make_record
-    from kl_hooks.config.problems import Problems
     from kl_hooks.kinds.task import valid_tokens
-    from kl_hooks.model.problem import Problem
+    from kl_hooks.model.problem import Problem, Problems
 
     raw = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
     wrong = valid_tokens([*said["requires"], *said["produces"]])[1]

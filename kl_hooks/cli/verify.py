@@ -11,14 +11,13 @@ import click
 
 from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts
 from kl_hooks.cli.output import echo, echo_json, format_option, short, workspace
-from kl_hooks.errors import CLEAN, ENVIRONMENT, FOUND, EnvironmentProblem, UsageProblem
+from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.git.ranges import commit_of
-from kl_hooks.git.repository import Repository
-from kl_hooks.model.tier import Tier
+from kl_hooks.git.repository import Repository, resolve_commit
+from kl_hooks.model.claim import Tier
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, with_untracked
 from kl_hooks.proof.snapshot import Snapshot
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.proof.nearest import Nearest
@@ -49,7 +48,7 @@ class _Answer:
     @property
     def exit_code(self) -> int:
         """3 where something could not be read: the environment must be fixed first."""
-        return ENVIRONMENT if self.seen.unread else CLEAN if self.proven else FOUND
+        return ENVIRONMENT_ERROR if self.seen.unread else CLEAN if self.proven else FINDINGS
 
     def to_dict(self) -> dict[str, Any]:
         """`kl.verify/1`."""
@@ -115,8 +114,8 @@ def verify(
     if shape == "text":
         print_gate(gate, asked)
     if answer.seen.unread:
-        return ENVIRONMENT
-    return FOUND if answer.seen.lost or any(one.met is False for one in asked) else CLEAN
+        return ENVIRONMENT_ERROR
+    return FINDINGS if answer.seen.lost or any(one.met is False for one in asked) else CLEAN
 
 
 def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> _Answer:
@@ -125,7 +124,7 @@ def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | Non
 
     assert ws.repo is not None
     trees = _trees_at(ws, rev)
-    trusted = commit_of(ws.repo, trust_ref) if trust_ref else ""
+    trusted = resolve_commit(ws.repo, trust_ref) if trust_ref else ""
     base = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if rev else ""
     with all_evidence(ws) as seen:
         entries, found = judge(ws, seen, trees, rev is not None, rev=rev or "", trust_ref=trusted, base=base)
@@ -139,12 +138,12 @@ def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be told.
     """
     from kl_hooks.evidence.place import place_of
-    from kl_hooks.git.trees import tree_of
+    from kl_hooks.git.trees import tree_of_revision
 
     if rev is None or ws.repo is None:
         trees = place_of(ws.repo).trees
     else:
-        trees = tuple(tree for tree in [tree_of(ws.repo, rev)] if tree)
+        trees = tuple(tree for tree in [tree_of_revision(ws.repo, rev)] if tree)
     if not trees and rev is not None:
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     if not trees:
@@ -156,7 +155,7 @@ def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
 def _known_commit(repo: Repository, rev: str) -> str:
     """The commit that a revision means; empty where there is none, as for the first push of a branch."""
     try:
-        return commit_of(repo, rev)
+        return resolve_commit(repo, rev)
     except UsageProblem:
         return ""
 

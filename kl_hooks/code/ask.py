@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.graph import links
-from kl_hooks.store.rows import Rows, marks
+from kl_hooks.store.database import Rows, placeholders
 
 KINDS: Final = ("namespace", "type", "interface", "function", "method", "property", "field")
 """What a symbol can be: the part of its Id before the colon, and its kind in the index."""
@@ -37,5 +37,5 @@ def _knowledge(db: Rows, kinds: Sequence[str]) -> dict[str, int]:
     if not kinds:
         return {}
     kind = "CASE WHEN kind = 'page' AND id LIKE '%#%' THEN 'section' ELSE kind END"
-    sql = f"SELECT {kind}, COUNT(DISTINCT id) FROM documents WHERE kind IN ({marks(kinds)}) GROUP BY 1"
+    sql = f"SELECT {kind}, COUNT(DISTINCT id) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY 1"
     return dict(sorted(db.rows(sql, tuple(kinds))))

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from kl_hooks.code.held import Held
     from kl_hooks.code.parse import Facts, Read
     from kl_hooks.code.remembered import Key
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
     from kl_hooks.store.store import Store
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 class Scan(NamedTuple):
@@ -52,12 +52,12 @@ def catch_up(ws: Workspace, watch: Watch = unwatched) -> Scan:
         raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
     scanners = scanners_of(ws.plugins)
     suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
-    entries = files.worktree(repo, (*suffixes, *MARKERS))
-    return bring(ws.store, entries, lambda some: files.read(repo, some), scanners, watch)
+    entries = files.worktree_files(repo, (*suffixes, *MARKERS))
+    return bring(ws.store, entries, lambda some: files.read_files(repo, some), scanners, watch)
 
 
 def bring(
-    store: Store, entries: Sequence[Entry], read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched
+    store: Store, entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched
 ) -> Scan:
     """The same for any store and any content of the repository; `entries`, by path, hold the marks of projects too."""
     entries, odd = _readable_names(entries)
@@ -94,11 +94,11 @@ def problem(path: str, error: str) -> Problem:
     return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
 
 
-def _readable_names(entries: Sequence[Entry]) -> tuple[Sequence[Entry], list[Problem]]:
+def _readable_names(entries: Sequence[FileEntry]) -> tuple[Sequence[FileEntry], list[Problem]]:
     """Without the files whose names are not UTF-8: no Id and no row could hold them. They are reported."""
     if all(map(str.isascii, map(itemgetter(0), entries))):
         return entries, []
-    good: list[Entry] = []
+    good: list[FileEntry] = []
     odd: list[Problem] = []
     for entry in entries:
         if entry.path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in entry.path):

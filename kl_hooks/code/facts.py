@@ -16,7 +16,7 @@ from kl_hooks.errors import KlError
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.store import Store
 
@@ -25,7 +25,7 @@ MANY: Final = 200
 
 
 def facts_of(
-    store: Store | None, entries: Sequence[Entry], read: Read, scanners: Sequence[Scanner], *,
+    store: Store | None, entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner], *,
     symbols: bool = True, warn: Callable[[str], None] | None = None,
 ) -> dict[str, Facts]:  # fmt: skip
     """Path → facts (see `code.scan`) of every entry that a scanner knows, Ids named by `modules_of`.
@@ -66,7 +66,7 @@ def named(facts: Mapping[str, Facts]) -> dict[str, Facts]:
 
 
 def scan_missing(
-    entries: Sequence[Entry], wanted: Mapping[str, remembered.Key], known: Mapping[remembered.Key, Facts],
+    entries: Sequence[FileEntry], wanted: Mapping[str, remembered.Key], known: Mapping[remembered.Key, Facts],
     read: Read, scanners: Sequence[Scanner], watch: Watch = unwatched,
 ) -> Mapping[remembered.Key, Facts]:  # fmt: skip
     """Scans the contents that are not known, each once. What can't be read is left out, so that it is tried again.
@@ -79,7 +79,7 @@ def scan_missing(
         return {}
     by_version = {scanner.version: scanner for scanner in scanners}
 
-    def scan(some: Sequence[Entry]) -> Iterator[tuple[remembered.Key, Facts]]:
+    def scan(some: Sequence[FileEntry]) -> Iterator[tuple[remembered.Key, Facts]]:
         with no_garbage_collection():
             for entry, content in read(some):
                 key = wanted[entry.path]
@@ -90,7 +90,7 @@ def scan_missing(
         return dict(watch(scan(items), len(items)))
     from kl_hooks.code.pool import processes, scan_in_processes
 
-    def folded(some: Sequence[Entry]) -> Iterator[tuple[remembered.Key, bytes]]:
+    def folded(some: Sequence[FileEntry]) -> Iterator[tuple[remembered.Key, bytes]]:
         return ((key, fold(facts)) for key, facts in scan(some))
 
     made: Iterator[tuple[remembered.Key, bytes]] = folded(items)
@@ -113,7 +113,7 @@ def _redacted(facts: Facts) -> Facts:
 
     Names stay as they are: code is addressed by them, and some look as random as a token.
     """
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     marks = facts["decorators"]
     literal = [row for row in facts["imports"] if row[4] == "dynamic import"]

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from kl_hooks.code import remembered
 from kl_hooks.code.parse import Facts
 from kl_hooks.code.remembered import PARTS, TOGETHER, Columns, Key, columns_of, write
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 if TYPE_CHECKING:
     from kl_hooks.store.store import Store

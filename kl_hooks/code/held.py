@@ -12,7 +12,7 @@ from kl_hooks.code.wanted import keys
 if TYPE_CHECKING:
     from kl_hooks.code.remembered import Key
     from kl_hooks.code.writing import File
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
 
@@ -24,7 +24,7 @@ class Held(NamedTuple):
     """Both sides, of the files in some part of the repository; everywhere else they are the same."""
 
     part: listed.Part
-    now: list[Entry]
+    now: list[FileEntry]
     """The files that there are now, marks of projects among them."""
     wanted: dict[str, Key]
     """Path → content and scanner, of the source files that there are now."""
@@ -63,7 +63,9 @@ class Held(NamedTuple):
         return self.same_paths() and all(old[path][:2] == (LOST + key[0], key[1]) for path, key in self.stale.items())
 
 
-def held(db: Database, entries: Sequence[Entry], scanners: Sequence[Scanner], part: listed.Part | None = None) -> Held:
+def held(
+    db: Database, entries: Sequence[FileEntry], scanners: Sequence[Scanner], part: listed.Part | None = None
+) -> Held:
     """What is held of a part; without one, of where `entries` (of all files, by path) differ."""
     if part is None:
         part = listed.differing(db, entries, scanners)
@@ -77,7 +79,7 @@ def held(db: Database, entries: Sequence[Entry], scanners: Sequence[Scanner], pa
     return _beside(part, scanners, before, known_marks)
 
 
-def nothing(entries: Sequence[Entry], scanners: Sequence[Scanner]) -> Held:
+def nothing(entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Held:
     """Where there is no graph yet."""
     return _beside(listed.whole(entries), scanners, {}, set())
 

@@ -9,11 +9,11 @@ from kl_hooks.code.parse import no_garbage_collection
 
 if TYPE_CHECKING:
     from kl_hooks.code.parse import Read
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
 
 
-def imports_of(entries: Sequence[Entry], read: Read, scanners: Sequence[Scanner]) -> dict[str, dict[str, Any]]:
+def imports_of(entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]) -> dict[str, dict[str, Any]]:
     """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner knows.
 
     What can't be read is left out.
@@ -50,6 +50,6 @@ def hide_literals(rows: Sequence[list[Any]]) -> None:
     """Takes secrets out of the statements that hold free text: calls that import by a name in quotes."""
     for row in rows:
         if row[4] == "dynamic import":
-            from kl_hooks.store.redact import redact
+            from kl_hooks.store.redaction import redact
 
             row[5] = redact(row[5])

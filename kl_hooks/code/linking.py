@@ -17,7 +17,7 @@ from kl_hooks.code.resolve import Outline, Resolver
 from kl_hooks.code.stars import bringing_others, let_through
 from kl_hooks.graph import links
 from kl_hooks.graph.names import Interned
-from kl_hooks.store.rows import marks, pieces
+from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.code.parse import Facts
@@ -116,7 +116,7 @@ def _below(db: Database, modules: Iterable[str]) -> set[str]:
 
 def _borne_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:
     """Those of the names that nothing in another file bears: now they may lead to something, or no longer."""
-    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({marks(paths)}) LIMIT 1"
+    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({placeholders(paths)}) LIMIT 1"
     return {name for name in names if not db.rows(sql, (name, *paths))}
 
 
@@ -125,11 +125,11 @@ def _mentions(db: Database, names: Collection[str]) -> dict[str, str]:
 
 
 def _facts(db: Database, paths: list[str], targets: Known) -> Iterator[tuple[str, Facts]]:
-    for some in pieces(paths):
+    for some in chunks(paths):
         keys = {
             path: (blob, scanner)
             for path, blob, scanner in db.rows(
-                f"SELECT path, blob, scanner FROM files WHERE path IN ({marks(some)})", some
+                f"SELECT path, blob, scanner FROM files WHERE path IN ({placeholders(some)})", some
             )
         }
         facts = remembered.load(db, keys.values(), uses=True)

@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 if TYPE_CHECKING:
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
 
 _AT_ONCE: Final = 256
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
     ranges: tuple[Range, ...]
     """In their order, none beside another."""
-    entries: tuple[tuple[Entry, ...], ...]
+    entries: tuple[tuple[FileEntry, ...], ...]
     """The entries in each range."""
     rest: int
     """Source files outside of them."""
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     """What tells whether somebody has written meanwhile; none where nothing is noted about any file."""
 
 
-def whole(entries: Sequence[Entry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
+def whole(entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
     """All of them."""
     return Part((ALL,), (tuple(entries),), 0, stamps)
 
@@ -50,7 +50,7 @@ def holds(db: Rows, part: Part) -> bool:
     return bool(part.stamps) and part.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
 
 
-def differing(db: Rows, entries: Sequence[Entry], scanners: Sequence[Scanner]) -> Part:
+def differing(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Part:
     """Where `entries` (sorted by path), read by these scanners, differ from what the graph holds."""
     rows = sorted(db.rows("SELECT first, stamp, files, entries FROM listed"))
     if not rows:
@@ -59,7 +59,7 @@ def differing(db: Rows, entries: Sequence[Entry], scanners: Sequence[Scanner]) -
     starts = [0, *(bisect_left(entries, (row[0],)) for row in rows[1:]), len(entries)]
     ends = [*(row[0] for row in rows[1:]), None]
     ranges: list[Range] = []
-    parts: list[tuple[Entry, ...]] = []
+    parts: list[tuple[FileEntry, ...]] = []
     for place, (first, _, files, text) in enumerate(rows):
         some = entries[starts[place] : starts[place + 1]]
         if text == _text(how, some):
@@ -97,14 +97,14 @@ def inside(within: Range, column: str) -> tuple[str, tuple[str, ...]]:
     return (f"{column} >= ?", (first,)) if end is None else (f"{column} >= ? AND {column} < ?", (first, end))
 
 
-def _parted(entries: Sequence[Entry]) -> list[Sequence[Entry]]:
+def _parted(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:
     """As rows: a few entries stay together; the first row of all must be there even without any."""
     if len(entries) <= _LARGE:
         return [entries]
     return [entries[start : start + _AT_ONCE] for start in range(0, len(entries), _AT_ONCE)]
 
 
-def _text(how: str, entries: Sequence[Entry]) -> str:
+def _text(how: str, entries: Sequence[FileEntry]) -> str:
     """What a row says. No path holds `//`; the mode is in it because leaving it out would take longer."""
     return "//".join(chain((how,), chain.from_iterable(entries)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")
 """Their names; `setup.py` marks a project too, and is source."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kl_hooks.code import marks, remembered
 from kl_hooks.code.modules import module_names, names_in
 from kl_hooks.code.parse import Facts
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 
 class Asked(Collection[str]):

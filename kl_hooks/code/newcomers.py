@@ -14,7 +14,7 @@ from kl_hooks.code.marks import known_markers
 from kl_hooks.code.modules import imported_names, module_name, plain_name
 from kl_hooks.code.stored_names import Stored
 from kl_hooks.code.uses import WORD
-from kl_hooks.store.rows import Rows, marks
+from kl_hooks.store.database import Rows, placeholders
 
 _FEW: Final = 50
 """Files that came or went, up to which it is tried."""
@@ -113,6 +113,6 @@ class _Imported(Container[str]):
         paths = sorted(said.saying(self._db, {words[-1]}).keys() - self._changed) if words else []
         if not words or len(paths) > _SAYING:
             raise Unsure
-        sql = f"SELECT blob, scanner FROM files WHERE path IN ({marks(paths)})"
+        sql = f"SELECT blob, scanner FROM files WHERE path IN ({placeholders(paths)})"
         facts = remembered.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
         return name in imported_names(dict(enumerate(facts.values())))  # type: ignore[arg-type]

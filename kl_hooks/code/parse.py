@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
 
 VERSION: Final = "python-ast/9"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
@@ -19,7 +19,7 @@ LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
 
 Facts = dict[str, Any]
-Read = Callable[[Sequence["Entry"]], Iterator[tuple["Entry", bytes]]]
+Read = Callable[[Sequence["FileEntry"]], Iterator[tuple["FileEntry", bytes]]]
 """Gives the contents of entries, in any order; what can't be had is left out."""
 
 

@@ -19,7 +19,7 @@ from kl_hooks.code.affected import came_or_went
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.resolve import Outline
 from kl_hooks.code.uses import WORD
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 STAR: Final = "*"
 """Instead of a name: any of the module."""
@@ -123,7 +123,7 @@ class _Looked:
             known, new = {last}, {last}
             while new:
                 asked = sorted(new)
-                rows = self._db.rows(f"SELECT DISTINCT key FROM renamed WHERE word IN ({marks(asked)})", asked)
+                rows = self._db.rows(f"SELECT DISTINCT key FROM renamed WHERE word IN ({placeholders(asked)})", asked)
                 new = {row[0] for row in rows} - known - {STAR}
                 known |= new
                 if len(known) > _NAMES:
@@ -154,7 +154,7 @@ class _Looked:
         words = ["", *sorted(self.names(module))]
         sql = (
             "SELECT f.module, r.word FROM renamed r JOIN files f ON f.path = r.path"
-            f" WHERE r.key = ? AND r.word IN ({marks(words)})"
+            f" WHERE r.key = ? AND r.word IN ({placeholders(words)})"
         )
         found = {(plain_name(own), word) for own, word in self._db.rows(sql, (STAR, *words))}
         return {own for own, word in found if word or own == module or own.startswith(f"{module}.")} - {module}
@@ -162,9 +162,9 @@ class _Looked:
     def _read(self, numbers: Collection[int], fits: Callable[[set[str], str], bool]) -> Iterator[tuple[str, str, str]]:
         if len(numbers) > _FILES:
             raise Unsure
-        for some in pieces(sorted(numbers)):
+        for some in chunks(sorted(numbers)):
             sql = "SELECT s.path, s.names, f.module FROM said s JOIN files f ON f.path = s.path WHERE s.number IN"
-            for path, names, own in self._db.rows(f"{sql} ({marks(some)})", some):
+            for path, names, own in self._db.rows(f"{sql} ({placeholders(some)})", some):
                 if fits(set(names.split()), plain_name(own)):
                     yield path, names, own
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.parse import Facts
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.store.store import Store
@@ -48,7 +48,7 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
     columns += ["uses", "outline", "names"] if uses else ["''"] * 3
     known: Known = {}
     for scanner, blobs in _by_scanner(wanted):
-        sql = f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN ({marks(blobs)})"
+        sql = f"SELECT blob, {', '.join(columns)} FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
         for blob, *row in db.rows(sql, (scanner, *blobs)):
             facts = _facts(*row)
             if facts is not None:
@@ -60,7 +60,7 @@ def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Any]:
     """Content → its outline (see `code.uses`), of those that are known."""
     found = {}
     for scanner, blobs in _by_scanner(wanted):
-        sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({marks(blobs)})"
+        sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
         for blob, text in db.rows(sql, (scanner, *blobs)):
             with suppress(ValueError):
                 found[blob, scanner] = json.loads(text)
@@ -113,7 +113,7 @@ def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, Sequence[str]]]:
     for blob, scanner in sorted(set(wanted)):
         by_scanner.setdefault(scanner, []).append(blob)
     for scanner, blobs in by_scanner.items():
-        for some in pieces(blobs):
+        for some in chunks(blobs):
             yield scanner, some
 
 

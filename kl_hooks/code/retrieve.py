@@ -10,13 +10,13 @@ from kl_hooks.code.catch_up import catch_up
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.index.index import Hit, named, search
 from kl_hooks.index.words import query_words, split_all, stem
-from kl_hooks.model.ids import split
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
-    from kl_hooks.model.task import Task
+    from kl_hooks.model.package import Task
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _SIBLINGS: Final = 12
 _NAMED: Final = 3
@@ -59,7 +59,7 @@ def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
     place = f"{hit.path}:{hit.line}"
     siblings = _siblings(db, hit)
     lines = [f"{place} {hit.title}", doc, f"siblings: {', '.join(siblings)}" if siblings else ""]
-    seen = set(map(stem, split_all(f"{split(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
+    seen = set(map(stem, split_all(f"{split_id(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
     fitting = [word for word in query_words(words) if stem(word) in seen]
     return Candidate(
         id=hit.id, kind="symbol", title=hit.title, text="\n".join(line for line in lines if line),
@@ -70,10 +70,10 @@ def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
 
 def _siblings(db: Database, hit: Hit) -> list[str]:
     """For a class its methods, for a method the others of its class: names only, in the order of the source."""
-    prefix, name = split(hit.id)
+    prefix, name = split_id(hit.id)
     if prefix not in ("type", "interface", "method", "property"):
         return []
     owner = name if prefix in ("type", "interface") else name.rpartition(".")[0]
     sql = "SELECT id FROM symbols WHERE path = ? AND (id LIKE 'method:%' OR id LIKE 'property:%') ORDER BY line, id"
-    names = [split(row[0])[1].rpartition(".") for row in db.rows(sql, (hit.path,))]
+    names = [split_id(row[0])[1].rpartition(".") for row in db.rows(sql, (hit.path,))]
     return [last for before, _, last in names if before == owner and f"{owner}.{last}" != name][:_SIBLINGS]

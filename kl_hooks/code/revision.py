@@ -16,11 +16,11 @@ from kl_hooks.code.marks import MARKERS
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.git.repository import Repository
     from kl_hooks.store.database import Database
     from kl_hooks.store.store import Store
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 FOLDER: Final = "graphs"
 KEPT: Final = 3
@@ -39,18 +39,18 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, Scan]]:
     repo = ws.repo
     if repo is None:
         raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
-    tree = trees.tree_of(repo, rev)
+    tree = trees.tree_of_revision(repo, rev)
     if tree is None:
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     scanners = scanners_of(ws.plugins)
     suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
-    entries = files.at(repo, tree, (*suffixes, *MARKERS))
+    entries = files.files_at(repo, tree, (*suffixes, *MARKERS))
     name = hashlib.sha256(repr((tree, [scanner.version for scanner in scanners])).encode()).hexdigest()[:24]
     with _folder(ws) as folder:
         store = _beside(ws, folder / f"{name}.db")
         if not store.state.graph.exists():
             _seed(ws, repo, entries, store)
-        scan = bring(store, entries, lambda some: files.read(repo, some, "objects"), scanners)
+        scan = bring(store, entries, lambda some: files.read_files(repo, some, "objects"), scanners)
         with suppress(OSError):
             os.utime(store.state.graph)
         _forget(folder, store.state.graph)
@@ -85,13 +85,15 @@ def _beside(ws: Workspace, path: Path) -> Store:
     return Store(state, ws.store.schemas, ws.environ)
 
 
-def _seed(ws: Workspace, repo: Repository, entries: list[Entry], store: Store) -> None:
+def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Store) -> None:
     """Begins with a copy of the work tree's graph: most of what a revision holds is in it already."""
     from kl_hooks.git import files
     from kl_hooks.graph import links
     from kl_hooks.index import index
 
-    facts_of(ws.store, entries, lambda some: files.read(repo, some, "objects"), scanners_of(ws.plugins), symbols=False)
+    facts_of(
+        ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws.plugins), symbols=False
+    )
     path = store.state.graph
     new = path.with_suffix(f".{os.getpid()}.new")
     with ws.store.reading("graph") as db:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 _CLASSES: Final = 16_381
 """A prime: names that begin or end alike fall into different classes."""
@@ -25,8 +25,8 @@ def saying(db: Rows, names: Collection[str]) -> dict[str, str]:
         if len(wanted) * _SHARE <= _count(db):
             return {
                 path: words
-                for some in pieces(sorted(wanted))
-                for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({marks(some)})", some)
+                for some in chunks(sorted(wanted))
+                for path, words in db.rows(f"SELECT path, names FROM said WHERE number IN ({placeholders(some)})", some)
             }
     return everything(db)
 
@@ -52,8 +52,10 @@ def replace(db: Rows, gone: Iterable[str], changed: Mapping[str, str]) -> None:
         return
     before = {
         path: (number, words)
-        for some in pieces(old)
-        for path, number, words in db.rows(f"SELECT path, number, names FROM said WHERE path IN ({marks(some)})", some)
+        for some in chunks(old)
+        for path, number, words in db.rows(
+            f"SELECT path, number, names FROM said WHERE path IN ({placeholders(some)})", some
+        )
     }
     stay = now.keys() & before.keys()
     db.many("UPDATE said SET names = ? WHERE number = ?", [(now[path], before[path][0]) for path in sorted(stay)])
@@ -116,8 +118,8 @@ def _files(db: Rows, classes: Collection[int]) -> dict[int, set[int]]:
     """Class → its files."""
     return {
         one: set(map(int, files.split()))
-        for some in pieces(sorted(classes))
-        for one, files in db.rows(f"SELECT bucket, files FROM said_by WHERE bucket IN ({marks(some)})", some)
+        for some in chunks(sorted(classes))
+        for one, files in db.rows(f"SELECT bucket, files FROM said_by WHERE bucket IN ({placeholders(some)})", some)
     }
 
 

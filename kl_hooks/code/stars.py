@@ -11,7 +11,7 @@ from kl_hooks.code.imports import absolute
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.reach import STAR
 from kl_hooks.code.resolve import Outline
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 
 def bringing_others(
@@ -25,9 +25,9 @@ def bringing_others(
     above = {name for one in moved for name in _above(one)} - moved
     words = sorted({one.rpartition(".")[2] for one in moved | above}) if moved else []
     found = set()
-    for some in pieces(["", *words] if words else []):
+    for some in chunks(["", *words] if words else []):
         sql = f"SELECT DISTINCT f.path, f.module FROM renamed r JOIN files f ON f.path = r.path WHERE r.key = '{STAR}'"
-        for path, module in db.rows(f"{sql} AND r.word IN ({marks(some)})", some):
+        for path, module in db.rows(f"{sql} AND r.word IN ({placeholders(some)})", some):
             named = set(_named(outline(module) or {}, module, path))
             if named & moved or any(not _stands(db, one, changed) for one in named & above):
                 found.add((plain_name(module), STAR))

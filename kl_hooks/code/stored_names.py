@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kl_hooks.code.imports import Known
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 
 class Stored(Known):

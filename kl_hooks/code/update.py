@@ -23,7 +23,7 @@ from kl_hooks.code.writing import File, write_files
 if TYPE_CHECKING:
     from kl_hooks.code.laid_out import LaidOut
     from kl_hooks.code.resolve import Outline
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
     from kl_hooks.store.store import Store
@@ -38,7 +38,7 @@ def update(
     store: Store,
     known: Held,
     facts: remembered.Known,
-    entries: Sequence[Entry],
+    entries: Sequence[FileEntry],
     read: Read,
     scanners: Sequence[Scanner],
     watch: Watch,
@@ -65,7 +65,7 @@ def update(
 
 
 def _write(
-    db: Database, known: Held, entries: Sequence[Entry], scanners: Sequence[Scanner],
+    db: Database, known: Held, entries: Sequence[FileEntry], scanners: Sequence[Scanner],
     facts: MutableMapping[Key, Facts], ready: LaidOut | None,
 ) -> int:  # fmt: skip
     """Writes what differs; returns how many files are gone. `facts`: what is known of them. Inside one transaction."""

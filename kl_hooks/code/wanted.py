@@ -9,14 +9,14 @@ from kl_hooks.code.imports_read import scanner_of
 
 if TYPE_CHECKING:
     from kl_hooks.code.remembered import Key
-    from kl_hooks.git.files import Entry
+    from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
 
 Watch = Callable[[Iterator[Any], int], Iterator[Any]]
 """Given what is about to come and how many, hands it on: who waits can be told how far it is."""
 
 
-def keys(entries: Iterable[Entry], scanners: Sequence[Scanner]) -> dict[str, Key]:
+def keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> dict[str, Key]:
     """Path → (blob, scanner's version) for each entry that a scanner knows; the first scanner of a suffix wins."""
     found: dict[str, Key] = {}
     for entry in entries:

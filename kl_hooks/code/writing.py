@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.code import said
 from kl_hooks.code.reach import renames
 from kl_hooks.index import index
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.parse import Facts
@@ -87,6 +87,6 @@ def symbols_of(path: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
 def documents_of(path: str, facts: Facts) -> list[index.Document]:
     """What can be found by words in a file. Pure."""
     return [
-        index.Document(identifier, split(identifier)[0], path, line, signature, doc, words)
+        index.Document(identifier, split_id(identifier)[0], path, line, signature, doc, words)
         for (identifier, line, _, signature, doc, _), words in zip(facts["symbols"], facts["words"], strict=True)
     ]

@@ -1,40 +1,43 @@
-"""Settings: what this user and this repository want, joined so that a repository can tighten but not loosen.
+"""Settings: what this user and this repository want, merged so that a repository can tighten but not loosen.
 
 From the weakest: what is built in; `.kl/config.yaml` of the repository; `kl/config.yaml` in the user's configuration
-folder; `git config kl.…` (this clone's or this user's; it does not arrive by cloning).
+folder; `git config kl.…` (this clone's or this user's; it does not arrive by cloning). The numbers of upkeep have a
+file of their own, `.kl/knowledge/lifecycle.yaml`: a wrong one is reported, and its default is used meanwhile; a
+command that is about to change something refuses instead.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.config.compiled import compiled
-from kl_hooks.config.files import read_small
-from kl_hooks.config.problems import Problems
-from kl_hooks.model.problem import Problem
+from kl_hooks.config.compile_cache import load_compiled
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE, MOST_DAYS, Lifecycle
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
-    from kl_hooks.config.nodes import Node
-    from kl_hooks.config.typed import Reader
+    from kl_hooks.config.yaml import Node, NodeReader
 
-CHECKOUT_FILE: Final = ".kl/config.yaml"
-KEYS: Final = (
+
+SETTINGS_FILE: Final = ".kl/config.yaml"
+_SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
     "significance", "docs", "maintain", "verify",
 )  # fmt: skip
-STRENGTHS: Final = ("independent", "classes")
+_STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
-MAINTAIN: Final = ("off", "daily")
+_MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
-LEAST_BUDGET, MOST_BUDGET = 256, 1_000_000
-MOST_TOP_K: Final = 100
-_KIND: Final = "settings-5"
+_LEAST_BUDGET, _MOST_BUDGET = 256, 1_000_000
+_MOST_TOP_K: Final = 100
+_SETTINGS_FORMAT: Final = "settings-5"
 _LONGEST_GLOB: Final = 200
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
-    "verified_requires": STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
+    "verified_requires": _STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
 }  # fmt: skip
 """Setting → how loose a value of it is: a repository may only set what is no looser than the user's."""
 
@@ -44,7 +47,7 @@ class Settings(NamedTuple):
 
     plugins: tuple[str, ...] = ()
     """Installed plugins (entry point group `kl`) that the user asked for."""
-    verified_requires: str = STRENGTHS[0]
+    verified_requires: str = _STRENGTHS[0]
     budget: int = 6000
     """Of a context package, characters."""
     significance: int = 40
@@ -57,8 +60,8 @@ class Settings(NamedTuple):
     """Memories that an agent is given at once."""
     memory_auto_extract: bool = True
     """Whether patterns are mined without being asked for."""
-    maintain: str = MAINTAIN[0]
-    """One of `MAINTAIN`; only a user's own configuration can set it."""
+    maintain: str = _MAINTAIN[0]
+    """One of `_MAINTAIN`; only a user's own configuration can set it."""
     verify_exclude: tuple[str, ...] = ()
     """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
     warnings: tuple[Problem, ...] = ()
@@ -73,23 +76,23 @@ def load_settings(root: Path, git: Mapping[str, str], environ: Mapping[str, str]
     """
     problems: list[Problem] = []
     cache_dir = cache_dir if (root / ".kl").is_dir() else None  # where kl is not used, it leaves nothing
-    checkout = _file(root / CHECKOUT_FILE, CHECKOUT_FILE, cache_dir, problems, within=root)
-    own = user_file(environ)
+    checkout = _file(root / SETTINGS_FILE, SETTINGS_FILE, cache_dir, problems, within=root)
+    own = user_settings_file(environ)
     user = _file(own, str(own), cache_dir, problems) if own else {}
     user.update(_from_git(git, problems))
     if problems:
         raise Problems(problems)
-    return join(checkout, user)
+    return merge_settings(checkout, user)
 
 
-def user_file(environ: Mapping[str, str]) -> Path | None:
+def user_settings_file(environ: Mapping[str, str]) -> Path | None:
     """Where the user's own configuration stands; None where the environment names no home."""
     if environ.get("XDG_CONFIG_HOME", "").startswith("/"):
         return Path(environ["XDG_CONFIG_HOME"]) / "kl" / "config.yaml"
     return Path(environ["HOME"]) / ".config" / "kl" / "config.yaml" if environ.get("HOME") else None
 
 
-def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
+def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
     """One setting of each; every value here is `[value, line, column]`. Pure."""
     warnings: list[Problem] = []
     chosen = {key: values[0] for key, values in user.items()}
@@ -97,7 +100,7 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
 
     def refuse(key: str, message: str, hint: str) -> None:
         _, line, column = checkout[key]
-        warnings.append(Problem(CHECKOUT_FILE, line, column, message, hint))
+        warnings.append(Problem(SETTINGS_FILE, line, column, message, hint))
 
     if "plugins" in checkout:
         for name in checkout["plugins"][0]:
@@ -112,7 +115,7 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
             if name not in mine:
                 hint = f"To let it review in this clone: git config kl.reviewers '{' '.join((*mine, name))}'"
                 refuse("reviewers", f'reviewer "{name}" is named by the repository only; it may not approve.', hint)
-    if "maintain" in checkout and checkout["maintain"][0] != chosen.get("maintain", MAINTAIN[0]):
+    if "maintain" in checkout and checkout["maintain"][0] != chosen.get("maintain", _MAINTAIN[0]):
         hint = f"To ask for it in this clone: git config kl.maintain {checkout['maintain'][0]}"
         refuse("maintain", '"maintain" is for a user to set, not for a repository; ignored.', hint)
     for key, looser in _LOOSER.items():
@@ -126,7 +129,7 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
         if key in checkout:
             chosen.setdefault(key, checkout[key][0])
     if chosen.pop("verify", None) is not None:
-        hint = f"Write it in the repository's {CHECKOUT_FILE}."
+        hint = f"Write it in the repository's {SETTINGS_FILE}."
         warnings.append(Problem("your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint))
     chosen["verify_exclude"] = tuple(checkout["verify"][0]) if "verify" in checkout else ()
     return Settings(warnings=tuple(warnings), **chosen)
@@ -134,7 +137,7 @@ def join(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Settings:
 
 def verify_exclude(name: str, text: bytes | None) -> tuple[str, ...]:
     """The globs of `verify: exclude:` in one version of the repository's settings. Raises Problems."""
-    found = _compile(name, text) if text else {}
+    found = _compile_settings(name, text) if text else {}
     return tuple(found["verify"][0]) if "verify" in found else ()
 
 
@@ -146,19 +149,19 @@ def _file(
     if text is None:
         return {}
     try:
-        plain = compiled(cache_dir, text, _KIND, lambda: _compile(name, text))
-        if not _is_whole(plain):
-            plain = _compile(name, text)
+        plain = load_compiled(cache_dir, text, _SETTINGS_FORMAT, lambda: _compile_settings(name, text))
+        if not _is_settings(plain):
+            plain = _compile_settings(name, text)
     except Problems as wrong:
         problems.extend(wrong.problems)
         return {}
     return dict(plain)
 
 
-def _is_whole(plain: Any) -> bool:
-    """True for what `_compile` gives; a compiled form is data from a file and looked at before it is used."""
+def _is_settings(plain: Any) -> bool:
+    """True for what `_compile_settings` gives; a compiled form is data from a file and looked at before it is used."""
     return isinstance(plain, dict) and all(
-        key in KEYS and isinstance(entry, list) and len(entry) == 3 and _fits(key, entry[0])
+        key in _SETTINGS_KEYS and isinstance(entry, list) and len(entry) == 3 and _fits(key, entry[0])
         for key, entry in plain.items()
     )
 
@@ -170,18 +173,17 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, str)
     if key == "memory_auto_extract":
         return isinstance(value, bool)
-    words = {"verified_requires": STRENGTHS, "maintain": MAINTAIN}
+    words = {"verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
     return value in words[key] if key in words else type(value) is int
 
 
-def _compile(name: str, text: bytes) -> dict[str, Any]:
+def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
     """Reads one file of settings. Raises Problems."""
-    from kl_hooks.config.typed import Reader
-    from kl_hooks.config.yaml import load
+    from kl_hooks.config.yaml import NodeReader, load_yaml
 
-    root, problems = load(name, text)
-    reader = Reader(name, problems)
-    found = reader.keys(root, KEYS) if root else {}
+    root, problems = load_yaml(name, text)
+    reader = NodeReader(name, problems)
+    found = reader.keys(root, _SETTINGS_KEYS) if root else {}
     values: dict[str, Any] = {}
     for key, (_, node) in found.items():
         if key == "version":
@@ -191,9 +193,9 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
         elif key == "verify":
             values[key] = _globs(reader, node)
         elif key == "maintain":
-            values[key] = reader.choice(node, '"maintain"', MAINTAIN)
+            values[key] = reader.choice(node, '"maintain"', _MAINTAIN)
         elif key == "verified_requires":
-            values[key] = reader.choice(node, '"verified_requires"', STRENGTHS)
+            values[key] = reader.choice(node, '"verified_requires"', _STRENGTHS)
         elif key == "significance":
             values[key] = reader.number(node, '"significance"', 0, 100, 40)
         elif key == "docs":
@@ -201,15 +203,15 @@ def _compile(name: str, text: bytes) -> dict[str, Any]:
         elif key == "memory_auto_extract":
             values[key] = reader.boolean(node, f'"{key}"', True)
         elif key == "memory_top_k":
-            values[key] = reader.number(node, f'"{key}"', 1, MOST_TOP_K, 5)
+            values[key] = reader.number(node, f'"{key}"', 1, _MOST_TOP_K, 5)
         else:
-            values[key] = reader.number(node, '"budget"', LEAST_BUDGET, MOST_BUDGET, 6000)
+            values[key] = reader.number(node, '"budget"', _LEAST_BUDGET, _MOST_BUDGET, 6000)
     if problems:
         raise Problems(problems)
     return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
 
 
-def _globs(reader: Reader, node: Node) -> list[str]:
+def _globs(reader: NodeReader, node: Node) -> list[str]:
     """The globs below `exclude`; paths from the repository's root."""
     found = []
     for _, inner in reader.keys(node, ("exclude",), ' in "verify"').values():
@@ -220,7 +222,7 @@ def _globs(reader: Reader, node: Node) -> list[str]:
     return found
 
 
-def _folder(reader: Reader, node: Node) -> str:
+def _folder(reader: NodeReader, node: Node) -> str:
     """A folder of the repository, without `/` at its end."""
     text = reader.text(node, '"docs"').strip().replace("\\", "/").rstrip("/")
     if text.startswith(("/", "~")) or ".." in text.split("/") or text.split("/")[0] in (".git", ".kl"):
@@ -236,16 +238,16 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
         if git.get(key):
             values[key] = git[key].replace(",", " ").split()
     strength = git.get("verified-requires")
-    if strength in STRENGTHS:
+    if strength in _STRENGTHS:
         values["verified_requires"] = strength
     elif strength is not None:
-        problems.append(Problem("git config kl.verified-requires", 0, 0, f"must be one of: {', '.join(STRENGTHS)}."))
+        problems.append(Problem("git config kl.verified-requires", 0, 0, f"must be one of: {', '.join(_STRENGTHS)}."))
     asked = git.get("maintain")
-    if asked in MAINTAIN:
+    if asked in _MAINTAIN:
         values["maintain"] = asked
     elif asked is not None:
-        problems.append(Problem("git config kl.maintain", 0, 0, f"must be one of: {', '.join(MAINTAIN)}."))
-    for name, least, most in (("budget", LEAST_BUDGET, MOST_BUDGET), ("memory-top-k", 1, MOST_TOP_K)):
+        problems.append(Problem("git config kl.maintain", 0, 0, f"must be one of: {', '.join(_MAINTAIN)}."))
+    for name, least, most in (("budget", _LEAST_BUDGET, _MOST_BUDGET), ("memory-top-k", 1, _MOST_TOP_K)):
         given = git.get(name)
         if given is not None and re.fullmatch("[0-9]{1,9}", given) and least <= int(given) <= most:
             values[name.replace("-", "_")] = int(given)
@@ -258,3 +260,62 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
     elif extract is not None:
         problems.append(Problem("git config kl.memory-auto-extract", 0, 0, "must be true or false."))
     return {key: [value, 0, 0] for key, value in values.items()}
+
+
+_LIFECYCLE_KEYS: Final = tuple(one.name for one in fields(Lifecycle))
+_LIFECYCLE_FORMAT: Final = "lifecycle-1"
+
+
+def load_lifecycle(root: Path, cache_dir: Path | None = None) -> tuple[Lifecycle, list[Problem]]:
+    """The numbers for the repository at `root`, and what is wrong in its file. No file: the defaults.
+
+    `cache_dir`: where the compiled form may rest. UsageProblem for what is no file, or a link that leads out.
+    """
+    text = read_small(root / LIFECYCLE_FILE, within=root)
+    if text is None:
+        return Lifecycle(), []
+    plain = load_compiled(cache_dir, text, _LIFECYCLE_FORMAT, lambda: _compile_lifecycle(text))
+    if not _is_lifecycle(plain):
+        plain = _compile_lifecycle(text)
+    return replace(Lifecycle(), **plain["numbers"]), [Problem(*row) for row in plain["problems"]]
+
+
+def _compile_lifecycle(text: bytes) -> dict[str, Any]:
+    numbers, problems = read_lifecycle(text)
+    return {
+        "numbers": numbers,
+        "problems": [[p.path, p.line, p.column, p.message, p.hint] for p in problems],
+    }
+
+
+def read_lifecycle(text: bytes) -> tuple[dict[str, int], list[Problem]]:
+    """The numbers that a file gives, by their names here, and everything wrong with it. Raises nothing."""
+    from kl_hooks.config.yaml import NodeReader, load_yaml
+
+    root, problems = load_yaml(LIFECYCLE_FILE, text)
+    reader, numbers = NodeReader(LIFECYCLE_FILE, problems), {}
+    found = reader.keys(root, ("version", *_LIFECYCLE_KEYS)) if root else {}
+    for key, (said, node) in found.items():
+        before = len(problems)
+        if key == "version":
+            reader.choice(node, '"version"', ("1",))
+            continue
+        number = reader.number(node, f'"{said.value}"', 0, MOST_DAYS, 0)
+        if len(problems) == before:
+            numbers[key] = number
+    return numbers, sorted(set(problems))
+
+
+def _is_lifecycle(plain: Any) -> bool:
+    """True for what `_compile_lifecycle` gives; a compiled form is data from a file and looked at before it is used."""
+    if not isinstance(plain, dict) or plain.keys() != {"numbers", "problems"}:
+        return False
+    numbers, problems = plain["numbers"], plain["problems"]
+    if not isinstance(numbers, dict) or not isinstance(problems, list):
+        return False
+    fit = all(
+        key in _LIFECYCLE_KEYS and type(value) is int and 0 <= value <= MOST_DAYS for key, value in numbers.items()
+    )
+    return fit and all(
+        isinstance(row, list) and [type(v) for v in row] == [str, int, int, str, str] for row in problems
+    )

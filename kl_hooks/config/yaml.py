@@ -1,24 +1,174 @@
-"""Reads YAML strictly: places for everything, all problems at once, and no bytes that bring it down.
+"""A strict reader of YAML: places for everything, all problems at once, and no bytes that bring it down.
 
-The pure-Python parser is used on purpose: the one in C dies of deep nesting.
+Nodes are built from the parser's events rather than from finished objects: so duplicate keys are seen, aliases never
+expand, limits hold before anything deep or large is built, nothing recurses, and no type is guessed.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from kl_hooks.config.builder import Builder
-from kl_hooks.config.files import MAX_BYTES
-from kl_hooks.config.nodes import Node
 from kl_hooks.model.problem import Problem
+from kl_hooks.store.files import MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class TextNode:
+    """A scalar as it was written, escapes and folding resolved."""
+
+    value: str
+    line: int
+    column: int
+    plain: bool = True
+    """Written without quotes: only then is an empty text a value left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListNode:
+    """A sequence."""
+
+    items: tuple[Node, ...]
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapNode:
+    """Keys and values in the order of the file; keys are unique."""
+
+    entries: tuple[tuple[TextNode, Node], ...]
+    line: int
+    column: int
+
+
+Node = TextNode | ListNode | MapNode
+
+
+def _node_type(node: Node) -> str:
+    """`text`, `a list` or `a map`, for messages."""
+    return "text" if isinstance(node, TextNode) else "a list" if isinstance(node, ListNode) else "a map"
+
+
+_MAX_DEPTH: Final = 50
+_MAX_NODES: Final = 10_000
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class _OpenNode:
+    """A list or map that is still being read."""
+
+    __slots__ = ("column", "is_map", "items", "key", "line", "seen")
+
+    def __init__(self, is_map: bool, line: int, column: int) -> None:
+        self.is_map, self.line, self.column = is_map, line, column
+        self.items: list[Any] = []
+        self.key: TextNode | None = None
+        self.seen: dict[str, int] = {}
+
+    def node(self) -> Node:
+        if self.is_map:
+            return MapNode(tuple(self.items), self.line, self.column)
+        return ListNode(tuple(self.items), self.line, self.column)
+
+
+class _Builder:
+    """Turns events into nodes without recursion; says what is not allowed and goes on wherever it can."""
+
+    def __init__(self, path_name: str, problems: list[Problem]) -> None:
+        self.root: Node | None = None
+        self.last = (0, 0)
+        self._path, self._problems = path_name, problems
+        self._open: list[_OpenNode] = []
+        self._documents = self._nodes = 0
+
+    def _say(self, message: str, hint: str = "", place: tuple[int, int] | None = None) -> None:
+        self._problems.append(Problem(self._path, *(place or self.last), message, hint))
+
+    def take(self, event: Any) -> bool:
+        """Takes one event; False when there is no sense in going on."""
+        name = type(event).__name__
+        self.last = (event.start_mark.line + 1, event.start_mark.column + 1)
+        if name == "DocumentStartEvent":
+            self._documents += 1
+            if self._documents > 1:
+                self._say("a second document starts here; a file holds one.", "Take the `---` out.")
+                return False
+        elif name in ("SequenceEndEvent", "MappingEndEvent"):
+            self._put(self._open.pop().node())
+        elif name in ("AliasEvent", "ScalarEvent", "SequenceStartEvent", "MappingStartEvent"):
+            return self._node(name, event)
+        return True
+
+    def _node(self, name: str, event: Any) -> bool:
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            self._say(f"more than {_MAX_NODES} values; this file is too large.")
+            return False
+        for problem in self._refused(name, event):
+            self._say(problem, "Write the value out.")
+        if name == "AliasEvent" or name == "ScalarEvent":
+            self._put(self._text(event))
+            return True
+        if len(self._open) >= _MAX_DEPTH:
+            self._say(f"nested deeper than {_MAX_DEPTH} levels.")
+            return False
+        self._open.append(_OpenNode(name == "MappingStartEvent", *self.last))
+        return True
+
+    def _refused(self, name: str, event: Any) -> Iterator[str]:
+        if name == "AliasEvent":
+            yield f"the alias `*{event.anchor}` is not allowed here."
+            return
+        if event.anchor is not None:
+            yield f"the anchor `&{event.anchor}` is not allowed here."
+        if event.tag is not None:
+            yield f"the tag `{event.tag}` is not allowed here."
+
+    def _text(self, event: Any) -> TextNode:
+        value = getattr(event, "value", "")
+        if _SURROGATE.search(value):
+            self._say("half a character (a lone surrogate).", "Write the character itself.")
+            value = _SURROGATE.sub("\ufffd", value)
+        return TextNode(value, *self.last, plain=getattr(event, "style", None) is None)
+
+    def _put(self, node: Node) -> None:
+        """Puts a finished node where it belongs."""
+        if not self._open:
+            self.root = node
+            return
+        parent = self._open[-1]
+        if not parent.is_map:
+            parent.items.append(node)
+        elif parent.key is None:
+            parent.key = self._as_key(parent, node)
+        else:
+            key, parent.key = parent.key, None
+            if key.value not in parent.seen:
+                parent.seen[key.value] = key.line
+                parent.items.append((key, node))
+
+    def _as_key(self, parent: _OpenNode, node: Node) -> TextNode:
+        if not isinstance(node, TextNode):
+            self._say("a key must be text.", place=(node.line, node.column))
+            return TextNode("", node.line, node.column)
+        if node.value == "<<" and node.plain:
+            self._say("the merge key `<<` is not allowed here.", "Write the values out.")
+        elif node.value in parent.seen:
+            first = parent.seen[node.value]
+            self._say(f'"{node.value}" is given twice (first at line {first}).')
+        return node
+
 
 _MAX_PROBLEMS: Final = 100
 
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _DASH: Final = "this `-` is not indented like the list it belongs to."
-_SAID: Final = {
+_PARSER_MESSAGES: Final = {
     "mapping values are not allowed here": "a `:` that does not fit here; look at the line above and the indentation.",
     "could not find expected ':'": "a key without its `:`.",
     "expected <block end>, but found '-'": _DASH,
@@ -29,7 +179,7 @@ _SAID: Final = {
 }
 
 
-def load(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
+def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
     """The document in `text` and everything wrong with it, in the order of the file.
 
     `path_name` is what the problems call the file. No document (an empty file, only comments, or a file
@@ -39,7 +189,7 @@ def load(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
     decoded = _decode(path_name, text, problems)
     if decoded is None:
         return None, problems
-    builder = Builder(path_name, problems)
+    builder = _Builder(path_name, problems)
     import yaml
 
     try:
@@ -88,5 +238,105 @@ def _from_parser(path_name: str, error: Any) -> Problem:
     said = str(error.problem or error.context or "it ends too early")
     if "'\\t'" in said:
         return Problem(path_name, line, column, "found a tab; YAML needs spaces.")
-    better = _SAID.get(said) or (_SAID.get(str(error.context)) if "unexpected end" in said else None)
+    better = _PARSER_MESSAGES.get(said) or (
+        _PARSER_MESSAGES.get(str(error.context)) if "unexpected end" in said else None
+    )
     return Problem(path_name, line, column, better or f"can't be read as YAML: {said}.")
+
+
+_TRUE: Final = frozenset({"true", "yes", "on"})
+_FALSE: Final = frozenset({"false", "no", "off"})
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def suggest_spelling(word: str, known: Collection[str]) -> str:
+    """`Did you mean "…"?` with the known word most like `word`; empty where none is like it."""
+    close = difflib.get_close_matches(word[:80], sorted(known), n=1, cutoff=0.6)
+    return f'Did you mean "{close[0]}"?' if close else ""
+
+
+def snake_case(key: str) -> str:
+    """`MayDependOn` → `may_depend_on`; anything that does not begin with a capital stays as it is."""
+    return _HUMP.sub("_", key).lower() if key[:1].isupper() else key
+
+
+class NodeReader:
+    """Reads values of one file and gathers what is wrong with it."""
+
+    def __init__(self, path_name: str, problems: list[Problem]) -> None:
+        self.path, self.problems = path_name, problems
+
+    def say(self, node: Node, message: str, hint: str = "") -> None:
+        """Adds a problem at the node's place."""
+        self.problems.append(Problem(self.path, node.line, node.column, message, hint))
+
+    def keys(self, node: Node, known: Sequence[str], where: str = "") -> dict[str, tuple[TextNode, Node]]:
+        """Key and value by `snake_case` name (`PascalCase` is read too). `where` is like ` in layer "api"`."""
+        if not isinstance(node, MapNode):
+            self.say(node, f"expected keys and values{where}, found {_node_type(node)}.")
+            return {}
+        found: dict[str, tuple[TextNode, Node]] = {}
+        for key, value in node.entries:
+            name = snake_case(key.value)
+            if name not in known:
+                self.say(
+                    key,
+                    f'unknown key "{key.value}"{where}.',
+                    suggest_spelling(name, known) or f"Known: {', '.join(known)}.",
+                )
+            elif name in found:
+                first = found[name][0]
+                self.say(
+                    key,
+                    f'"{key.value}" is given twice{where} (first at line {first.line}, as "{first.value}").',
+                )
+            else:
+                found[name] = (key, value)
+        return found
+
+    def text(self, node: Node, what: str) -> str:
+        """A text that is not empty; empty where it was wrong (and said)."""
+        if isinstance(node, TextNode) and node.value.strip():
+            return node.value
+        self.say(node, f"{what} must be text, not {'empty' if isinstance(node, TextNode) else _node_type(node)}.")
+        return ""
+
+    def items(self, node: Node, what: str) -> tuple[Node, ...]:
+        """What a list holds."""
+        if isinstance(node, ListNode):
+            return node.items
+        empty = isinstance(node, TextNode) and not node.value
+        self.say(
+            node,
+            f"{what} must be a list, {'but is empty' if empty else 'not ' + _node_type(node)}.",
+            "Write [] for none.",
+        )
+        return ()
+
+    def texts(self, node: Node, what: str) -> list[TextNode]:
+        """The texts in a list, with their places."""
+        return [n for n in self.items(node, what) if self.text(n, f"each of {what}") and isinstance(n, TextNode)]
+
+    def boolean(self, node: Node, what: str, default: bool) -> bool:
+        """`true` or `false` (also yes, no, on, off, any case)."""
+        word = node.value.lower() if isinstance(node, TextNode) else ""
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+        self.say(node, f"{what} must be true or false.")
+        return default
+
+    def choice(self, node: Node, what: str, choices: Sequence[str]) -> str:
+        """One of `choices`; the first of them where it was wrong (and said)."""
+        word = node.value if isinstance(node, TextNode) else ""
+        if word in choices:
+            return word
+        self.say(node, f"{what} must be one of: {', '.join(choices)}.", suggest_spelling(word, choices))
+        return choices[0]
+
+    def number(self, node: Node, what: str, least: int, most: int, default: int) -> int:
+        """A whole number within bounds, digits only."""
+        word = node.value if isinstance(node, TextNode) else ""
+        if re.fullmatch(r"[0-9]{1,9}", word) and least <= int(word) <= most:
+            return int(word)
+        self.say(node, f"{what} must be a whole number from {least} to {most}.")
+        return default

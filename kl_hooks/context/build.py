@@ -19,11 +19,10 @@ from kl_hooks.context.sift import sift
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.package import Budget, Item, Package
-from kl_hooks.model.task import Signals, Task
+from kl_hooks.model.package import Budget, Item, Package, Signals, Task
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 NO_WORDS: Final = "The task holds no word to search by: name a thing, a file or an error."
@@ -77,8 +76,8 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     has not been set up: nothing is created by asking.
     """
     from kl_hooks.evidence.home import require_home
-    from kl_hooks.git.trees import tree_of
-    from kl_hooks.store.redact import redact
+    from kl_hooks.git.trees import tree_of_revision
+    from kl_hooks.store.redaction import redact
 
     if not task_text.strip():
         raise UsageProblem("the task is empty.", place="kl context", hint='Say what you will do: kl context "…"')
@@ -89,5 +88,5 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
         retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
     found = gather(retrievers, ws, task, redact)
     found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
-    tree = (tree_of(ws.repo, "HEAD") or "") if ws.repo else ""
+    tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
     return assemble(task, found, budget, style, tree)

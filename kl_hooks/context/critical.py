@@ -22,7 +22,7 @@ from kl_hooks.records.retrieval import demote_uncommitted, record_candidate, rec
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 MOST: Final = 10
 """Items of a section."""

@@ -19,7 +19,7 @@ from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Package
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 RECORDED_TASK = 4_000
 """Characters of a task that its record holds; a longer one can't be asked again from there."""
@@ -50,7 +50,7 @@ class Delivered:
 
 def deliver(ws: Workspace, request: Request) -> Delivered:
     """Builds, keeps and records the package of a request. Raises what `build` and `read_budget` raise."""
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     began, now = time.perf_counter(), ws.clock.now()
     package = build(ws, request.task, read_budget(request.budget), style=request.style)

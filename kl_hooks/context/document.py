@@ -14,7 +14,7 @@ from typing import Any, Final
 from kl_hooks.clock import iso
 from kl_hooks.context.weights import TTL_SECONDS
 from kl_hooks.model.canonical import digest, replace_surrogates
-from kl_hooks.model.claim import standing
+from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import Item, Package
 from kl_hooks.model.text import one_line, safe_text
 
@@ -111,7 +111,7 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:
     parts = "  ".join(f"{name} {_decimal(value)}" for name, value in item["score"]["parts"].items())
-    tier = standing(item["tier"], item.get("freshness", ""))[0]
+    tier = tier_words(item["tier"], item.get("freshness", ""))[0]
     line = f"{_decimal(item['score']['total'])}  {one_line(item['id'])}  [{tier}, {item['form']}]  {parts}"
     return [line, *(f"          {one_line(reason)}" for reason in item["reasons"])]
 

@@ -14,7 +14,7 @@ from kl_hooks.context.estimator import estimator_of
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.render import NOTHING, UNKNOWN_ID, Facts, Style, page, whole
 from kl_hooks.context.weights import LARGE, LEFT_OUT_FROM, LEFT_OUT_ROOM
-from kl_hooks.model.package import Budget, Candidate, Left
+from kl_hooks.model.package import Budget, Candidate, Omission
 from kl_hooks.model.text import one_line
 
 SUMMARY: Final = 160
@@ -40,7 +40,7 @@ class Fitted:
     """The budget, filled."""
 
     chosen: tuple[Chosen, ...]
-    left: tuple[Left, ...]
+    left: tuple[Omission, ...]
     notes: tuple[str, ...]
     budget: Budget
     of: int
@@ -62,7 +62,7 @@ class Fitted:
 
 
 def fit(
-    ranked: Sequence[Ranked], budget: Budget, style: Style, *, notes: Sequence[str] = (), left: Sequence[Left] = ()
+    ranked: Sequence[Ranked], budget: Budget, style: Style, *, notes: Sequence[str] = (), left: Sequence[Omission] = ()
 ) -> Fitted:
     """The items of `ranked` (best first) that a package of this budget holds; it is never larger when rendered.
 
@@ -116,7 +116,9 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
                     written, kinds = written + heading + block, kinds | {kind}
                     break
         else:
-            left.append(Left(item.candidate.id, f"did not fit: {total - count(written)} {frame.budget.unit} were left"))
+            left.append(
+                Omission(item.candidate.id, f"did not fit: {total - count(written)} {frame.budget.unit} were left")
+            )
     return replace(frame, chosen=tuple(chosen), left=tuple(left))
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
-from kl_hooks.model.change import Change
-from kl_hooks.store.redact import redact_value
-from kl_hooks.store.state import State, prepare
+from kl_hooks.model.lifecycle import Change
+from kl_hooks.store.redaction import redact_value
+from kl_hooks.store.state import State, prepare_state
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 FILE: Final = "events.jsonl"
@@ -33,7 +33,7 @@ MOST_LINE: Final = 16_000
 def append_event(state: State, event: Mapping[str, Any]) -> str:
     """Writes one redacted event. Returns why it could not, or nothing."""
     try:
-        prepare(state)
+        prepare_state(state)
         line = json.dumps(redact_value(dict(event)), sort_keys=True, separators=(",", ":")).encode() + b"\n"
         if len(line) > MOST_LINE:
             return f"event of {len(line)} bytes not recorded"

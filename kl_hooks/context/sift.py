@@ -10,28 +10,27 @@ from collections.abc import Sequence
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.weights import FLOOR_MATCHES, FLOOR_TRUSTED
 from kl_hooks.index.words import stem
-from kl_hooks.model.package import Candidate, Left
-from kl_hooks.model.task import Signals
+from kl_hooks.model.package import Candidate, Omission, Signals
 
 
-def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Left]]:
+def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Omission]]:
     """(what may be shown, what not and why), both in the order given."""
     kept: list[Ranked] = []
-    left: list[Left] = []
+    left: list[Omission] = []
     said: dict[tuple[str, str], str] = {}
     for item in ranked:
         candidate = item.candidate
         twin = said.get((candidate.kind, candidate.text)) if candidate.text else None
         if candidate.freshness == "expired":
-            left.append(Left(candidate.id, "expired"))
+            left.append(Omission(candidate.id, "expired"))
         elif candidate.omit:
-            left.append(Left(candidate.id, candidate.omit))
+            left.append(Omission(candidate.id, candidate.omit))
         elif candidate.beyond:
-            left.append(Left(candidate.id, candidate.beyond))
+            left.append(Omission(candidate.id, candidate.beyond))
         elif not candidate.standing and (reason := _below_threshold(item, signals)):
-            left.append(Left(candidate.id, reason))
+            left.append(Omission(candidate.id, reason))
         elif twin is not None:
-            left.append(Left(candidate.id, f"same text as {twin}"))
+            left.append(Omission(candidate.id, f"same text as {twin}"))
         else:
             said[candidate.kind, candidate.text] = candidate.id
             kept.append(item)

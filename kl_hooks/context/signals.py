@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from kl_hooks.model.task import Signals
+from kl_hooks.model.package import Signals
 
 
 def _words(text: str) -> frozenset[str]:

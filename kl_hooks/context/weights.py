@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.tier import Tier
+from kl_hooks.model.claim import Tier
 
 RANK_OFFSET: Final = 60
 """Reciprocal rank fusion: the n-th of a list gets 1 / (60 + n)."""

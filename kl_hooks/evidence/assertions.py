@@ -14,11 +14,10 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ledger import append
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.claim import Claim, Support
+from kl_hooks.model.claim import Claim, Observation, Support
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.model.tier import Observation
 from kl_hooks.store.database import Database
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 
 def assert_claim(

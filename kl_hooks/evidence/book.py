@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kl_hooks.config.lifecycle import load_lifecycle
+from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.evidence.assertions import archived, assert_claim, asserted
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.claims import mechanical, parents_of
@@ -18,7 +18,7 @@ from kl_hooks.evidence.place import place_of
 from kl_hooks.evidence.who import agent, producer
 from kl_hooks.model.claim import Claim
 from kl_hooks.store.database import Database
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 LOOK_BACK: Final = 50
 """Receipts that are looked at for subjects that were not observed on today's tree."""

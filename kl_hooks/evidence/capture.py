@@ -18,8 +18,8 @@ from kl_hooks.evidence.spools import SPOOL_SCHEMA, spools
 from kl_hooks.evidence.who import agent, ci, producer, session
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
-from kl_hooks.store.state import prepare
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.state import prepare_state
+from kl_hooks.workspace import Workspace
 
 PARENT: Final = "KL_PARENT"
 """The environment variable in which a run finds the run that started it."""
@@ -68,7 +68,7 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     """A new spool file in the first place that can be written. Raises OSError for none."""
     places = spools(ws)
     try:
-        prepare(ws.state)
+        prepare_state(ws.state)
     except (OSError, KlError):
         places = places[1:]
     return first_writable(places, run)[0]

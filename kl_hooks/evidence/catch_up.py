@@ -15,7 +15,7 @@ from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.mark import ledger_for_adding
 from kl_hooks.evidence.waiting import Waiting, done_with, waiting
 from kl_hooks.git.run import GitFailed
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

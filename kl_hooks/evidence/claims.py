@@ -9,8 +9,8 @@ from typing import Final
 from kl_hooks.evidence.ledger import Entry, by_run
 from kl_hooks.evidence.weight import contradiction, observation, speaks, vouching
 from kl_hooks.model.claim import OLDER_TREE, Claim, Support
-from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
+from kl_hooks.model.symbol import split_id
 from kl_hooks.store.database import Database
 
 SENTENCES: Final = {
@@ -74,7 +74,7 @@ def _claim(
         support = [replace(s, observation=replace(s.observation, hard=False, why_not=FLAKY)) for s in support]
         reasons.append("it also failed on this very content: flaky, until something is changed")
     freshness = "current" if here else OLDER_TREE
-    text = found[0][2].format(split(subject)[1])
+    text = found[0][2].format(split_id(subject)[1])
     return Claim(
         text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, tuple(reasons), rule
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from kl_hooks.model.outcome import TEST_OUTCOMES
+from kl_hooks.model.receipt import TEST_OUTCOMES
 
 _CODE = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
 _MOST = 64 * 1024 * 1024

@@ -12,11 +12,10 @@ from kl_hooks.evidence.cursors import cursor_of, move_cursor
 from kl_hooks.evidence.who import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.store.database import Database, Row
-from kl_hooks.store.rows import marks
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.model.symbol import make_id
+from kl_hooks.store.database import Database, Row, placeholders
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.git.commits import Commit
@@ -43,9 +42,9 @@ def unread(ws: Workspace, db: Database | None, head_now: str | None = None) -> U
     last = cursor(db) if db else None
     if sha is None or sha == last:
         return None
-    from kl_hooks.git.commits import since
+    from kl_hooks.git.commits import commits_since
 
-    found = Unread(sha, tuple(since(ws.repo, [last] if last else [], FIRST_READ)))
+    found = Unread(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
     return not_logged(db, found) if db else found
 
 
@@ -62,12 +61,12 @@ def cursor(db: Database) -> str | None:
 
 def receipt_for(ws: Workspace, new: Unread) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run id."""
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     now = iso(ws.clock.now())
     facts = tuple(
         Evidence(
-            "GitHistory", make("commit", c.sha), "committed", 0, None,
+            "GitHistory", make_id("commit", c.sha), "committed", 0, None,
             {"tree": c.tree, "parents": list(c.parents), "time": c.time},
         )
         for c in new.commits
@@ -104,7 +103,7 @@ def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
 
 
 def _row(commit: Commit) -> Row:
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     return (
         commit.sha,
@@ -162,5 +161,5 @@ def commit_log(db: Database, limit: int) -> Sequence[Logged]:
 
 def logged(db: Database, shas: Sequence[str]) -> dict[str, Logged]:
     """These commits, by sha; those that are not in the log are left out."""
-    rows = db.rows(f"{_LOGGED} WHERE sha IN ({marks(shas)})", tuple(shas)) if shas else []
+    rows = db.rows(f"{_LOGGED} WHERE sha IN ({placeholders(shas)})", tuple(shas)) if shas else []
     return {row[0]: _logged(row) for row in rows}

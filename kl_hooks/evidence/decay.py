@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from kl_hooks.clock import micros
-from kl_hooks.model.claim import Claim
+from kl_hooks.model.claim import Claim, Tier
 from kl_hooks.model.lifecycle import Lifecycle
-from kl_hooks.model.tier import Tier
 
 DAY: Final = 86_400_000_000
 """Microseconds."""

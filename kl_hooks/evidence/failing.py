@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from kl_hooks.evidence.columns import unpack_codes
 from kl_hooks.evidence.ledger import UNREADABLE, Entry, test_names
-from kl_hooks.model.outcome import REFUTES, TEST_OUTCOMES
-from kl_hooks.model.receipt import Evidence, receipt_from
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, receipt_from_header
 from kl_hooks.store.database import Database
 
 _BAD: Final = frozenset(code for code, outcome in enumerate(TEST_OUTCOMES) if outcome in REFUTES)
@@ -70,5 +69,7 @@ def _entry(run: _Run, wanted: set[str]) -> Entry:
         for name, code in zip(run.names, run.codes, strict=True)
         if name in wanted and _NAME + name not in told
     ]
-    receipt = receipt_from(json.loads(header), tuple(plain + [one for one in run.special if one.kind == "TestResult"]))
+    receipt = receipt_from_header(
+        json.loads(header), tuple(plain + [one for one in run.special if one.kind == "TestResult"])
+    )
     return Entry(seq, str(chain), str(origin), str(id), receipt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 
 def has_home(ws: Workspace) -> bool:

@@ -14,8 +14,8 @@ from kl_hooks.evidence.who import producer
 from kl_hooks.hookspecs import FileOfEvidence, Source
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.store.redact import redact, redact_value
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.redaction import redact, redact_value
+from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ from typing import Final
 from kl_hooks.evidence.ledger import Entry, recent, widest
 from kl_hooks.index.index import Document, owners, replace_many
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.outcome import REFUTES
-from kl_hooks.model.receipt import Evidence
+from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.store.database import Database
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 COMMIT, TEST, FAILURE, CLAIM = "commit", "test", "failure", "claim"
 """Kinds of documents. A claim is an asserted one. A failure is a test again, with the words of its message."""

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from kl_hooks.evidence.shape import evidence_flaw, header_flaw
 from kl_hooks.evidence.spools import SPOOL_SCHEMA
-from kl_hooks.model.ids import make
-from kl_hooks.model.outcome import TEST_OUTCOMES
-from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.receipt import TEST_OUTCOMES, Evidence, Receipt
+from kl_hooks.model.symbol import make_id
 
 KILLED: Final = {"exit": None, "complete": False, "how": "killed", "verdict": "inconclusive"}
 
@@ -87,7 +86,7 @@ def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
             lines += 1
     if killed and running and running not in last:
         why = {"message": "the process ended while this test was running"}
-        last[running] = Evidence("TestResult", make("test", running), "error", 0, None, why)
+        last[running] = Evidence("TestResult", make_id("test", running), "error", 0, None, why)
     return list(last.values()), lines
 
 
@@ -100,7 +99,7 @@ def _test(record: Any) -> Evidence | None:
         return None
     if not isinstance(outcome, str) or outcome not in TEST_OUTCOMES:
         return None
-    made = Evidence("TestResult", make("test", nodeid), outcome, micros, None, detail or {})
+    made = Evidence("TestResult", make_id("test", nodeid), outcome, micros, None, detail or {})
     return None if evidence_flaw(made) else made
 
 

@@ -10,8 +10,8 @@ from kl_hooks.evidence.assertions import asserted
 from kl_hooks.evidence.commits import Logged, commit_log
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.model.claim import Claim
-from kl_hooks.model.ids import split
 from kl_hooks.model.receipt import Evidence
+from kl_hooks.model.symbol import split_id
 from kl_hooks.store.database import Database
 
 LOOK_BACK: Final = 50
@@ -48,7 +48,7 @@ def known_about(db: Database, name: str, now: int) -> Known:
 
     Tests that bear the name, lie in it, or failed in it. `now` in microseconds tells which assertions have expired.
     """
-    prefix, bare = split(name)
+    prefix, bare = split_id(name)
     bare = bare.removeprefix("./").rstrip("/")
     runs = sorted([*recent(db, LOOK_BACK, "pytest"), *recent(db, LOOK_BACK, "junit")], key=lambda e: -e.seq)
     tests = _newest(runs[:LOOK_BACK], bare) if prefix in ("", "test", "file") else {}

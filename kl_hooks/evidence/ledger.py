@@ -16,11 +16,9 @@ from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
 from kl_hooks.evidence.weight import header_of_no_test
 from kl_hooks.model.canonical import canonical, digest
-from kl_hooks.model.ids import is_hex
-from kl_hooks.model.outcome import TEST_OUTCOMES
-from kl_hooks.model.receipt import Evidence, Receipt, receipt_from
-from kl_hooks.store.database import Database
-from kl_hooks.store.rows import marks, pieces
+from kl_hooks.model.receipt import TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
+from kl_hooks.model.symbol import is_hex
+from kl_hooks.store.database import Database, chunks, placeholders
 
 FOLDABLE: Final = ("pytest", "junit")
 """Sources of the receipts whose evidence upkeep may take out."""
@@ -137,8 +135,8 @@ def listing(
     newest = db.rows(f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden)))
     wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
     found: dict[int, Entry] = {}
-    for some in pieces(wanted):
-        found |= {r[0]: _read(db, r) for r in db.rows(f"{_ENTRY} WHERE seq IN ({marks(some)})", tuple(some))}
+    for some in chunks(wanted):
+        found |= {r[0]: _read(db, r) for r in db.rows(f"{_ENTRY} WHERE seq IN ({placeholders(some)})", tuple(some))}
     return [found[seq] for seq in wanted], (int(row[0]) if row else 0) - len(hidden), len(hidden)
 
 
@@ -221,7 +219,7 @@ def limits(selection: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     """All receipts whose `tree` or `tree_all` is one of these, newest first."""
-    some = marks(trees)
+    some = placeholders(trees)
     sql = f"{_ENTRY} WHERE tree IN ({some}) OR tree_all IN ({some}) ORDER BY seq DESC"
     return [_read(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
 
@@ -264,7 +262,7 @@ def entry(db: Database, row: Sequence[object]) -> Entry:
     seq, chain, origin, stored, header, test_list, outcomes, folded = row
     assert isinstance(seq, int)
     if folded is not None:
-        bare = receipt_from(json.loads(str(header)), (), folded=True)
+        bare = receipt_from_header(json.loads(str(header)), (), folded=True)
         return Entry(seq, str(chain), str(origin), str(stored), bare, str(folded))
     special = {
         int(place): Evidence.from_plain(json.loads(body))
@@ -279,7 +277,7 @@ def entry(db: Database, row: Sequence[object]) -> Entry:
     if whole.keys() != set(range(len(whole))):
         raise ValueError("a piece of its evidence is missing")
     evidence = tuple(whole[at] for at in sorted(whole))
-    return Entry(seq, str(chain), str(origin), str(stored), receipt_from(json.loads(str(header)), evidence))
+    return Entry(seq, str(chain), str(origin), str(stored), receipt_from_header(json.loads(str(header)), evidence))
 
 
 def test_names(db: Database, test_list: int) -> list[str]:

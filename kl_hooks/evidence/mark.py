@@ -23,10 +23,10 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.evidence.chain import START
 from kl_hooks.evidence.ledger import chain_at, head
-from kl_hooks.store import high_water
+from kl_hooks.store import state
 from kl_hooks.store.database import Database
-from kl_hooks.store.state import user_state
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.state import user_state_directory
+from kl_hooks.workspace import Workspace
 
 MOST_BREAKS: Final = 20
 Mark = dict[str, Any]
@@ -99,14 +99,14 @@ def ledger_for_adding(ws: Workspace, *, accept: bool = False) -> Iterator[Databa
         start = head(db)
         if marks.first is None and start == (0, START):
             # written before anything is added, so that a mark that is missing always says something
-            high_water.write(path, {"seq": 0, "chain": START})
+            state.write_high_water(path, {"seq": 0, "chain": START})
         now = iso(ws.clock.now())
         breaks = [] if accept else _breaks(db, marks, start[0], now)
         with db.transaction():
             yield db
             seq, chain = head(db)
         mark = {"seq": seq, "chain": chain, "at": now} | ({"breaks": breaks} if breaks else {})
-        high_water.write(path, mark)
+        state.write_high_water(path, mark)
         _write_second(ws, mark)
 
 
@@ -139,7 +139,7 @@ def _broken_now(db: Database | None, mark: Mark | None, found: int, now: str) ->
 
 def _read(path: Path) -> Mark | None:
     """A mark of ours. Without a date of its own (kl before 0.1) it has that of its file."""
-    mark = high_water.read(path)
+    mark = state.read_high_water(path)
     if mark is None:
         return None
     try:
@@ -166,7 +166,7 @@ def _second_path(ws: Workspace) -> Path | None:
         return None
     paths = (os.path.realpath(common), os.path.realpath(ws.state.directory))
     key = "\0".join([str(info.st_dev), str(info.st_ino), str(made), *paths])
-    return user_state(ws.environ) / "marks" / hashlib.sha256(os.fsencode(key)).hexdigest()[:24]
+    return user_state_directory(ws.environ) / "marks" / hashlib.sha256(os.fsencode(key)).hexdigest()[:24]
 
 
 def _write_second(ws: Workspace, mark: Mark) -> None:
@@ -176,4 +176,4 @@ def _write_second(ws: Workspace, mark: Mark) -> None:
         return
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        high_water.write(path, mark, sync=False)
+        state.write_high_water(path, mark, sync=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.git.disk import Overlooked
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.trees import snapshot
+from kl_hooks.git.worktree import FileListing
 
 _HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
 """Endings of untracked files that no test is expected to need."""
@@ -30,7 +30,7 @@ class Place:
     """Tracked files that differ from the commit."""
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores."""
-    seen: Overlooked = field(default_factory=Overlooked, compare=False, repr=False)
+    seen: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed when it was asked for the trees."""
 
     def plain(self) -> dict[str, Any]:

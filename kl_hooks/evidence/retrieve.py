@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kl_hooks.config.lifecycle import load_lifecycle
+from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.claims import mechanical, parents_of
 from kl_hooks.evidence.commits import Logged, logged
@@ -15,16 +15,14 @@ from kl_hooks.evidence.ledger import Entry, of_tree, recent
 from kl_hooks.evidence.place import place_of
 from kl_hooks.evidence.weight import observation
 from kl_hooks.index.index import Hit, search
-from kl_hooks.model.claim import Claim, standing
-from kl_hooks.model.outcome import REFUTES
+from kl_hooks.model.claim import Claim, Tier, tier, tier_words
 from kl_hooks.model.package import Candidate
-from kl_hooks.model.receipt import Evidence
+from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.text import one_line
-from kl_hooks.model.tier import Tier, tier
 
 if TYPE_CHECKING:
-    from kl_hooks.model.task import Task
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.model.package import Task
+    from kl_hooks.workspace import Workspace
 
 
 def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -95,7 +93,7 @@ def _test(subject: str, entries: Sequence[Entry], claim: Claim | None) -> Candid
         return None
     if claim and evidence.outcome not in REFUTES:
         best = next(s for s in claim.support if s.speaks == "for")
-        how = ", ".join(standing(claim.tier.word, claim.freshness))
+        how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         said = f"passed; {how}, run {best.observation.run[:8]} of {best.at[:10]}"
         observers = ", ".join(sorted({s.observation.observer for s in claim.support if s.speaks == "for"}))
         return _candidate(subject, said, f"seen by {observers}", claim.tier, claim.freshness)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.model.receipt import CLASSES, Evidence, Receipt
+from kl_hooks.model.receipt import EVIDENCE_CLASSES, Evidence, Receipt
 
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -68,7 +68,7 @@ def _result_flaws(result: Mapping[str, Any]) -> Iterator[str]:
 
 def evidence_flaw(one: Evidence) -> str:
     """What is wrong with one observation; empty: nothing."""
-    if one.kind not in CLASSES:
+    if one.kind not in EVIDENCE_CLASSES:
         return f"there is no class {str(one.kind)[:40]!r}"
     if not _text(one.subject) or not _text(one.outcome):
         return "its subject or its outcome is no text"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from kl_hooks.store.state import spool_places
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.state import spool_directories
+from kl_hooks.workspace import Workspace
 
 SPOOL_SCHEMA: Final = "kl.spool/1"
 """What the opening record of a spool file names."""
@@ -22,6 +22,6 @@ def spools(ws: Workspace) -> list[tuple[Path, str]]:
     """
     return [
         (folder, origin)
-        for folder, origin in spool_places(ws.state, ws.root, ws.environ)
+        for folder, origin in spool_directories(ws.state, ws.root, ws.environ)
         if origin != IN_CHECKOUT or not (folder.is_symlink() or folder.parent.is_symlink())
     ]

@@ -11,13 +11,11 @@ from kl_hooks.evidence.book import all_claims
 from kl_hooks.evidence.home import has_home
 from kl_hooks.evidence.spools import spools
 from kl_hooks.evidence.waiting import ASIDE
-from kl_hooks.model.change import Change
-from kl_hooks.model.claim import Claim
-from kl_hooks.model.lifecycle import Lifecycle
-from kl_hooks.model.tier import Tier
+from kl_hooks.model.claim import Claim, Tier
+from kl_hooks.model.lifecycle import Change, Lifecycle
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 CLAIMS: Final = "expired claims"
 DECAY: Final = "claim decay"

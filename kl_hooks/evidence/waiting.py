@@ -20,9 +20,8 @@ from kl_hooks.evidence.spools import IN_CHECKOUT, SPOOL_SCHEMA, spools
 from kl_hooks.git.repository import is_tracked
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import one_line
-from kl_hooks.store.spool import SUFFIX
-from kl_hooks.store.spool_read import MOST_BYTES, pending, read, tidy
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.spool import MAX_SPOOL_BYTES, SPOOL_SUFFIX, pending_spools, read_spool, remove_nameless_spools
+from kl_hooks.workspace import Workspace
 
 ASIDE: Final = ".aside"
 """Added to the name of a file that holds something, and no capture."""
@@ -46,7 +45,7 @@ def waiting(ws: Workspace) -> tuple[list[Waiting], int]:
     found, left = [], 0
     for path, origin in _files(ws):
         try:
-            spool = read(path)
+            spool = read_spool(path)
         except OSError:
             left += 1
             continue
@@ -88,13 +87,16 @@ def _listed(directory: Path) -> list[Path]:
     """The spool files, those set aside among them, oldest first. OSError where the directory can't be listed."""
     if not directory.is_dir():  # also where a folder above it may not be entered: then no capture of ours is in it
         return []
-    waiting_now = pending(directory)  # first: a file that is set aside meanwhile is then in one of the two at least
+    waiting_now = pending_spools(
+        directory
+    )  # first: a file that is set aside meanwhile is then in one of the two at least
     with os.scandir(directory) as entries:
         aside = sorted(
             entry.path
             for entry in entries
             # a larger one was cut, and what could be read of it is in the store
-            if entry.name.endswith(SUFFIX + ASIDE) and entry.stat(follow_symlinks=False).st_size <= MOST_BYTES
+            if entry.name.endswith(SPOOL_SUFFIX + ASIDE)
+            and entry.stat(follow_symlinks=False).st_size <= MAX_SPOOL_BYTES
         )
     return [*map(Path, aside), *waiting_now]
 
@@ -102,7 +104,7 @@ def _listed(directory: Path) -> list[Path]:
 def _capture(path: Path) -> tuple[Receipt | None, str]:
     """The capture in this file, or why it can't be told; neither where there is none or it is not finished."""
     try:
-        spool = read(path)
+        spool = read_spool(path)
     except FileNotFoundError:  # another process has imported it
         return None, ""
     except OSError as problem:
@@ -130,8 +132,8 @@ def done_with(one: Waiting) -> Path | None:
 def _files(ws: Workspace) -> Iterator[tuple[Path, str]]:
     for directory, origin in spools(ws):
         if origin != IN_CHECKOUT:
-            tidy(directory, ws.clock.now() / 1_000_000)
-        for path in pending(directory):
+            remove_nameless_spools(directory, ws.clock.now() / 1_000_000)
+        for path in pending_spools(directory):
             if origin != IN_CHECKOUT or _ours(ws, path):
                 yield path, origin
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kl_hooks.model.outcome import REFUTES, SUPPORTS
-from kl_hooks.model.receipt import HARD, Evidence, Receipt
-from kl_hooks.model.tier import Observation
+from kl_hooks.model.claim import Observation
+from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
 
 
 def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:
     """This evidence of this receipt, as the tier rule sees it."""
     why = why_not_hard(receipt, evidence, origin)
-    hard = not why and evidence.kind in HARD
+    hard = not why and evidence.kind in HARD_CLASSES
     return Observation(
         evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why, conditions(receipt), way(receipt)
     )  # fmt: skip

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from kl_hooks.evidence.intake import receipt_of
 from kl_hooks.evidence.spools import spools
-from kl_hooks.store.spool import SUFFIX
-from kl_hooks.store.spool_read import read
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.store.spool import SPOOL_SUFFIX, read_spool
+from kl_hooks.workspace import Workspace
 
 
 def receipt_id(ws: Workspace, run: str) -> str:
     """64 hexadecimal digits; empty where no capture of this run waits in a spool."""
     for folder, _ in spools(ws):
         try:
-            receipt = receipt_of(read(folder / f"{run}{SUFFIX}").records)
+            receipt = receipt_of(read_spool(folder / f"{run}{SPOOL_SUFFIX}").records)
         except OSError:
             continue
         if receipt:

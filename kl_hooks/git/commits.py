@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.git.repository import Repository, head, here
-from kl_hooks.git.run import GitFailed, running
-from kl_hooks.model.ids import is_hex
+from kl_hooks.git.repository import Repository, directory_options, head
+from kl_hooks.git.run import GitFailed, start_git
+from kl_hooks.model.symbol import is_hex
 
-MOST_FILES: Final = 500
-MOST_BODY: Final = 8 * 1024
-MOST_LINE: Final = 1000
+_MAX_FILES: Final = 500
+_MAX_BODY: Final = 8 * 1024
+_MAX_LINE: Final = 1000
 """Characters of a subject, an author, a trailer's value."""
-MOST_TRAILERS: Final = 50
+_MAX_TRAILERS: Final = 50
 
 _FIELDS: Final = "%H%x00%T%x00%P%x00%at%x00%an <%ae>%x00%s%x00%b%x00"
 _TRAILERS: Final = "%(trailers:only=true,unfold=true,separator=%x1f,key_value_separator=%x1e)"
@@ -38,7 +38,7 @@ class Commit:
     subject: str
     body: str
     files: tuple[str, ...]
-    """Touched, renames as both names; of a merge, against its first parent. At most `MOST_FILES`."""
+    """Touched, renames as both names; of a merge, against its first parent. At most `_MAX_FILES`."""
     trailers: tuple[tuple[str, str], ...]
     more_files: int = 0
     """How many more than `files`."""
@@ -46,7 +46,7 @@ class Commit:
     """History was cut off here: its parents are unknown, and so are the files it touched."""
 
 
-def since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
+def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
     """The commits that HEAD has and none of `known` has, newest first, at most `limit`. One git process.
 
     Of a longer history the newest are given. Ids in `known` that git does not have (any more) are ignored.
@@ -61,7 +61,7 @@ def since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
         "--name-only", "--no-renames", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv",
         "--no-notes", "--no-color", "--no-mailmap", "--ignore-missing", "--stdin",
     )  # fmt: skip
-    with running(*here(repo), *command, cwd=repo.top, stdin=True) as process:
+    with start_git(*directory_options(repo), *command, cwd=repo.top, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(wanted.encode("ascii"))
@@ -113,12 +113,12 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
         tree=tree,
         parents=tuple(parents.split()),
         time=_time(time),
-        author=author[:MOST_LINE],
-        subject=subject[:MOST_LINE],
-        body=body[:MOST_BODY],
-        files=tuple(os.fsdecode(name) for name in names[:MOST_FILES]),
+        author=author[:_MAX_LINE],
+        subject=subject[:_MAX_LINE],
+        body=body[:_MAX_BODY],
+        files=tuple(os.fsdecode(name) for name in names[:_MAX_FILES]),
         trailers=tuple(_trailers(trailers)),
-        more_files=max(0, len(names) - MOST_FILES),
+        more_files=max(0, len(names) - _MAX_FILES),
         boundary=boundary,
     )
 
@@ -131,7 +131,7 @@ def _time(seconds: str) -> str:
 
 
 def _trailers(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.split("\x1f", MOST_TRAILERS)[:MOST_TRAILERS]:
+    for line in text.split("\x1f", _MAX_TRAILERS)[:_MAX_TRAILERS]:
         key, there, value = line.partition("\x1e")
         if there:
-            yield key[:MOST_LINE], value.strip()[:MOST_LINE]
+            yield key[:_MAX_LINE], value.strip()[:_MAX_LINE]

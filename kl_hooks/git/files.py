@@ -1,4 +1,4 @@
-"""Which files there are, by blob id: staged, at a revision, or really on disk; and their contents.
+"""Files by blob ID: staged, at a revision, or really on disk; and their contents.
 
 Symbolic links and submodules are left out: they have no source of their own.
 """
@@ -6,24 +6,72 @@ Symbolic links and submodules are left out: they have no source of their own.
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.git import disk, index
-from kl_hooks.git.look import Look, look_at
-from kl_hooks.git.objects import LARGEST, blobs
-from kl_hooks.git.repository import Repository, ask, content_settings, no_drivers
-from kl_hooks.git.run import GitFailed
-from kl_hooks.git.treehash import object_id
+from kl_hooks.git import worktree
+from kl_hooks.git.objects import MAX_BLOB_BYTES, object_id, read_blobs
+from kl_hooks.git.repository import Repository, content_settings, filters_off, git_in, is_commit_index
+from kl_hooks.git.run import GitFailed, git
+from kl_hooks.git.worktree import WorktreeScan, scan_worktree
+
+_INTENT_TO_ADD: Final = 0x20000000  # `git add -N`: the name is there, the content is not
+_WITH_FLAGS: Final = re.compile(
+    r"(\d{6} [0-9a-f]+ \d)\t([^\0]+)\0"
+    r"  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n"
+)
+
+
+_IndexRow = tuple[str, str, str, str]
+"""(path as `os.fsdecode` gives it, mode, blob id, stage). A path in conflict has up to three, with stages 1 to 3."""
+
+
+def suffix_pathspecs(suffixes: Sequence[str]) -> list[str]:
+    """Pathspecs for files that end so; none for all files."""
+    return ["*" + re.sub(r"([*?\[\\])", r"\\\1", suffix) for suffix in suffixes]
+
+
+def index_rows(repo: Repository, suffixes: Sequence[str] = ()) -> list[_IndexRow]:
+    """The index's lines, without files that are only announced (`git add -N`). One git process.
+
+    The index is that of the commit being made, if this is its git hook; else the repository's own.
+    """
+    ours = is_commit_index(repo)
+    flags = ["--debug"] if _may_hold_intents(repo, ours) else []
+    out = git_in(repo, "ls-files", "-s", "-z", *flags, "--", *suffix_pathspecs(suffixes), keep_index=ours)
+    text = out.decode("utf-8", "surrogateescape")
+    pairs: Iterable[Sequence[str]]
+    if flags:
+        pairs = ((about, path) for about, path, seen in _WITH_FLAGS.findall(text) if not int(seen, 16) & _INTENT_TO_ADD)
+    else:
+        pairs = (line.split("\t", 1) for line in text.split("\0") if line)
+    return [(path, about[:6], about[7:-2], about[-1]) for about, path in pairs]
+
+
+def _may_hold_intents(repo: Repository, ours: bool) -> bool:
+    """False if the index can't hold announced files: its format (version 2) has no place for that flag.
+
+    The answer saves `ls-files` from printing five more lines for each file of every ordinary repository.
+    """
+    path = repo.top / os.environ["GIT_INDEX_FILE"] if ours else repo.git_dir / "index"
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError:
+        return False  # no index: nothing staged yet
+    return start != b"DIRC\0\0\0\2" or any(repo.git_dir.glob("sharedindex.*"))
+
 
 _FILES: Final = ("100644", "100755")
-UNREADABLE: Final = "0" * 40
+UNREADABLE_BLOB: Final = "0" * 40
 _LINK: Final = "120000"
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """A file by its content."""
 
     path: str
@@ -33,52 +81,52 @@ class Entry(NamedTuple):
     """`100644` or `100755`."""
 
 
-def staged(repo: Repository, suffixes: Sequence[str] = ()) -> list[Entry]:
+def staged_files(repo: Repository, suffixes: Sequence[str] = ()) -> list[FileEntry]:
     """What the commit being made would hold, of files with these endings (none: all). One git process.
 
     Files only announced (`git add -N`) or in conflict are left out: neither can be committed as they are.
     """
-    rows = index.rows(repo, suffixes)
-    return [Entry(path, blob, mode) for path, mode, blob, stage in rows if stage == "0" and mode in _FILES]
+    rows = index_rows(repo, suffixes)
+    return [FileEntry(path, blob, mode) for path, mode, blob, stage in rows if stage == "0" and mode in _FILES]
 
 
-def at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[Entry]:
+def files_at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[FileEntry]:
     """What a revision holds. One git process. UsageProblem if there is no such revision."""
     if not rev or rev.startswith("-"):
         raise UsageProblem(f"{rev!r} is not a revision.")
-    out = ask(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
-    if not out and not ask(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
+    out = git_in(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
+    if not out and not git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     ends, found = tuple(suffixes), []
     for line in out.decode("utf-8", "surrogateescape").split("\0"):
         about, _, path = line.partition("\t")
         mode = about[:6]
         if mode in _FILES and (not ends or path.endswith(ends)):
-            found.append(Entry(path, about.rpartition(" ")[2], mode))
+            found.append(FileEntry(path, about.rpartition(" ")[2], mode))
     return found
 
 
-def worktree(repo: Repository, suffixes: Sequence[str] = (), look: Look | None = None) -> list[Entry]:
+def worktree_files(repo: Repository, suffixes: Sequence[str] = (), look: WorktreeScan | None = None) -> list[FileEntry]:
     """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
 
     Two git processes (with a `look` that was taken just now: none), and one more if something was edited. A file that
-    can't be read, or is edited and larger than `LARGEST`, has the blob id `UNREADABLE`, which no content has.
+    can't be read, or is edited and larger than `MAX_BLOB_BYTES`, has the blob ID `UNREADABLE_BLOB`: no content has it.
     """
-    look, ends = look or look_at(repo, index.patterns(suffixes)), tuple(map(os.fsencode, suffixes)) or (b"",)
-    files = {path: Entry(path, blob, mode) for mode, blob, path in look.seen.staged(suffixes)}
+    look, ends = look or scan_worktree(repo, suffix_pathspecs(suffixes)), tuple(map(os.fsencode, suffixes)) or (b"",)
+    files = {path: FileEntry(path, blob, mode) for mode, blob, path in look.seen.staged(suffixes)}
     changes = {path: one for path, one in look.changes.items() if one.blob is None and path.endswith(ends)}
-    wanted = {path: change.mode for path, change in changes.items() if change.mode != disk.GONE}
+    wanted = {path: change.mode for path, change in changes.items() if change.mode != worktree.REMOVED}
     untracked = [path for path in look.seen.untracked if path.endswith(ends) and not path.endswith(b"/")]
     wanted.update(dict.fromkeys(untracked))
-    large = {path for path in wanted if _size(repo, path) > LARGEST}
+    large = {path for path in wanted if _size(repo, path) > MAX_BLOB_BYTES}
     content = look.contents({path: mode for path, mode in wanted.items() if path not in large})
     found = {path: content.files[path] for path in wanted if path in content.files}
-    found |= dict.fromkeys(large | (content.unreadable & wanted.keys()), (b"100644", UNREADABLE))
+    found |= dict.fromkeys(large | (content.unreadable & wanted.keys()), (b"100644", UNREADABLE_BLOB))
     for name in changes:
         files.pop(os.fsdecode(name), None)
     for name, (mode, blob) in found.items():
         if mode.decode() in _FILES:
-            files[os.fsdecode(name)] = Entry(os.fsdecode(name), blob, mode.decode())
+            files[os.fsdecode(name)] = FileEntry(os.fsdecode(name), blob, mode.decode())
     return [files[path] for path in sorted(files)]
 
 
@@ -90,54 +138,58 @@ def _size(repo: Repository, path: bytes) -> int:
     return state.st_size if stat.S_ISREG(state.st_mode) else 0
 
 
-def links(repo: Repository, source: str, paths: Sequence[str]) -> list[str]:
+def symbolic_links(repo: Repository, source: str, paths: Sequence[str]) -> list[str]:
     """Those of these paths that are symbolic links in what is staged (`source` empty) or in a revision."""
     if not source:
-        return [path for path, mode, _, _ in index.rows(repo, paths) if path in paths and mode == _LINK]
-    out = ask(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", source, "--", *paths)
+        return [path for path, mode, _, _ in index_rows(repo, paths) if path in paths and mode == _LINK]
+    out = git_in(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", source, "--", *paths)
     rows = [line.partition("\t") for line in out.decode("utf-8", "surrogateescape").split("\0")]
     return [path for about, _, path in rows if about.startswith(_LINK)]
 
 
-def holds(repo: Repository, tree: str, path: str) -> bool:
+def tree_contains(repo: Repository, tree: str, path: str) -> bool:
     """Whether a file or folder of this path is in a tree; True where git can't tell. One git process."""
     try:
-        return bool(ask(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path))
+        return bool(git_in(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path))
     except (GitFailed, ValueError):
         return True
 
 
-def names(repo: Repository, suffixes: Sequence[str]) -> list[str]:
+def list_paths(repo: Repository, suffixes: Sequence[str]) -> list[str]:
     """The paths with these endings that git tracks, or neither tracks nor ignores. One git process."""
-    out = ask(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *index.patterns(suffixes))
+    out = git_in(
+        repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *suffix_pathspecs(suffixes)
+    )
     return sorted({os.fsdecode(path) for path in out.split(b"\0") if path})
 
 
-def read(repo: Repository, entries: Sequence[Entry], source: str = "worktree") -> Iterator[tuple[Entry, bytes]]:
+def read_files(
+    repo: Repository, entries: Sequence[FileEntry], source: str = "worktree"
+) -> Iterator[tuple[FileEntry, bytes]]:
     """The contents of files, in no promised order; one git process for all, none if the disk has them as git would.
 
     `objects`: from git only. `worktree`: from disk where that still is the content of the entry, else from git. What
-    can't be had or is larger than `LARGEST` is left out: compare if that matters.
+    can't be had or is larger than `MAX_BLOB_BYTES` is left out: compare if that matters.
     """
     wanted = []
     for entry in entries:
-        content = _on_disk(repo, entry) if source == "worktree" else None
+        content = _content_on_disk(repo, entry) if source == "worktree" else None
         if content is None:
             wanted.append(entry)
         else:
             yield entry, content
-    for entry, content in zip(wanted, blobs(repo, [entry.blob for entry in wanted]), strict=True):
+    for entry, content in zip(wanted, read_blobs(repo, [entry.blob for entry in wanted]), strict=True):
         if content is None and source == "worktree":
-            content = _converted(repo, entry)
+            content = _converted_content(repo, entry)
         if content is not None:
             yield entry, content
 
 
-def _raw(repo: Repository, entry: Entry) -> bytes | None:
+def _read_from_disk(repo: Repository, entry: FileEntry) -> bytes | None:
     path = os.path.join(repo.top, entry.path)  # noqa: PTH118
     try:
         state = os.lstat(path)
-        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST:
+        if not stat.S_ISREG(state.st_mode) or state.st_size > MAX_BLOB_BYTES:
             return None
         with open(path, "rb") as file:  # noqa: PTH123
             return file.read()
@@ -145,23 +197,77 @@ def _raw(repo: Repository, entry: Entry) -> bytes | None:
         return None
 
 
-def _on_disk(repo: Repository, entry: Entry) -> bytes | None:
+def _content_on_disk(repo: Repository, entry: FileEntry) -> bytes | None:
     """The file's content if it still is what the entry says: facts kept by blob id must not be mixed up."""
-    content = _raw(repo, entry)
+    content = _read_from_disk(repo, entry)
     if content is None or object_id(repo.object_format, b"blob", content) == entry.blob:
         return content
     text = content.replace(b"\r\n", b"\n")
     return text if text != content and object_id(repo.object_format, b"blob", text) == entry.blob else None
 
 
-def _converted(repo: Repository, entry: Entry) -> bytes | None:
+def _converted_content(repo: Repository, entry: FileEntry) -> bytes | None:
     """The same where encodings and keywords are asked for by attributes: git knows how."""
-    content = _raw(repo, entry)
+    content = _read_from_disk(repo, entry)
     if content is None:
         return None
     try:
         as_stored = ("hash-object", "--stdin", f"--path={entry.path}")
-        out = ask(repo, *as_stored, stdin=content, config=no_drivers(content_settings(repo)))
+        out = git_in(repo, *as_stored, stdin=content, config=filters_off(content_settings(repo)))
     except GitFailed:
         return None
     return content if out.decode().strip() == entry.blob else None
+
+
+def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str]:
+    """The files among `paths` (from the top) that the current commit does not hold, or holds otherwise.
+
+    All of them where there is no commit. A file that a checkout converts (line ends) counts as unlike. One git process.
+    """
+    try:
+        out = git_in(repo, "ls-tree", "--full-tree", "-z", "HEAD", "--", *paths)
+    except GitFailed:
+        return frozenset(paths)
+    held = dict(_tree_row(line) for line in out.split(b"\0") if line)
+    return frozenset(path for path in paths if held.get(path) != _blob_on_disk(repo, path, held.get(path, "")))
+
+
+def _tree_row(line: bytes) -> tuple[str, str]:
+    about, _, path = line.partition(b"\t")
+    return path.decode("utf-8", "surrogateescape"), about.rpartition(b" ")[2].decode("ascii")
+
+
+def _blob_on_disk(repo: Repository, path: str, like: str) -> str:
+    """The blob id of the file on disk, hashed as `like` was; empty where it can't be read."""
+    try:
+        content = (repo.top / path).read_bytes()
+    except OSError:
+        return ""
+    return object_id("sha256" if len(like) == 64 else "sha1", b"blob", content)
+
+
+def files_matching(folder: Path, patterns: bytes, scratch: Path) -> list[str]:
+    """Paths of files below `folder`, `/` between, that the patterns name, sorted. Nothing in `folder` is written.
+
+    `scratch` is an empty folder of the caller's for an empty repository and the patterns. Links are not followed; names
+    that are not UTF-8 are left out. GitMissing, GitFailed as they come.
+    """
+    listed, empty = scratch / "patterns", scratch / "empty.git"
+    listed.write_bytes(patterns)
+    git("init", "-q", "--bare", str(empty), cwd=scratch)
+    out = git(
+        "-c", "core.bare=false", "--git-dir", str(empty), "--work-tree", str(folder),
+        "ls-files", "-o", "-i", "-z", "--exclude-from", str(listed), cwd=folder,
+    )  # fmt: skip
+    names = (os.fsdecode(path) for path in out.split(b"\0") if path)
+    return sorted(name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name))
+
+
+def ignored_paths(repo: Repository, paths: Iterable[str]) -> set[str]:
+    """Those of these paths (from the top) that git ignores, existing or not; no tracked ones. One git process.
+
+    Empty where git refuses one of them, such as a path inside a submodule.
+    """
+    stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    out = git_in(repo, "check-ignore", "-z", "--stdin", stdin=stdin, ok=(0, 1, 128))
+    return {os.fsdecode(path) for path in out.split(b"\0") if path}

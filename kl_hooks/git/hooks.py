@@ -1,4 +1,4 @@
-"""Native git hooks: put beside what is there, taken away without a trace, and their state in plain words.
+"""Native git hooks: installed next to what is there, removed without a trace, and their state in plain words.
 
 Nothing is ever overwritten. A git hook that was there first is kept as `NAME.kl-chained` and run by ours. Where
 pre-commit or prek rule, ours becomes their `NAME.legacy`, which they run and give back: so each of the three can be
@@ -7,7 +7,9 @@ installed and uninstalled in any order.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +17,74 @@ from pathlib import Path
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.git import hookfiles
-from kl_hooks.git.hookfiles import CHAINED, LEGACY, NAMES, content, is_edited, is_ours, runs_legacy
-from kl_hooks.git.repository import Repository, settings
+from kl_hooks.git.repository import Repository, read_git_settings
+from kl_hooks.shipped import shipped
+
+HOOK_NAMES: Final = ("post-commit", "pre-commit", "pre-push")
+_CHAINED: Final = ".kl-chained"
+"""Appended to the name of the git hook that was there before ours."""
+_LEGACY: Final = ".legacy"
+"""Where pre-commit and prek keep the git hook that they found, and run it first."""
+
+_MARK: Final = re.compile(rb"^# kl git hook \d+ ([0-9a-f]{64})$", re.M)
+_PYTHON: Final = re.compile(rb"^python='((?:[^']|'\\'')*)'$", re.M)
+_BLANK: Final = b"@sum@"
+_MAX_BYTES: Final = 1 << 20
+
+
+def _hook_text(name: str, python: str, spool: str) -> bytes:
+    """The file for git hook `name`. `python`: path of the interpreter; `spool`: a word of shell, see `_spool_word`."""
+    text = shipped(f"hooks/{name}").read_bytes()
+    text = text.replace(b"@python@", _quoted(python)).replace(b"@spool@", os.fsencode(spool))
+    return text.replace(_BLANK, _sum(text), 1)
+
+
+def _spool_word(spool: Path, hooks: Path, common_dir: Path) -> str:
+    """The list of commits as a word of shell: from the git hook's own place while both move together, else absolute."""
+    file = spool / "commits"
+    if hooks == common_dir / "hooks" and common_dir in file.parents:
+        return '"${0%/*}"/' + os.fsdecode(_quoted(os.path.relpath(file, hooks)))
+    return os.fsdecode(_quoted(str(file)))
+
+
+def hook_content(path: Path) -> bytes | None:
+    """The file's content; None where there is nothing to read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_MAX_BYTES)
+    except OSError:
+        return None
+
+
+def _is_ours(text: bytes | None) -> bool:
+    """True for a git hook that kl has put there, even if somebody has edited it since."""
+    return text is not None and _MARK.search(text) is not None
+
+
+def _is_edited(text: bytes) -> bool:
+    """True if one of ours is not as we wrote it."""
+    mark = _MARK.search(text)
+    return mark is None or _sum(text.replace(mark[1], _BLANK, 1)) != mark[1]
+
+
+def runs_legacy_hook(text: bytes | None) -> bool:
+    """True for the file of pre-commit or prek: it runs `NAME.legacy` first, and puts it back when it leaves."""
+    return text is not None and b"hook-impl" in text
+
+
+def _interpreter(text: bytes) -> str | None:
+    """The interpreter that one of ours names; None for one that needs none."""
+    found = _PYTHON.search(text)
+    return os.fsdecode(found[1].replace(b"'\\''", b"'")) if found else None
+
+
+def _quoted(text: str) -> bytes:
+    return b"'" + os.fsencode(text).replace(b"'", b"'\\''") + b"'"
+
+
+def _sum(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode("ascii")
+
 
 _LINES: Final = {
     "post-commit": "kl commits record",
@@ -28,7 +95,7 @@ _LINES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class HookChange:
     """What was done about one git hook."""
 
     name: str
@@ -56,56 +123,58 @@ class _Place:
     ours_to_change: bool
 
 
-def install(repo: Repository, names: Sequence[str], python: str, state_spool: Path) -> list[Done]:
+def install_hooks(repo: Repository, names: Sequence[str], python: str, state_spool: Path) -> list[HookChange]:
     """Installs the git hooks `names` (none: all). `python`: absolute path; `state_spool`: the spool's folder.
 
     UsageProblem for a name that is none of ours; EnvironmentProblem where the folder can't be written.
     """
     for name in names:
-        if name not in NAMES:
-            raise UsageProblem(f"{name!r} is no git hook of kl.", hint=f"There are: {', '.join(NAMES)}")
+        if name not in HOOK_NAMES:
+            raise UsageProblem(f"{name!r} is no git hook of kl.", hint=f"There are: {', '.join(HOOK_NAMES)}")
     place = _place(repo)
     done = []
-    for name in names or NAMES:
+    for name in names or HOOK_NAMES:
         path = place.folder / name
         if not place.ours_to_change:
             done.append(_not_ours(repo, place, name))
             continue
-        word = hookfiles.spool_word(state_spool, place.folder, repo.common_dir)
+        word = _spool_word(state_spool, place.folder, repo.common_dir)
         try:
             place.folder.mkdir(parents=True, exist_ok=True)
-            done.append(_install(path, hookfiles.make(name, python, word)))
+            done.append(_install(path, _hook_text(name, python, word)))
         except OSError as problem:
             raise EnvironmentProblem(f"can't be written: {problem}.", place=str(path)) from problem
     return done
 
 
-def _install(path: Path, text: bytes) -> Done:
-    main, legacy = path, path.with_name(path.name + LEGACY)
-    host = runs_legacy(content(main)) and not is_ours(content(main))
-    if not host and is_ours(content(legacy)) and not is_edited(content(legacy) or b""):
+def _install(path: Path, text: bytes) -> HookChange:
+    main, legacy = path, path.with_name(path.name + _LEGACY)
+    host = runs_legacy_hook(hook_content(main)) and not _is_ours(hook_content(main))
+    if not host and _is_ours(hook_content(legacy)) and not _is_edited(hook_content(legacy) or b""):
         legacy.unlink()  # pre-commit is gone; nothing runs this one any more
     target = legacy if host else main
-    there = content(target)
-    if there is not None and is_ours(there):
+    there = hook_content(target)
+    if there is not None and _is_ours(there):
         if there == text:
-            return Done(path.name, target, "unchanged")
-        if is_edited(there):
-            return Done(path.name, target, "kept", "somebody has edited it; take it away by hand to get it anew.")
+            return HookChange(path.name, target, "unchanged")
+        if _is_edited(there):
+            return HookChange(path.name, target, "kept", "somebody has edited it; take it away by hand to get it anew.")
         _write(target, text)
-        return Done(path.name, target, "updated")
+        return HookChange(path.name, target, "updated")
     if not os.path.lexists(target):
         _write(target, text)
-        return Done(path.name, target, "installed", "pre-commit's own file runs it." if host else "")
-    chained = path.with_name(path.name + CHAINED)
+        return HookChange(path.name, target, "installed", "pre-commit's own file runs it." if host else "")
+    chained = path.with_name(path.name + _CHAINED)
     if os.path.lexists(chained) or target.is_dir():
-        return Done(path.name, target, "refused", f"{chained.name} is there already; join the two by hand.")
-    _keep(target, chained)
+        return HookChange(path.name, target, "refused", f"{chained.name} is there already; join the two by hand.")
+    _link_aside(target, chained)
     _write(target, text)
-    return Done(path.name, target, "installed", f"the git hook that was there is run after it, as {chained.name}.")
+    return HookChange(
+        path.name, target, "installed", f"the git hook that was there is run after it, as {chained.name}."
+    )
 
 
-def _keep(target: Path, chained: Path) -> None:
+def _link_aside(target: Path, chained: Path) -> None:
     """A second name for the git hook that is there, so that at no moment there is none."""
     try:
         os.link(target, chained, follow_symlinks=False)
@@ -125,79 +194,81 @@ def _write(path: Path, text: bytes) -> None:
         raise
 
 
-def uninstall(repo: Repository) -> list[Done]:
+def uninstall_hooks(repo: Repository) -> list[HookChange]:
     """Takes all of ours away and puts back what was there, byte for byte. What is not ours stays as it is."""
     done = []
     for folder in dict.fromkeys((repo.common_dir / "hooks", *_inside(repo))):
-        for name in NAMES:
-            for suffix in ("", LEGACY):
+        for name in HOOK_NAMES:
+            for suffix in ("", _LEGACY):
                 done += _uninstall(folder / name, folder / (name + suffix))
             done += _orphan(folder / name)
     return done
 
 
-def _uninstall(path: Path, target: Path) -> list[Done]:
-    there, chained = content(target), path.with_name(path.name + CHAINED)
-    if there is None or not is_ours(there):
+def _uninstall(path: Path, target: Path) -> list[HookChange]:
+    there, chained = hook_content(target), path.with_name(path.name + _CHAINED)
+    if there is None or not _is_ours(there):
         return []
-    if is_edited(there):
-        return [Done(path.name, target, "kept", "somebody has edited it; take it away by hand.")]
+    if _is_edited(there):
+        return [HookChange(path.name, target, "kept", "somebody has edited it; take it away by hand.")]
     if os.path.lexists(chained):
         chained.replace(target)
-        return [Done(path.name, target, "restored")]
+        return [HookChange(path.name, target, "restored")]
     target.unlink()
-    return [Done(path.name, target, "removed")]
+    return [HookChange(path.name, target, "removed")]
 
 
-def _orphan(path: Path) -> list[Done]:
+def _orphan(path: Path) -> list[HookChange]:
     """An earlier git hook that we put aside, after somebody has deleted or replaced ours."""
-    chained = path.with_name(path.name + CHAINED)
-    if not os.path.lexists(chained) or is_ours(content(path)):
+    chained = path.with_name(path.name + _CHAINED)
+    if not os.path.lexists(chained) or _is_ours(hook_content(path)):
         return []
     if not os.path.lexists(path):
         chained.replace(path)
-        return [Done(path.name, path, "restored")]
-    return [Done(path.name, chained, "kept", f"an earlier git hook, and {path.name} is another; join them by hand.")]
+        return [HookChange(path.name, path, "restored")]
+    return [
+        HookChange(path.name, chained, "kept", f"an earlier git hook, and {path.name} is another; join them by hand.")
+    ]
 
 
-def status(repo: Repository) -> list[HookState]:
+def hook_states(repo: Repository) -> list[HookState]:
     """How each of our git hooks stands. One git process."""
     place = _place(repo)
-    return [_state(repo, place, name) for name in NAMES]
+    return [_state(repo, place, name) for name in HOOK_NAMES]
 
 
 def _state(repo: Repository, place: _Place, name: str) -> HookState:
     path = place.folder / name
     if not place.ours_to_change:
-        installed = is_ours(content(repo.common_dir / "hooks" / name))
+        installed = _is_ours(hook_content(repo.common_dir / "hooks" / name))
         told = _not_ours(repo, place, name)
         if not told.reason:
             return HookState(name, told.path, "called")
         return HookState(name, told.path, "inert" if installed else "missing", told.reason)
-    main = content(path)
-    legacy = path.with_name(name + LEGACY)
-    target, text = (path, main) if is_ours(main) else (legacy, content(legacy))
-    if text is None or not is_ours(text) or (target == legacy and not runs_legacy(main)):
-        called = main is not None and _called(name) in main
+    main = hook_content(path)
+    legacy = path.with_name(name + _LEGACY)
+    target, text = (path, main) if _is_ours(main) else (legacy, hook_content(legacy))
+    if text is None or not _is_ours(text) or (target == legacy and not runs_legacy_hook(main)):
+        called = main is not None and _call_of(name) in main
         return HookState(name, path, "called" if called else "missing", "" if called else "kl hooks install")
     if not os.access(target, os.X_OK):
         return HookState(name, target, "inert", f"make it executable: chmod +x {target}")
-    python = hookfiles.interpreter(text)
+    python = _interpreter(text)
     if python is not None and not os.access(python, os.X_OK):
         return HookState(name, target, "broken", f"{python} is gone.")
-    if is_edited(text):
+    if _is_edited(text):
         return HookState(name, target, "edited", "somebody has changed it; kl leaves it alone.")
     return HookState(name, target, "installed", "run by pre-commit's file." if target == legacy else "")
 
 
-def _called(name: str) -> bytes:
+def _call_of(name: str) -> bytes:
     """What somebody's own git hook holds if it calls kl: the command without options that only change its output."""
     return _LINES[name].partition(" ||")[0].removesuffix(" --quiet").encode()
 
 
 def _place(repo: Repository) -> _Place:
     """Where git looks for git hooks, and whether that is inside `.git`: anything else belongs to somebody."""
-    usual, asked = repo.common_dir / "hooks", settings(repo).hooks_path
+    usual, asked = repo.common_dir / "hooks", read_git_settings(repo).hooks_path
     folder = repo.top / os.path.expanduser(asked) if asked else usual  # noqa: PTH111
     real = folder.resolve()
     return _Place(usual if real == usual.resolve() else folder, repo.common_dir.resolve() in real.parents)
@@ -208,14 +279,14 @@ def _inside(repo: Repository) -> list[Path]:
     return [place.folder] if place.ours_to_change else []
 
 
-def _not_ours(repo: Repository, place: _Place, name: str) -> Done:
+def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:
     """`core.hooksPath` leads out of `.git`: what to add there by hand, or nothing if it is there already."""
     folder = place.folder.parent if place.folder.name == "_" else place.folder  # husky's wrappers stand in `_`
     path = folder / name
     shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
     line = _LINES[name]
-    if _called(name) in (content(path) or b""):
-        return Done(name, path, "unchanged")
+    if _call_of(name) in (hook_content(path) or b""):
+        return HookChange(name, path, "unchanged")
     if not place.folder.is_dir():
-        return Done(name, path, "inert", "core.hooksPath is no folder; git config --unset core.hooksPath")
-    return Done(name, path, "inert", f"git runs the files in {place.folder}; add to {shown}: {line}")
+        return HookChange(name, path, "inert", "core.hooksPath is no folder; git config --unset core.hooksPath")
+    return HookChange(name, path, "inert", f"git runs the files in {place.folder}; add to {shown}: {line}")

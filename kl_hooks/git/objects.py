@@ -1,24 +1,131 @@
-"""The contents of objects, out of one `git cat-file` for many."""
+"""Git objects: their contents, out of one `git cat-file` for many, and the IDs of blobs and trees, computed here.
+
+`git write-tree` needs a copy of the index and a place for objects, and refreshes the times of those it meets in the
+repository; the format it hashes is small and will not change. So nothing is written, not even a loose object.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Final
 
-from kl_hooks.git.repository import Repository, here
-from kl_hooks.git.run import GitFailed, running
+from kl_hooks.git.repository import Repository, directory_options
+from kl_hooks.git.run import GitFailed, start_git
 
-LARGEST: Final = 32 * 1024 * 1024
+_TREE_MODE: Final = b"40000"
+_Entries = dict[bytes, tuple[bytes, bytes]]  # name → (mode, id as bytes)
+
+
+def object_id(algorithm: str, kind: bytes, content: bytes) -> str:
+    """The id of an object: `object_id("sha1", b"blob", b"")` is git's id of an empty file."""
+    return hashlib.new(algorithm, b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
+
+
+class TreeBuilder:
+    """A tree of files that can be changed and asked for its id; only the folders that changed are looked at."""
+
+    def __init__(self, algorithm: str, base: str = "", load: Callable[[str], bytes] | None = None) -> None:
+        """`algorithm`: the repository's object format. Begins as the tree `base`, whose folders `load` reads by id."""
+        self._algorithm = algorithm
+        self._load = load
+        self._ids: dict[bytes, bytes] = {b"": bytes.fromhex(base)} if base else {}
+        self._folders: dict[bytes, _Entries] = {}
+        self._touched: set[bytes] = set()
+
+    def put(self, path: bytes, mode: bytes, blob: str) -> None:
+        """This file is there, with this content (mode as `b"100644"`); a file where its folders are to be is not."""
+        folder, _, name = path.rpartition(b"/")
+        if folder not in self._touched:
+            for above in _folders_down_to(folder):
+                self._open(above)
+        self._folders[folder][name] = (mode, bytes.fromhex(blob))
+
+    def drop(self, path: bytes) -> None:
+        """This file is not there. Dropping what is not there changes nothing."""
+        folder, _, name = path.rpartition(b"/")
+        for above in _folders_down_to(folder):
+            parent, _, own = above.rpartition(b"/")
+            if above and self._folders[parent].get(own, (b"",))[0] != _TREE_MODE:
+                return
+            self._open(above)
+        if self._folders[folder].get(name, (_TREE_MODE,))[0] != _TREE_MODE:
+            del self._folders[folder][name]
+
+    def _open(self, folder: bytes) -> None:
+        """Looks into a folder whose parent is open, or makes it; its id is to be computed anew."""
+        if folder not in self._folders:
+            known = self._ids.get(folder)
+            read = known is not None and self._load is not None
+            self._folders[folder] = dict(self._entries(folder, known)) if read and known else {}
+        if folder:
+            parent, _, name = folder.rpartition(b"/")
+            self._folders[parent][name] = (_TREE_MODE, b"")
+        self._touched.add(folder)
+
+    def _entries(self, folder: bytes, known: bytes) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
+        """The rows of a tree object; the ids of folders in it are noted, they need not be opened."""
+        content, size, at = self._load(known.hex()) if self._load else b"", len(known), 0
+        while at < len(content):
+            end = content.index(b"\0", at)
+            mode, _, name = content[at:end].partition(b" ")
+            at = end + 1 + size
+            found = content[end + 1 : at]
+            if mode == _TREE_MODE:
+                self._ids[folder + b"/" + name if folder else name] = found
+            yield name, (mode, found)
+
+    def root(self) -> str:
+        """The id of the whole; the empty tree's id if there is no file."""
+        for folder in sorted(self._touched, key=_depth, reverse=True):
+            self._hash(folder)
+        self._touched.clear()
+        root = self._ids.get(b"")
+        return root.hex() if root is not None else object_id(self._algorithm, b"tree", b"")
+
+    def _hash(self, folder: bytes) -> None:
+        lines = []
+        prefix = folder + b"/" if folder else b""
+        for name, (mode, found) in self._folders[folder].items():
+            if mode == _TREE_MODE:
+                below = self._ids.get(prefix + name)
+                if below is not None:  # an empty folder has no entry
+                    lines.append((name + b"/", b"%s %s\0%s" % (mode, name, below)))
+            else:
+                lines.append((name, b"%s %s\0%s" % (mode, name, found)))
+        if lines:
+            content = b"".join(line for _, line in sorted(lines))
+            self._ids[folder] = bytes.fromhex(object_id(self._algorithm, b"tree", content))
+        else:
+            self._ids.pop(folder, None)
+
+
+def _folders_down_to(folder: bytes) -> Iterator[bytes]:
+    """`b""`, `b"a"`, `b"a/b"` for `b"a/b"`."""
+    yield b""
+    at = folder.find(b"/")
+    while at >= 0:
+        yield folder[:at]
+        at = folder.find(b"/", at + 1)
+    if folder:
+        yield folder
+
+
+def _depth(folder: bytes) -> int:
+    return folder.count(b"/") + bool(folder)
+
+
+MAX_BLOB_BYTES: Final = 32 * 1024 * 1024
 """Bytes of the largest content that is given; a larger file is no source that anybody reads."""
 _AT_ONCE: Final = 500  # ids per turn: they fit into a pipe, so that we never wait for git while git waits for us
 
 
-def blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
-    """The content for each id, in order; None where git does not have it, or it is larger than `LARGEST`."""
+def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
+    """The content for each id, in order; None where git does not have it, or it is larger than `MAX_BLOB_BYTES`."""
     if not ids:
         return
-    with running(*here(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
+    with start_git(*directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
         for start in range(0, len(ids), _AT_ONCE):
             part = ids[start : start + _AT_ONCE]
@@ -28,13 +135,13 @@ def blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
             except BrokenPipeError:  # git is gone: what is left reads as missing
                 pass
             for _ in part:
-                yield _next(process.stdout, b"blob")
+                yield _next_object(process.stdout, b"blob")
 
 
 @contextmanager
 def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
     """A function that reads one tree object by its id; it raises GitFailed where there is none."""
-    with running(*here(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
+    with start_git(*directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
         writer, reader = process.stdin, process.stdout
         assert writer is not None and reader is not None
 
@@ -44,7 +151,7 @@ def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
                 writer.flush()
             except BrokenPipeError:  # git is gone: there is no answer either
                 pass
-            content = _next(reader, b"tree")
+            content = _next_object(reader, b"tree")
             if content is None:
                 raise GitFailed(f"git has no tree {tree}.", hint="See: git fsck")
             return content
@@ -52,13 +159,13 @@ def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
         yield read
 
 
-def _next(out: IO[bytes], kind: bytes) -> bytes | None:
+def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
     """One answer: `<id> blob <size>`, content, newline; or `<id> missing`; nothing at all if git ended."""
     about = out.readline().split()
     if len(about) != 3:
         return None
     size = int(about[2])
-    if size > LARGEST:
+    if size > MAX_BLOB_BYTES:
         left = size + 1
         while left > 0:
             got = len(out.read(min(left, 1 << 20)))

@@ -1,4 +1,4 @@
-"""Which repository this is, where HEAD stands, and what git's configuration says about kl."""
+"""The repository: where it is, where HEAD is, what its configuration says about kl, which commits revisions name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.run import GitFailed, failure, git
 
 MINIMUM_GIT: Final = (2, 31)
@@ -51,17 +51,17 @@ class GitSettings:
         return bool(self.drivers)
 
 
-def ask(repo: Repository, *args: str, **options: Any) -> bytes:
+def git_in(repo: Repository, *args: str, **options: Any) -> bytes:
     """`git ARGS…` in this repository and no other; options as `run.git`."""
-    return git(*here(repo), *args, cwd=repo.top, **options)
+    return git(*directory_options(repo), *args, cwd=repo.top, **options)
 
 
-def here(repo: Repository) -> tuple[str, str]:
+def directory_options(repo: Repository) -> tuple[str, str]:
     """The arguments that name the repository, so that git need not look for it and can't find another."""
     return f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}"
 
 
-def find(start: Path) -> Repository | None:
+def find_repository(start: Path) -> Repository | None:
     """The repository that `start` stands in; None if there is none. One git process.
 
     EnvironmentProblem where git is missing, too old or refuses (not our folder), or the repository is bare.
@@ -76,7 +76,7 @@ def find(start: Path) -> Repository | None:
             raise EnvironmentProblem("is not a folder.", place=str(start)) from problem
         raise
     if out.startswith(b"--path-format"):
-        raise EnvironmentProblem(f"git {_dotted(version())} is too old.", hint="Install git 2.31 or newer.")
+        raise EnvironmentProblem(f"git {_dotted(git_version())} is too old.", hint="Install git 2.31 or newer.")
     parts = out.split(f"{_MARK}\n".encode())
     if len(parts) < 3:
         return _why_not(args, start)
@@ -111,15 +111,15 @@ def _bare(start: Path) -> EnvironmentProblem:
 
 def head(repo: Repository) -> tuple[str | None, str | None]:
     """(commit, branch) of HEAD. No commit yet: (None, branch); detached: (commit, None)."""
-    out = ask(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128)).decode("utf-8", "replace")
+    out = git_in(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128)).decode("utf-8", "replace")
     lines = out.splitlines()
     if len(lines) == 2:
-        return lines[0], branch_of(lines[1])
-    ref = ask(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
-    return None, branch_of(ref)
+        return lines[0], branch_name(lines[1])
+    ref = git_in(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
+    return None, branch_name(ref)
 
 
-def branch_of(ref: str) -> str | None:
+def branch_name(ref: str) -> str | None:
     """`main` of `refs/heads/main`; None for anything that is not a branch."""
     return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
 
@@ -132,7 +132,7 @@ def is_shallow(repo: Repository) -> bool:
         return False
 
 
-def version() -> tuple[int, ...]:
+def git_version() -> tuple[int, ...]:
     """Of git, as numbers: `(2, 39, 5)`. GitMissing if there is none."""
     out = git("version", cwd=os.sep).decode("ascii", "replace")
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
@@ -143,10 +143,10 @@ def _dotted(numbers: tuple[int, ...]) -> str:
     return ".".join(str(n) for n in numbers) or "(unknown version)"
 
 
-def settings(repo: Repository) -> GitSettings:
+def read_git_settings(repo: Repository) -> GitSettings:
     """Read from git's configuration, includes and worktree configuration included. One git process."""
     pattern = r"^(kl\..*|filter\..*|core\.hookspath|core\.filemode)$"
-    out = ask(repo, "config", "-z", "--show-scope", "--get-regexp", pattern, ok=(0, 1))
+    out = git_in(repo, "config", "-z", "--show-scope", "--get-regexp", pattern, ok=(0, 1))
     kl: dict[str, str] = {}
     hooks_path, drivers, file_mode = None, set(), True
     cells = out.decode("utf-8", "surrogateescape").split("\0")
@@ -169,25 +169,25 @@ _WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)
 
 
 def content_settings(repo: Repository) -> GitSettings:
-    """`settings` for whoever hashes content; no git process where the files plainly have nothing to say."""
+    """`read_git_settings` for whoever hashes content; no git process where the files plainly have nothing to say."""
     for path in (repo.common_dir / "config", repo.git_dir / "config.worktree"):
         try:
             if _WORTH_ASKING.search(path.read_bytes()):
-                return settings(repo)
+                return read_git_settings(repo)
         except FileNotFoundError:
             continue
         except OSError:
-            return settings(repo)
+            return read_git_settings(repo)
     return GitSettings()
 
 
-def no_drivers(found: GitSettings) -> list[tuple[str, str]]:
+def filters_off(found: GitSettings) -> list[tuple[str, str]]:
     """Configuration that switches the repository's own filter drivers off: an empty command is no command."""
     off = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
     return [(f"filter.{name}.{key}", value) for name in found.drivers for key, value in off]
 
 
-def own_index(repo: Repository) -> bool:
+def is_commit_index(repo: Repository) -> bool:
     """True if `GIT_INDEX_FILE` names an index of this repository: the one of a commit being made here.
 
     One that a git hook of another repository left in the environment must not be looked at.
@@ -201,4 +201,29 @@ def is_tracked(repo: Repository, path: Path | str) -> bool:
     inside = os.path.relpath(repo.top / path, repo.top)
     if inside == ".." or inside.startswith("../"):
         return False
-    return bool(ask(repo, "--literal-pathspecs", "ls-files", "-z", "--", inside))
+    return bool(git_in(repo, "--literal-pathspecs", "ls-files", "-z", "--", inside))
+
+
+def resolve_commit(repo: Repository, rev: str) -> str:
+    """The id of the commit that a revision means. UsageProblem if there is none."""
+    if rev and not rev.startswith("-") and "\0" not in rev:
+        out = git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{commit}}", ok=(0, 1, 128))
+        if len(out.split()) == 1:  # a range has two
+            return out.decode("ascii").strip()
+    hint = "The history here is cut off: fetch more (fetch-depth: 0)." if is_shallow(repo) else "See: git log --oneline"
+    raise UsageProblem(f"{rev!r} is not a commit of this repository.", hint=hint)
+
+
+def merge_base(repo: Repository, one: str, other: str) -> str:
+    """The newest commit that both (ids) have in their history. UsageProblem if there is none."""
+    out = git_in(repo, "merge-base", one, other, ok=(0, 1)).split()
+    if out:
+        return out[0].decode("ascii")
+    hint = "The history here is cut off: fetch more (fetch-depth: 0)." if is_shallow(repo) else "Write A..B instead."
+    raise UsageProblem(f"{one[:12]} and {other[:12]} have no commit in common.", hint=hint)
+
+
+def ref_trees(repo: Repository) -> set[str]:
+    """Tree ids of everything that has a name in git. One git process. GitFailed as it comes."""
+    out = git_in(repo, "for-each-ref", "--format=%(tree)%0a%(*tree)").decode("ascii", "replace")
+    return {line for line in out.split() if line}

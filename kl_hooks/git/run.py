@@ -18,7 +18,7 @@ from typing import Final
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.text import one_line
 
-PREFIX: Final = (
+_PREFIX: Final = (
     "--no-pager", "--no-optional-locks", "--no-replace-objects",
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
     "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
@@ -36,13 +36,13 @@ LOCAL_VARIABLES: Final = frozenset(
 )  # fmt: skip
 """What git sets for its git hooks about *this* repository: to be taken out for any other program we start."""
 
-_KEPT: Final = frozenset(
+_PERSONAL_VARIABLES: Final = frozenset(
     (
         "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH", "GIT_CONFIG_COUNT",
         "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
     )
 )  # fmt: skip
-_KEPT_BEGIN: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+_PERSONAL_PREFIXES: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 
 
 class GitMissing(EnvironmentProblem):
@@ -73,23 +73,23 @@ def git(
     `config` overrides settings for this one call. GitMissing; GitFailed for an exit code not in `ok`, or no
     answer after `timeout` seconds.
     """
-    command = [executable(), *PREFIX, *args]
+    command = [executable(), *_PREFIX, *args]
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=environment(env, keep_index, config), capture_output=True,
+            command, cwd=cwd, env=_environment(env, keep_index, config), capture_output=True,
             timeout=timeout, check=False, input=stdin if stdin is not None else b"",
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise GitFailed(f"git {verb(args)} gave no answer in {timeout:g} s.") from None
+        raise GitFailed(f"git {_verb(args)} gave no answer in {timeout:g} s.") from None
     except (OSError, ValueError) as problem:
-        raise GitFailed(f"git {verb(args)} can't be run in {cwd}: {problem}.") from problem
+        raise GitFailed(f"git {_verb(args)} can't be run in {cwd}: {problem}.") from problem
     if done.returncode not in ok:
         raise failure(args, done.returncode, done.stderr)
     return done.stdout
 
 
 @contextmanager
-def running(
+def start_git(
     *args: str, cwd: str | Path, stdin: bool = False, timeout: float = 300.0, keep_index: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A git that is read from (and, with `stdin`, written to) while it runs; gone when the block is left.
@@ -98,12 +98,12 @@ def running(
     """
     try:
         process = subprocess.Popen(
-            [executable(), *PREFIX, *args], cwd=cwd, env=environment(None, keep_index, ()),
+            [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(None, keep_index, ()),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, ValueError) as problem:
-        raise GitFailed(f"git {verb(args)} can't be run in {cwd}: {problem}.") from problem
+        raise GitFailed(f"git {_verb(args)} can't be run in {cwd}: {problem}.") from problem
     watch = Timer(timeout, process.kill)
     watch.daemon = True
     watch.start()
@@ -135,11 +135,13 @@ def executable() -> str:
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
-def environment(extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _environment(
+    extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]
+) -> dict[str, str]:
     """The environment for git: ours without what a surrounding git has set, plus `extra` and `config`."""
     clean = {
         name: value for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _KEPT or name.startswith(_KEPT_BEGIN)
+        if not name.startswith("GIT_") or name in _PERSONAL_VARIABLES or name.startswith(_PERSONAL_PREFIXES)
     }  # fmt: skip
     if keep_index and "GIT_INDEX_FILE" in os.environ:
         clean["GIT_INDEX_FILE"] = os.environ["GIT_INDEX_FILE"]
@@ -161,9 +163,9 @@ def failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
     if "dubious ownership" in said:
         hint = "If you trust that folder: git config --global --add safe.directory <folder>"
     first = one_line(said.partition("\n")[0], 300) or f"exit code {returncode}"
-    return GitFailed(f"git {verb(args)}: {first}", returncode=returncode, stderr=said, hint=hint)
+    return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=said, hint=hint)
 
 
-def verb(args: Sequence[str]) -> str:
+def _verb(args: Sequence[str]) -> str:
     """The name of the git command in its arguments."""
     return next((arg for arg in args if not arg.startswith("-")), "")

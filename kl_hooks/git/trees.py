@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.git import disk
-from kl_hooks.git.look import Look
-from kl_hooks.git.objects import tree_reader
-from kl_hooks.git.repository import Repository, ask, branch_of, content_settings, find, head
-from kl_hooks.git.treehash import TreeBuilder, object_id
+from kl_hooks.git import worktree
+from kl_hooks.git.objects import TreeBuilder, object_id, tree_reader
+from kl_hooks.git.repository import Repository, branch_name, content_settings, find_repository, git_in, head
+from kl_hooks.git.worktree import WorktreeScan
 
-MOST_UNTRACKED: Final = 256 * 1024 * 1024
+_MAX_UNTRACKED: Final = 256 * 1024 * 1024
 """Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""
 
 _State = tuple[bytes, str] | None
@@ -25,7 +24,7 @@ _States = Mapping[bytes, _State]
 
 
 @dataclass(frozen=True, slots=True)
-class Trees:
+class TreeSnapshot:
     """The work tree's content at one moment."""
 
     tree: str | None
@@ -42,11 +41,11 @@ class Trees:
     branch: str | None = None
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
-    seen: disk.Overlooked = field(default_factory=disk.Overlooked, compare=False, repr=False)
+    seen: worktree.FileListing = field(default_factory=worktree.FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
 
 
-def snapshot(repo: Repository, untracked: bool = True, look: Look | None = None) -> Trees:
+def snapshot(repo: Repository, untracked: bool = True, look: WorktreeScan | None = None) -> TreeSnapshot:
     """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
     one less with a `look` that was taken just now, and another less if that has hashed what differs.
 
@@ -56,80 +55,80 @@ def snapshot(repo: Repository, untracked: bool = True, look: Look | None = None)
     """
     commit, base, branch = _head(repo)
     if look is None:
-        known, seen = content_settings(repo), disk.overlooked(repo, untracked=untracked)
-        look = Look(repo, known, seen, disk.uncovered(disk.changed(repo, base, known), seen))
+        known, seen = content_settings(repo), worktree.list_files(repo, untracked=untracked)
+        look = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, base, known), seen))
         changes = look.changes
     else:
         changes = look.against(base)
     others = look.seen.untracked
-    whole = untracked and _size(repo, others) <= MOST_UNTRACKED
-    unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != disk.GONE}
+    whole = untracked and _total_size(repo, others) <= _MAX_UNTRACKED
+    unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != worktree.REMOVED}
     found = look.contents(unknown | (dict.fromkeys(others) if whole else {}))
-    _look_inside(repo, found)
-    tracked = _settled(changes, found)
+    _add_nested_repositories(repo, found)
+    tracked = _real_changes(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
-    ids = _with(repo, base if commit else "", tracked, extra) if tracked or any(extra.values()) else [base, base]
+    ids = _tree_ids(repo, base if commit else "", tracked, extra) if tracked or any(extra.values()) else [base, base]
     tree = None if found.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     dirty = bool(tracked) or tree is None
-    return Trees(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, look.seen)
+    return TreeSnapshot(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, look.seen)
 
 
-def staged(repo: Repository) -> Trees:
+def staged_tree(repo: Repository) -> TreeSnapshot:
     """The tree that `git commit` would make of the index, None while there are conflicts. Two git processes or three.
 
     `dirty` and `changed` are about what is staged.
     """
     commit, base, branch = _head(repo)
-    changes = disk.staged(repo, base)
+    changes = worktree.staged_changes(repo, base)
     if any(change.mode is None for change in changes.values()):
-        return Trees(None, None, True, len(changes), True, commit, branch)
+        return TreeSnapshot(None, None, True, len(changes), True, commit, branch)
     now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
-    tree = _with(repo, base if commit else "", now)[0] if now else base
-    return Trees(tree, None, bool(now), len(now), True, commit, branch)
+    tree = _tree_ids(repo, base if commit else "", now)[0] if now else base
+    return TreeSnapshot(tree, None, bool(now), len(now), True, commit, branch)
 
 
-def tree_of(repo: Repository, rev: str) -> str | None:
+def tree_of_revision(repo: Repository, rev: str) -> str | None:
     """The tree id of a revision (a commit, a tag, a tree); None if there is no such thing."""
     if rev.startswith("-"):
         return None
-    out = ask(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128))
+    out = git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128))
     return out.decode().strip() or None
 
 
-def differing(repo: Repository, tree: str, other: str | None = None) -> list[str] | None:
+def differing_paths(repo: Repository, tree: str, other: str | None = None) -> list[str] | None:
     """The tracked files whose content differs between a tree and `other` (None: what is on disk), by path.
 
     None where git does not have the objects of the tree: that of a dirty working tree was never written.
     """
-    if ask(repo, "cat-file", "-t", tree, ok=(0, 128)).strip() != b"tree":
+    if git_in(repo, "cat-file", "-t", tree, ok=(0, 128)).strip() != b"tree":
         return None
     if other is not None:
-        out = ask(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
+        out = git_in(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
         return [os.fsdecode(path) for path in out.split(b"\0") if path]
-    known, seen = content_settings(repo), disk.overlooked(repo, untracked=False)
-    look = Look(repo, known, seen, disk.uncovered(disk.changed(repo, tree, known), seen))
-    found = look.contents({p: c.mode for p, c in look.changes.items() if c.blob is None and c.mode != disk.GONE})
-    _look_inside(repo, found)
-    return sorted(os.fsdecode(path) for path in {*_settled(look.changes, found), *found.unreadable})
+    known, seen = content_settings(repo), worktree.list_files(repo, untracked=False)
+    look = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, tree, known), seen))
+    found = look.contents({p: c.mode for p, c in look.changes.items() if c.blob is None and c.mode != worktree.REMOVED})
+    _add_nested_repositories(repo, found)
+    return sorted(os.fsdecode(path) for path in {*_real_changes(look.changes, found), *found.unreadable})
 
 
 def _head(repo: Repository) -> tuple[str | None, str, str | None]:
     """(commit, tree, branch) of HEAD; the empty tree where there is no commit yet."""
-    out = ask(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
+    out = git_in(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
     lines = out.decode("utf-8", "replace").splitlines()
     if len(lines) == 3:
-        return lines[0], lines[1], branch_of(lines[2])
+        return lines[0], lines[1], branch_name(lines[2])
     return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
 
 
-def _look_inside(repo: Repository, found: disk.Content) -> None:
+def _add_nested_repositories(repo: Repository, found: worktree.FileStates) -> None:
     """A repository inside this one whose tracked files were edited counts as the tree of what they are now."""
     for path, (mode, _) in list(found.files.items()):
-        if mode != disk.GITLINK:
+        if mode != worktree.GITLINK:
             continue
-        inner = find(repo.top / os.fsdecode(path))
+        inner = find_repository(repo.top / os.fsdecode(path))
         now = snapshot(inner, untracked=False) if inner and inner.top != repo.top else None
         if now and now.tree is None:
             found.unreadable.add(path)
@@ -138,13 +137,13 @@ def _look_inside(repo: Repository, found: disk.Content) -> None:
             found.files[path] = (mode, now.tree)
 
 
-def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[bytes, _State]:
+def _real_changes(changes: Mapping[bytes, worktree.FileChange], found: worktree.FileStates) -> dict[bytes, _State]:
     """What really differs, now that the contents are known."""
     settled: dict[bytes, _State] = {}
     for path, change in changes.items():
         if path in found.unreadable:
             continue
-        if change.mode == disk.GONE:  # perhaps still on disk, but not tracked any more
+        if change.mode == worktree.REMOVED:  # perhaps still on disk, but not tracked any more
             now = None
         elif change.mode and change.blob:
             now = (change.mode, change.blob)
@@ -155,14 +154,14 @@ def _settled(changes: Mapping[bytes, disk.Change], found: disk.Content) -> dict[
     return settled
 
 
-def _with(repo: Repository, base: str, *states: _States) -> list[str]:
+def _tree_ids(repo: Repository, base: str, *states: _States) -> list[str]:
     """The id of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
     with tree_reader(repo) as load:
         builder = TreeBuilder(repo.object_format, base, load)
-        return [_root(builder, some) for some in states]
+        return [_tree_id(builder, some) for some in states]
 
 
-def _root(builder: TreeBuilder, files: _States) -> str:
+def _tree_id(builder: TreeBuilder, files: _States) -> str:
     """The id with these files changed."""
     for path, state in files.items():
         if state is None:
@@ -173,7 +172,7 @@ def _root(builder: TreeBuilder, files: _States) -> str:
     return builder.root()
 
 
-def _size(repo: Repository, paths: list[bytes]) -> int:
+def _total_size(repo: Repository, paths: list[bytes]) -> int:
     top, total = os.fsencode(repo.top), 0
     for path in paths:
         try:

@@ -13,7 +13,7 @@ from typing import Final
 from kl_hooks.graph.columns import Columns
 from kl_hooks.graph.lookups import Blocks
 from kl_hooks.graph.names import numbers, texts
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 DEPENDS: Final = ("calls", "references", "inherits", "implements", "imports", "depends_on")
 """Relations whose source depends on its target."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kl_hooks.graph.names import numbers
 from kl_hooks.graph.packing import COLUMNS
-from kl_hooks.store.rows import Rows
+from kl_hooks.store.database import Rows
 
 CLASSES: Final = ("type:", "interface:")
 """How the Ids of classes begin: what has parts that count with it."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kl_hooks.graph.names import Interned, numbers, texts
 from kl_hooks.graph.packing import Numbers, columns_of, pack, unpack
 from kl_hooks.model.symbol import Link
-from kl_hooks.store.rows import Rows, marks
+from kl_hooks.store.database import Rows, placeholders
 
 Columns = Sequence[Sequence[Any]]
 """The same of many links, by columns."""
@@ -163,7 +163,7 @@ def counts(db: Rows) -> dict[str, int]:
 def _rows(db: Rows, wanted: Mapping[int, str]) -> Iterable[tuple[int, Numbers]]:
     sql = (
         "SELECT owner, packed FROM link_owners WHERE owner IN"
-        f" (SELECT owner FROM link_ends WHERE name IN ({marks(wanted)})) ORDER BY owner"
+        f" (SELECT owner FROM link_ends WHERE name IN ({placeholders(wanted)})) ORDER BY owner"
     )
     for owner, block in db.rows(sql, tuple(wanted)):
         for row in unpack(block):

@@ -8,7 +8,7 @@ from typing import Final
 from kl_hooks.graph.columns import CLASSES, Columns
 from kl_hooks.graph.names import numbers, texts
 from kl_hooks.graph.packing import columns_of
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 _FEW: Final = 64
 """Blocks that are looked up in any case."""
@@ -59,16 +59,16 @@ class Blocks:
 
     def _owners(self, nodes: Collection[int]) -> list[int]:
         asked, found = sorted(nodes), set[int]()
-        for some in pieces(asked):
-            sql = f"SELECT owner FROM link_ends WHERE name IN ({marks(some)})"
+        for some in chunks(asked):
+            sql = f"SELECT owner FROM link_ends WHERE name IN ({placeholders(some)})"
             found.update(row[0] for row in self._db.rows(sql, some))
         return sorted(found)
 
     def _blocks(self, owners: Collection[int]) -> Iterator[tuple[list[tuple[int, int]], dict[int, list[int]]]]:
         """Of each owner its (source, target) pairs of the wanted relations, and what defines what."""
         missing = [owner for owner in owners if owner not in self._read]
-        for some in pieces(missing):
-            sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({marks(some)})"
+        for some in chunks(missing):
+            sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(some)})"
             for owner, block in self._db.rows(sql, some):
                 self._read[owner] = self._unpacked(block)
         return (self._read[owner] for owner in owners if owner in self._read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 _MANY: Final = 5000
 
@@ -17,8 +17,8 @@ def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, 
         return found if whole else {text: found[text] for text in texts if text in found}
     return {
         text: number
-        for some in pieces(list(texts))
-        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE text IN ({marks(some)})", some)
+        for some in chunks(list(texts))
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE text IN ({placeholders(some)})", some)
     }
 
 
@@ -53,6 +53,6 @@ def texts(db: Rows, wanted: Iterable[int]) -> dict[int, str]:
         return dict(db.rows("SELECT id, text FROM link_names"))
     return {
         number: text
-        for some in pieces(asked)
-        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({marks(some)})", some)
+        for some in chunks(asked)
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({placeholders(some)})", some)
     }

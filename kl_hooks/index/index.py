@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from kl_hooks.index.tables import FULL_TEXT, TOKENIZER, WEIGHTS
 from kl_hooks.index.words import MOST, joined, parts_only, query_words, split, split_all, split_words, whole_words
-from kl_hooks.model.ids import split as split_id
-from kl_hooks.store.rows import Rows as StoreRows
-from kl_hooks.store.rows import marks
+from kl_hooks.model.symbol import split_id
+from kl_hooks.store.database import Rows as StoreRows
+from kl_hooks.store.database import placeholders
 
 _RAREST: Final = 16
 """Words that are really asked: a common word costs the most and says the least."""
@@ -204,7 +204,7 @@ def _telling(db: Rows, words: Sequence[str]) -> list[str]:
 
     term_of = full_text_terms(tuple(words), TOKENIZER)
     terms = sorted(set(term_of.values()))
-    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({marks(terms)})", tuple(terms)))
+    seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({placeholders(terms)})", tuple(terms)))
     common = max(_MANY, int(db.rows("SELECT COUNT(*) FROM documents")[0][0]) / 2)
     found = sorted((term for term in terms if term in seen), key=lambda term: (seen[term], term))
     rare = [term for term in found if seen[term] < common]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kl_hooks.index.words import stem
-from kl_hooks.store.rows import Rows, marks
+from kl_hooks.store.database import Rows, placeholders
 
 
 def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -36,4 +36,4 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> 
 
 def only_kinds(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The condition that leaves only these kinds (all, if none is given), and its parameters."""
-    return (f" AND d.kind IN ({marks(kinds)})", tuple(kinds)) if kinds else ("", ())
+    return (f" AND d.kind IN ({placeholders(kinds)})", tuple(kinds)) if kinds else ("", ())

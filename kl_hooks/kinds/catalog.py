@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kl_hooks.model.kind import COUNTED, SEEDED, Field, Kind, Verb, with_proposals
+from kl_hooks.model.kind import COUNT_FIELDS, SEEDED, Field, Kind, Verb, with_proposals
 
 TRIGGERS: Final = (
     "manual", "clarifying_question", "task_review", "architecture_review", "implementation_choice", "discovered",
@@ -177,7 +177,7 @@ FAILURE: Final = Kind(
         Field("prevention", "text", "What to do instead.", section="Prevention", directive=True),
         Field("fix_applied", "text", "How it was put right.", section="Fix", aliases=("fix",)),
         Field("context", "text", "Where and when it happened.", section="Context"),
-        *COUNTED,
+        *COUNT_FIELDS,
     ),
     verbs=(
         Verb("mitigate", "mitigated", "Something now keeps it from happening.", of=("open",), needs=("prevention",)),

@@ -22,7 +22,7 @@ from kl_hooks.records.sync import sync
 from kl_hooks.records.write import IdTaken, apply_verb, change_record, create_record, redact_values
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _TRIES: Final = 5

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.git.treehash import object_id
+from kl_hooks.git.objects import object_id
 from kl_hooks.kinds.catalog import FINDING
 from kl_hooks.kinds.tool_calls import CONFIDENCE_OF_TIER, Call, Found, extract
-from kl_hooks.model.ids import make, split
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import make_id, split_id
 from kl_hooks.records.query import get_records
 from kl_hooks.records.repository import identity_digest
 from kl_hooks.records.sync import sync
@@ -24,9 +24,9 @@ from kl_hooks.records.write import change_record, create_records
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.model.claim import Tier
     from kl_hooks.model.symbol import Symbol
-    from kl_hooks.model.tier import Tier
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Of a file that is hashed; a finding about a larger one is bound to nothing."""
@@ -76,8 +76,8 @@ def _command_tiers(ws: Workspace) -> dict[str, Tier]:
 
 
 def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]) -> dict[str, Any]:
-    about = list(anchors) or ([make("file", found.entity)] if found.is_path else [])
-    tier = tiers.get(make("command", found.command)) if found.command else None
+    about = list(anchors) or ([make_id("file", found.entity)] if found.is_path else [])
+    tier = tiers.get(make_id("command", found.command)) if found.command else None
     return {
         "title": f"{found.entity}: {found.finding}"[:300], "entity": found.entity, "finding": found.finding,
         "kind": found.sort, "confidence": found.confidence if tier is None else CONFIDENCE_OF_TIER[tier],
@@ -118,7 +118,7 @@ def _anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
     for one in found:
         symbol = _NamedSymbol(path=one.entity) if one.is_path else symbols.get(one.entity, _NamedSymbol())
         blob = blobs.get(symbol.path, "")
-        anchors = {make("file", symbol.path): blob} if blob else {}
+        anchors = {make_id("file", symbol.path): blob} if blob else {}
         made.append(anchors | ({symbol.id: symbol.content_hash} if symbol.id else {}))
     return made
 
@@ -143,7 +143,7 @@ def _symbol_named(graph: Graph, name: str) -> Symbol | None:
     from kl_hooks.code.asking.stored import by_ids
 
     hits, _ = find_all(graph, (name,), (), "", 20)
-    exact = {hit.id for hit in hits if split(hit.id)[0] != "file" and f".{split(hit.id)[1]}".endswith(f".{name}")}
+    exact = {hit.id for hit in hits if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")}
     return by_ids(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
 
 
@@ -164,7 +164,7 @@ def blob_of(ws: Workspace, path: str) -> str:
 def stale_findings(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
     """ID of each stale finding → why. Symbols are looked up only where their file has changed."""
     ids = {one for record in records for one in _anchors(record) if one.startswith("file:")}
-    files = {one: blob_of(ws, split(one)[1]) for one in ids}
+    files = {one: blob_of(ws, split_id(one)[1]) for one in ids}
     moved = [
         record for record in records
         if any(files.get(one, digest) != digest for one, digest in _anchors(record).items())
@@ -203,6 +203,6 @@ def stale_reason(anchors: Mapping[str, str], today: Mapping[str, str]) -> str:
     symbols = {one: digest for one, digest in anchors.items() if not one.startswith("file:") and one in today}
     for one, digest in (symbols or anchors).items():
         if one in today and today[one] != digest:
-            name = split(one)[1] if one.startswith("file:") else one
+            name = split_id(one)[1] if one.startswith("file:") else one
             return f"{name} has changed since" if today[one] else f"{name} was removed"
     return ""

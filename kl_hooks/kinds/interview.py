@@ -19,7 +19,7 @@ from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.write import change_record, create_record
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _AIM = "Every task is read in the light of it."

@@ -22,7 +22,7 @@ from kl_hooks.records.retrieval import record_candidate
 from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _MAX_TASKS: Final = 5

@@ -9,19 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.files import read_small
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.kinds.catalog import OUTCOME
-from kl_hooks.model.problem import Problem
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.records.front_matter import read_front_matter
 from kl_hooks.records.markdown import leading_title, list_items, section_text, split_lines, split_sections
 from kl_hooks.records.write import create_record, redact_values, validate_or_raise
-from kl_hooks.store.atomic import write_atomic
-from kl_hooks.store.state import spool_places
+from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.store.state import spool_directories
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _FOLDER: Final = "outcomes"
@@ -62,7 +60,7 @@ def record_queued(ws: Workspace) -> list[str]:
 
 def _places(ws: Workspace) -> list[Path]:
     """Beside the places of spools, outside of the work tree: what lies in it may have come by cloning."""
-    found = [place.parent / _FOLDER for place, word in spool_places(ws.state, ws.root, ws.environ)]
+    found = [place.parent / _FOLDER for place, word in spool_directories(ws.state, ws.root, ws.environ)]
     return [place for place in found if not place.is_relative_to(ws.root / ".kl")]
 
 

@@ -22,22 +22,22 @@ from kl_hooks.kinds.failure import failure_candidate
 from kl_hooks.kinds.feature import feature_ids, specification_files
 from kl_hooks.kinds.objective import objective_candidate
 from kl_hooks.kinds.turn import continuation, is_rejected, last_turns
-from kl_hooks.model.ids import split
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import is_live, stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER
 from kl_hooks.records.retrieval import NAMED_CATEGORIES, demote_uncommitted, record_candidate
 from kl_hooks.records.validate import InvalidValue, node_id
-from kl_hooks.store.rows import marks
+from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
+    from kl_hooks.model.package import Task
     from kl_hooks.model.symbol import Symbol
-    from kl_hooks.model.task import Task
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _MAX_PER_KIND: Final = 3
 """Anchored records of one kind that are offered; the others are counted."""
@@ -139,7 +139,7 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)
-    found = find(db, f"name IN ({marks(by_last)}) AND id NOT LIKE 'test:%'", list(by_last)) if by_last else []
+    found = find(db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last)) if by_last else []
     for last, whole in by_last.items():
         symbols = [(one, plain) for one in found if (plain := _plain_name(one)).rpartition(".")[2] == last]
         for name in whole:
@@ -150,7 +150,7 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
 
 def _plain_name(symbol: Symbol) -> str:
     """Its dotted name, without the file that tells it apart from one of the same name."""
-    return _QUALIFIER.sub("", split(symbol.id)[1])
+    return _QUALIFIER.sub("", split_id(symbol.id)[1])
 
 
 def _matches(db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol]) -> dict[str, _Match]:
@@ -172,11 +172,11 @@ def _matches(db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol
         for inside in in_file(db, path) if db is not None else ():
             add(inside.id, 0 if inside.id.startswith("namespace:") else 1, path)
     for symbol in symbols:
-        plain, own = _plain_name(symbol), split(symbol.id)[1]
+        plain, own = _plain_name(symbol), split_id(symbol.id)[1]
         for node in (symbol.id, f"file:{plain}"):  # a record may hold a plain dotted name as a path
             add(node, 0, plain)
         for part in in_file(db, symbol.path) if db is not None else ():
-            name = split(part.id)[1]
+            name = split_id(part.id)[1]
             if name.startswith(f"{own}.") or own.startswith(f"{name}."):
                 add(part.id, 1, plain)
         add(f"file:{symbol.path}", 1, plain)
@@ -221,7 +221,7 @@ def _candidates(ws: Workspace, db: Database | None, found: Sequence[_Anchored]) 
             yield replace(made, beyond=beyond)
             continue
         verb = "governs" if record.many("governs") else "is about"
-        reason = f"it {verb} {split(node)[1] or node}, and the task names {match.named}"
+        reason = f"it {verb} {split_id(node)[1] or node}, and the task names {match.named}"
         yield replace(made, standing=True, reasons=(*made.reasons, reason))
         if db is not None:
             yield from _governed_symbols(db, record, node)
@@ -240,11 +240,11 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
     symbols = [known[node] for node in nodes if node in known]
     if anchor.startswith("file:"):
         inside = in_file(db, anchor.removeprefix("file:"))
-        owners = {split(one.id)[1] for one in inside if not one.id.startswith("namespace:")}
+        owners = {split_id(one.id)[1] for one in inside if not one.id.startswith("namespace:")}
         symbols += [
             one for one in inside
             if one.id.startswith(("type:", "interface:", "function:"))
-            and split(one.id)[1].rpartition(".")[0] not in owners
+            and split_id(one.id)[1].rpartition(".")[0] not in owners
         ]  # fmt: skip
     for symbol in symbols[:_MAX_SYMBOLS]:
         line = f"{symbol.path}:{symbol.line} {symbol.signature}"

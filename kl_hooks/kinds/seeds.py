@@ -8,20 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.config.files import read_small
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.kind import Kind
-from kl_hooks.model.slug import slug
-from kl_hooks.model.text import one_line
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import read_document
 from kl_hooks.records.front_matter import read_front_matter
 from kl_hooks.records.interview import SYSTEM_SOURCE, facts_of_answer
 from kl_hooks.records.markdown import leading_title, list_items, section_text, split_lines, split_sections
 from kl_hooks.records.seeding import Seed, project_id
 from kl_hooks.shipped import shipped
+from kl_hooks.store.files import read_small
 
 _DOCUMENTS: Final = (
     "README.md", "README.rst", "AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", "CONTRIBUTING.rst",

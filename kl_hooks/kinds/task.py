@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.config.nodes import Listing, Node, Text
-from kl_hooks.config.nodes import Mapping as Map
-from kl_hooks.config.problems import Problems
-from kl_hooks.config.typed import Reader, snake
-from kl_hooks.config.yaml import load
-from kl_hooks.model.problem import Problem
+from kl_hooks.config.yaml import ListNode, Node, NodeReader, TextNode, load_yaml, snake_case
+from kl_hooks.config.yaml import MapNode as Map
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, append_events, list_events
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _SORTS: Final = ("artifact", "file", "symbol")
@@ -302,8 +299,8 @@ _GIVES: Final = ("produces", "gives")
 def read_works(path_name: str, text: bytes) -> list[Work]:
     """The works in `text`, in its order. Keys in PascalCase (`Agents`, `Requires`) are read too; others are left alone,
     since they are somebody else's settings. Raises Problems with everything that is wrong."""
-    root, problems = load(path_name, text)
-    reader = Reader(path_name, problems)
+    root, problems = load_yaml(path_name, text)
+    reader = NodeReader(path_name, problems)
     works: list[Work] = []
     for node in _items(reader, root):
         work = _work(reader, node)
@@ -319,12 +316,12 @@ def read_works(path_name: str, text: bytes) -> list[Work]:
     return works
 
 
-def _items(reader: Reader, root: Node | None) -> tuple[Node, ...]:
-    if isinstance(root, Listing):
+def _items(reader: NodeReader, root: Node | None) -> tuple[Node, ...]:
+    if isinstance(root, ListNode):
         return root.items
     if isinstance(root, Map):
         for key, value in root.entries:
-            if snake(key.value) in _LISTS:
+            if snake_case(key.value) in _LISTS:
                 return _named(value) if isinstance(value, Map) else reader.items(value, f'"{key.value}"')
         reader.say(root, 'neither "agents" nor "tasks" is there.', "List what is to be done under one of them.")
     elif not reader.problems:
@@ -337,15 +334,15 @@ def _named(node: Map) -> tuple[Node, ...]:
     made: list[Node] = []
     for key, value in node.entries:
         entries = value.entries if isinstance(value, Map) else ()
-        made.append(Map(((Text("name", key.line, key.column), key), *entries), key.line, key.column))
+        made.append(Map(((TextNode("name", key.line, key.column), key), *entries), key.line, key.column))
     return tuple(made)
 
 
-def _work(reader: Reader, node: Node) -> Work | None:
+def _work(reader: NodeReader, node: Node) -> Work | None:
     if not isinstance(node, Map):
         reader.say(node, "expected a map with name, requires and produces.")
         return None
-    found = {snake(key.value): value for key, value in reversed(node.entries)}
+    found = {snake_case(key.value): value for key, value in reversed(node.entries)}
     name = next((found[key] for key in _NAMES if key in found), None)
     text = reader.text(name, "its name") if name is not None else ""
     if name is None:
@@ -354,12 +351,12 @@ def _work(reader: Reader, node: Node) -> Work | None:
     return Work(text.strip(), needs, gives, node.line) if text else None
 
 
-def _tokens(reader: Reader, found: dict[str, Node], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _tokens(reader: NodeReader, found: dict[str, Node], keys: tuple[str, ...]) -> tuple[str, ...]:
     key = next((one for one in keys if one in found), "")
-    if not key or (isinstance(found[key], Text) and not found[key].value):  # type: ignore[union-attr]
+    if not key or (isinstance(found[key], TextNode) and not found[key].value):  # type: ignore[union-attr]
         return ()
     node = found[key]
-    items = [node] if isinstance(node, Text) else reader.items(node, f'"{key}"')
+    items = [node] if isinstance(node, TextNode) else reader.items(node, f'"{key}"')
     made = []
     for one in items:
         text = reader.text(one, f'each of "{key}"')

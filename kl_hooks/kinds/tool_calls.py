@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list, one_line, safe_text
-from kl_hooks.model.tier import Tier
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.sources.transcript import Transcript

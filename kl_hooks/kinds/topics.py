@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kl_hooks.config.typed import nearest
+from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.record import Record
@@ -40,7 +40,7 @@ class Selection:
             self._words = {str(whole): ("", "")}
         if not self._words:
             known = sorted({*_GROUPS, *(one for kind in kinds.values() for one in _topics_of(kind))})
-            hint = nearest(word, known) or f"There are: {', '.join(known)}."
+            hint = suggest_spelling(word, known) or f"There are: {', '.join(known)}."
             raise UsageProblem("unknown topic or group.", place=name, hint=hint)
 
     @property

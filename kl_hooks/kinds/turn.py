@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import TURN
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.write import create_record
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _MAX_TURNS: Final = 5

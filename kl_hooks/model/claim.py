@@ -1,18 +1,99 @@
-"""Claim: a sentence about a subject, the evidence for it, and what follows from that evidence today."""
+"""Claims and tiers: a sentence about a subject, the evidence for it, and how well that supports it today.
+
+The tier is a pure function of the evidence: nobody grades their own claims.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.tier import Observation, Tier, tier
+from kl_hooks.model.receipt import HARD_CLASSES
+
+
+class Tier(IntEnum):
+    """Ordered: `Tier.VERIFIED > Tier.GUESSED`."""
+
+    GUESSED = 0
+    ASSUMED = 1
+    INFERRED = 2
+    VERIFIED = 3
+
+    @property
+    def word(self) -> str:
+        """`verified`, `inferred`, `assumed` or `guessed`."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One piece of evidence as the tier rule sees it."""
+
+    kind: str
+    """Class of evidence."""
+    observer: str
+    producer: str
+    run: str
+    """The execution that was observed: a process that watched it from outside observed the same one."""
+    hard: bool
+    """False where it can't count as hard: flaky, incomplete, moved or unknown tree, JUnit without `--tree`."""
+    why_not: str = ""
+    """The reason where `hard` is False although the class is a hard one."""
+    environment: tuple[str, ...] = ()
+    """Implementation and minor version, operating system, machine; an empty text where one of them is unknown."""
+    way: str = ""
+    """`serial`, `distributed`, `random:<plugin>:<seed>` …; empty: unknown."""
+    attested: bool = False
+    """Whether its producer is proven, by a signature. Nothing in the environment proves one."""
+
+
+_EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
+"""Classes that both say how an execution of the code under test went."""
+
+
+def are_independent(a: Observation, b: Observation) -> bool:
+    """Whether these are two observations: different executions, made under conditions that differ in one respect.
+
+    In the class of evidence, the environment, the way of running, or an attested producer. What is unknown on one
+    side differs from nothing. Who watched, and what the environment says of itself, make no difference (ADR-0017).
+    """
+    if a.run == b.run:
+        return False
+    if a.kind != b.kind and not {a.kind, b.kind} <= _EXECUTION:
+        return True
+    known = (one and other and one != other for one, other in zip(a.environment, b.environment, strict=False))
+    ways = bool(a.way and b.way and a.way != b.way)
+    return ways or any(known) or (a.attested and b.attested and a.producer != b.producer)
+
+
+def _two_classes(a: Observation, b: Observation) -> bool:
+    return a.kind != b.kind
+
+
+def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier:
+    """verified: two independent hard ones; inferred: one, or a soft one; assumed: only assertions; else guessed.
+
+    `rule` is the setting `verified_requires`: with `classes` two hard ones of different classes are enough, also of
+    one execution (A36).
+    """
+    seen = list(observations)
+    hard = [o for o in seen if o.hard and o.kind in HARD_CLASSES]
+    agree = are_independent if rule == "independent" else _two_classes
+    if any(agree(a, b) for i, a in enumerate(hard) for b in hard[i + 1 :]):
+        return Tier.VERIFIED
+    if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in seen):
+        return Tier.INFERRED
+    return Tier.ASSUMED if any(o.kind == "AgentAssertion" for o in seen) else Tier.GUESSED
+
 
 OLDER_TREE: Final = "older tree"
 """The freshness of what was observed on another content than today's."""
 
 
-def standing(tier: str, freshness: str) -> list[str]:
+def tier_words(tier: str, freshness: str) -> list[str]:
     """Tier and freshness as they are printed. The tier of an older content is never the first word."""
     return [f"stale: {tier} on an older tree"] if freshness == OLDER_TREE else [tier, freshness]
 

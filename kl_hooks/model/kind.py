@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
+FIELD_TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
 """What a field can hold: a line; several lines; a list of either; a list of short words (tags); one of some words;
 a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by
 text."""
 AUTHORITIES: Final = ("human", "agent", "auto")
 """Who stands behind a record, the weightiest first."""
-SHARES: Final = (
+BUDGET_CATEGORIES: Final = (
     "feature_context", "similar_outcomes", "relevant_patterns", "architecture_context", "warnings", "domain_knowledge",
     "role_constraints", "quality_gate_configs", "turn_states", "implementation_modes",
 )  # fmt: skip
@@ -26,7 +26,7 @@ class Field:
 
     name: str
     type: str
-    """One of `TYPES`."""
+    """One of `FIELD_TYPES`."""
     says: str
     """What to write here, as the form and the docs page put it: one line."""
     required: bool = False
@@ -101,7 +101,7 @@ class Kind:
     beside: tuple[str, ...] = ()
     """Fields that a list shows beside the title, because the status does not say what matters."""
     share: str = "domain_knowledge"
-    """One of `SHARES`."""
+    """One of `BUDGET_CATEGORIES`."""
     filed: tuple[str, ...] = ()
     """Of a kind at home in the state: the statuses in which a record is a file. Entering one writes it."""
     numbering: str = "serial"
@@ -122,7 +122,7 @@ class Kind:
     """Other names of its statuses that are read."""
     counted: str = ""
     """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
-    last time one was written, in the fields `COUNTED`; see `records.events`."""
+    last time one was written, in the fields `COUNT_FIELDS`; see `records.events`."""
     nature: str = "directive"
     """`directive`: it tells its readers what to do, so what an agent writes waits for a person. `observation`: it
     reports what happened, so it is recorded at once, with the name of whoever reports it."""
@@ -134,8 +134,8 @@ class Kind:
         """Its own fields and those that every record has, in the order in which they are written."""
         own = {one.name for one in self.fields}
         return tuple(
-            [*(one for one in FIRST if one.name not in own), *self.fields]
-            + [one for one in LAST if one.name not in own]
+            [*(one for one in FIRST_FIELDS if one.name not in own), *self.fields]
+            + [one for one in LAST_FIELDS if one.name not in own]
         )
 
     @cached_property
@@ -177,7 +177,7 @@ def with_proposals(kind: Kind) -> Kind:
     return replace(kind, statuses=(*kind.statuses, *statuses), verbs=(*kind.verbs, *verbs))
 
 
-COUNTED: Final = (
+COUNT_FIELDS: Final = (
     Field(
         "occurrence_count", "number", "How often it had happened when this was last written.", least=1, internal=True
     ),
@@ -190,14 +190,14 @@ COUNTED: Final = (
     ),
 )
 """Of a kind whose Events are counted: the base count, which travels with the file."""
-FIRST: Final = (
+FIRST_FIELDS: Final = (
     Field("title", "line", "What it is, in one line.", required=True, aliases=("name",)),
     Field("status", "line", "Where it stands."),
     Field("date", "date", "When it was made.", aliases=("created_at", "created")),
     Field("updated", "date", "When it was last changed.", aliases=("updated_at",)),
 )
 """What every record begins with."""
-LAST: Final = (
+LAST_FIELDS: Final = (
     Field("about", "ids", "The files and symbols it is about.", relation="about"),
     Field("related", "ids", "Other records it belongs with.", relation="related"),
     Field("tags", "words", "Short words to find it by."),

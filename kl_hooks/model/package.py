@@ -1,11 +1,33 @@
-"""Candidate and Package: something that might help with a task, and the ranked, budgeted answer."""
+"""Context packages: the task, the candidates that might help with it, and the ranked, budgeted answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kl_hooks.model.tier import Tier
+from kl_hooks.model.claim import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a task's words point at; all in the order of the text, each once."""
+
+    keywords: tuple[str, ...] = ()
+    """Lower-case words longer than two letters, stop words left out; at most 15."""
+    symbols: tuple[str, ...] = ()
+    """Names that look like code: `PascalCase`, `snake_case`, `dotted.names`; at most 10."""
+    failures: tuple[str, ...] = ()
+    """Words such as `error` or `broken`, with the code name beside them; at most 10."""
+    paths: tuple[str, ...] = ()
+    """Words that look like a file, such as `src/a.py`; at most 10."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A request for context."""
+
+    text: str
+    signals: Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +83,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Omission:
     """A candidate that did not make it, and why."""
 
     id: str
@@ -87,7 +109,7 @@ class Package:
     task: str
     budget: Budget
     items: tuple[Item, ...]
-    left: tuple[Left, ...]
+    left: tuple[Omission, ...]
     coverage: Mapping[str, str]
     """Retriever → `ok`, `empty` or `failed: reason`."""
     text: str

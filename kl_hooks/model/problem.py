@@ -1,8 +1,12 @@
-"""Problem: something wrong in a file that a person wrote, with its place; gathered, so that all are shown at once."""
+"""Problems in files that people wrote, each with its place; gathered, so that all are shown at once."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import one_line
 
 
 class Problem(NamedTuple):
@@ -18,3 +22,21 @@ class Problem(NamedTuple):
         path = self.path.replace("\n", "\\n")  # a name with a line end must not begin a line of its own
         place = f"{path}:{self.line}:{self.column}" if self.line else path
         return f"{place}: {self.message}" + (f" {self.hint}" if self.hint else "")
+
+
+_LONGEST: Final = 1000
+"""Characters of one problem: it may quote what the file says, which must not begin a line of its own."""
+
+
+class Problems(UsageProblem):
+    """A file that a person wrote can't be used as it is: exit 2. `problems` has each with its place."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__(f"{len(self.problems)} problems")
+
+    def __str__(self) -> str:
+        lines = [one_line(str(problem), _LONGEST) for problem in self.problems]
+        if len(lines) == 1:
+            return lines[0]
+        return "\n".join([f"{len(lines)} problems:", *lines])

@@ -1,19 +1,45 @@
-"""Evidence and Receipt: what was observed, and one capture of it that can never be edited unnoticed."""
+"""Evidence and receipts: what was observed, and one capture of it that can never be edited unnoticed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from kl_hooks.model.canonical import digest
 
-CLASSES: Final = (
+TEST_OUTCOMES: Final = ("passed", "skipped", "xfailed", "xpassed", "flaky", "error", "failed")
+"""The verdicts of a test, best first. `flaky`: passed on a later attempt. `error`: setup, teardown or collection."""
+
+_RANK: Final = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
+SUPPORTS: Final = frozenset({"passed", "clean"})
+"""Outcomes that speak for their subject: a test that passed, a command with exit 0, a check without findings."""
+REFUTES: Final = frozenset({"failed", "error"})
+"""Outcomes that speak against it. Everything else says nothing either way."""
+
+
+def worst_outcome(outcomes: Iterable[str]) -> str:
+    """The worst test outcome of a non-empty collection. KeyError for a word that is none."""
+    return max(outcomes, key=_RANK.__getitem__)
+
+
+def run_outcome(result: Mapping[str, Any]) -> str:
+    """The one word for a run, of a receipt's `result`: its verdict, or how it ended where it did not come to its end.
+
+    `passed`, `failed`, `inconclusive`; `incomplete` (killed), `interrupted`, `collection-error`, `usage-error` …
+    """
+    how = result.get("how")
+    if result.get("complete") or how in ("finished", "no-tests"):
+        return str(result.get("verdict") or "unknown")
+    return "incomplete" if how in ("killed", None) else str(how)
+
+
+EVIDENCE_CLASSES: Final = (
     "TestResult", "ExitCode", "Validator", "GitHistory",
     "ADR", "RepositoryMemory", "EvidenceGraph", "AgentAssertion",
 )  # fmt: skip
-HARD: Final = frozenset(CLASSES[:4])
+HARD_CLASSES: Final = frozenset(EVIDENCE_CLASSES[:4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +47,7 @@ class Evidence:
     """One observed fact in a receipt, for or against a subject."""
 
     kind: str
-    """Its class, one of `CLASSES`."""
+    """Its class, one of `EVIDENCE_CLASSES`."""
     subject: str
     """The Id it speaks about: `test:<nodeid>`, `command:<argv>`, `commit:<sha>`, `check:arch`."""
     outcome: str
@@ -55,7 +81,7 @@ HEADER_KEYS: Final = (
     "schema", "run", "source", "observer", "producer", "parent", "tree", "tree_all", "tree_end", "moved",
     "head", "branch", "dirty", "started", "ended", "environment", "selection", "result", "evidence_digest",
 )  # fmt: skip
-SCHEMA: Final = "kl.receipt/1"
+RECEIPT_SCHEMA: Final = "kl.receipt/1"
 
 
 @dataclass(frozen=True)
@@ -103,7 +129,7 @@ class Receipt:
         """Everything but the evidence itself, plus its digest: what the id is the hash of."""
         values = {k: getattr(self, k) for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
         plain = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
-        return {"schema": SCHEMA, **plain, "evidence_digest": self.evidence_digest}
+        return {"schema": RECEIPT_SCHEMA, **plain, "evidence_digest": self.evidence_digest}
 
     @cached_property
     def id(self) -> str:
@@ -120,7 +146,7 @@ def receipt_id(header: Mapping[str, Any]) -> str:
     return digest("receipt/1", dict(header))
 
 
-def receipt_from(header: Mapping[str, Any], evidence: tuple[Evidence, ...], *, folded: bool = False) -> Receipt:
+def receipt_from_header(header: Mapping[str, Any], evidence: tuple[Evidence, ...], *, folded: bool = False) -> Receipt:
     """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where something is missing.
 
     `folded`: its evidence was taken out, and the header's word is all that is left of it.

@@ -1,4 +1,4 @@
-"""Text that came from somewhere else, made harmless for a terminal, a log or a page; and short lists of names."""
+"""Text that came from somewhere else, made harmless for a terminal, a log, a page, a file name or a reader."""
 
 from __future__ import annotations
 
@@ -43,3 +43,39 @@ def one_line(text: str, limit: int = 200) -> str:
 def name_list(names: Sequence[str], most: int) -> str:
     """Return the first names, and how many more there are: `a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+_OTHER: Final = re.compile(r"[^a-z0-9\s-]")
+_GAPS: Final = re.compile(r"[\s-]+")
+
+
+def slug(text: str, most: int = 60) -> str:
+    """`Two scanners, one contract` → `two-scanners-one-contract`; at most `most` characters, cut between words.
+
+    Lower case; what is no ASCII letter, digit, space or `-` is dropped. Empty where nothing is left.
+    """
+    made = _GAPS.sub("-", _OTHER.sub("", text.lower())).strip("-")
+    if len(made) <= most:
+        return made
+    return made[: most + 1].rpartition("-")[0].strip("-") or made[:most].strip("-")
+
+
+_TAG: Final = re.compile(r"<(?![ =]|(?:locals|lambda|module|genexpr)>|$)", re.MULTILINE)
+"""A `<` that could open a tag. `<locals>` and its like stay: they are parts of Python names."""
+_FENCE: Final = re.compile(r"`{3,}|~{3,}")
+
+
+def defuse(text: str) -> str:
+    """The text without control, hidden and bidirectional characters, tags or fences; its lines stay."""
+    return _FENCE.sub(lambda m: f"\\x{ord(m[0][0]):02x}" * len(m[0]), _TAG.sub(r"\\x3c", safe_text(text)))
+
+
+def quoted_field(text: str, limit: int = 300) -> str:
+    """One defused line for a place among our own words, such as an id or a path; no backtick in it."""
+    return defuse(one_line(text, limit)).replace("`", "\\x60")
+
+
+def quoted_lines(text: str, prefix: str) -> str:
+    """The defused lines, each after `prefix`, blank ones at both ends left out."""
+    lines = [line.rstrip() for line in defuse(text).strip("\n").split("\n")]
+    return "\n".join((prefix + line).rstrip() for line in lines)

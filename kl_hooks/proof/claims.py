@@ -17,19 +17,18 @@ from kl_hooks.evidence import book
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.indexing import CLAIM, catch_up_index
 from kl_hooks.index.index import search as search_index
-from kl_hooks.model.claim import Claim, Support
-from kl_hooks.model.ids import RECORD_ID, is_hex, split
+from kl_hooks.model.claim import Claim, Observation, Support
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.model.tier import Observation
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import NO_LIMIT, get_record, get_records
 from kl_hooks.records.sync import sync as catch_up_records
 
 if TYPE_CHECKING:
+    from kl_hooks.model.package import Task
     from kl_hooks.model.record import Record
-    from kl_hooks.model.task import Task
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 MOST_CITED: Final = 20
 _SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,3})")
@@ -100,7 +99,7 @@ def moment(text: str, now: int) -> int:
 def _candidate(claim: Claim) -> Candidate:
     by_agent = claim.author.startswith("agent:")
     cited = f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
-    prefix, name = split(claim.about)
+    prefix, name = split_id(claim.about)
     return Candidate(
         id=f"claim:{claim.id}", kind="claim", title=claim.text,
         text=f"{claim.text}\nabout {claim.about}, claimed by {claim.author} on {claim.made_at[:10]}{cited}",
@@ -149,7 +148,7 @@ def _observed(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Recor
 def _resolved(ws: Workspace, given: str) -> str:
     """The ID of a record, or the full hash of a commit, that somebody cites. UsageProblem for what is not there."""
     name = given.strip()
-    bare = split(name)[1]
+    bare = split_id(name)[1]
     if match := _SHORT_ID.fullmatch(bare):
         bare = f"{match[1].upper()}-{int(match[2]):04}"
     if "-" in bare:
@@ -162,13 +161,13 @@ def _resolved(ws: Workspace, given: str) -> str:
 
 def _commit(ws: Workspace, name: str) -> str:
     """The full hash of a commit; empty where there is none."""
-    from kl_hooks.git.repository import ask
+    from kl_hooks.git.repository import git_in
     from kl_hooks.git.run import GitFailed
 
     if ws.repo is None or not name or name.startswith("-"):
         return ""
     try:
-        out = ask(ws.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        out = git_in(ws.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         return out.decode("ascii", "replace").strip()
     except GitFailed:
         return ""

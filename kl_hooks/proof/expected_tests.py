@@ -27,11 +27,11 @@ from kl_hooks.proof.pytest_config import (
     governing,
     matches,
 )
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 SETTINGS: Final = ".kl/config.yaml"
 _COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
@@ -64,18 +64,18 @@ def source_of(repo: Repository, tree: str) -> Source:
     """The content of a tree or commit; of the tracked files on disk where `tree` is empty."""
     wanted = (".py", *NAMES, SETTINGS)
     if tree:
-        entries = {entry.path: entry for entry in files.at(repo, tree, wanted)}
+        entries = {entry.path: entry for entry in files.files_at(repo, tree, wanted)}
     else:
-        from kl_hooks.git.look import look_at
+        from kl_hooks.git.worktree import scan_worktree
 
-        look = look_at(repo)
+        look = scan_worktree(repo)
         others = {os.fsdecode(path) for path in look.seen.untracked}
-        found = files.worktree(repo, wanted, look)
+        found = files.worktree_files(repo, wanted, look)
         entries = {entry.path: entry for entry in found if entry.path not in others}
 
     def read(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         some = [entries[path] for path in paths if path in entries]
-        return ((one.path, text) for one, text in files.read(repo, some, "objects" if tree else "worktree"))
+        return ((one.path, text) for one, text in files.read_files(repo, some, "objects" if tree else "worktree"))
 
     return Source({path: entry.blob for path, entry in entries.items()}, read)
 

@@ -8,23 +8,22 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final
 
-from kl_hooks.config.problems import Problems
 from kl_hooks.config.settings import verify_exclude
 from kl_hooks.evidence.ledger import Entry, limits, newest_before
 from kl_hooks.evidence.weight import around_failed, conditions, contradiction, observation, vouching
-from kl_hooks.git.files import holds
+from kl_hooks.git.files import tree_contains
+from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.treehash import object_id
-from kl_hooks.git.trees import tree_of
-from kl_hooks.model.ids import split
-from kl_hooks.model.outcome import REFUTES
-from kl_hooks.model.receipt import Receipt
-from kl_hooks.model.tier import Observation, Tier, tier
+from kl_hooks.git.trees import tree_of_revision
+from kl_hooks.model.claim import Observation, Tier, tier
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.receipt import REFUTES, Receipt
+from kl_hooks.model.symbol import split_id
 from kl_hooks.proof.expected_tests import SETTINGS, Expected, Missing, Reported, expected_tests, source_of
 from kl_hooks.proof.pytest_config import PytestConfig
 from kl_hooks.proof.snapshot import Snapshot
 from kl_hooks.store.database import Database
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +86,10 @@ def judge(
 
 def _parent(repo: Repository, rev: str, trees: Sequence[str]) -> str:
     """The commit before the content: of a commit its first parent, of edited files HEAD. Empty for none."""
-    if not rev and tree_of(repo, "HEAD") != trees[0]:
-        return "HEAD" if tree_of(repo, "HEAD") else ""
+    if not rev and tree_of_revision(repo, "HEAD") != trees[0]:
+        return "HEAD" if tree_of_revision(repo, "HEAD") else ""
     before = f"{rev or 'HEAD'}^"
-    return before if tree_of(repo, before) else ""
+    return before if tree_of_revision(repo, before) else ""
 
 
 def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref: str) -> Expected:
@@ -149,7 +148,7 @@ def _there(repo: Repository, tree: str) -> Callable[[str], bool]:
     @cache
     def there(path: str) -> bool:
         if tree:
-            return holds(repo, tree, path)
+            return tree_contains(repo, tree, path)
         try:
             return os.path.lexists(repo.top / path)
         except ValueError:
@@ -213,7 +212,7 @@ def proof(
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files beside it must not count for it alone.
-    `holds`: whether a path from the repository's root is in this content; where it can't be told, it is.
+    `tree_contains`: whether a path from the repository's root is in this content; where it can't be told, it is.
     `expected`: the tests that the content has; without it a run counts for what it says itself. `earlier_runs`:
     the complete runs of other contents before one, in the same environment, newest first.
     """
@@ -402,7 +401,7 @@ def _since(
     for one in (one for receipt in mine for one in receipt.evidence):
         if one.detail.get("by") and one.outcome in _SWITCHED_OFF and one.subject in passed - ran:
             yield Missing(
-                split(one.subject)[1], f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}"
+                split_id(one.subject)[1], f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}"
             )
 
 
@@ -443,7 +442,7 @@ def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, st
             if not (bad and any(known.startswith(f"{one.subject}::") for known in last)):
                 words[one.subject] = (one.outcome, entry.receipt.run)
         last.update(words)
-    return [(split(subject)[1], run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
+    return [(split_id(subject)[1], run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
 
 
 def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:

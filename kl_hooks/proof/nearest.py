@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.run import GitFailed
-from kl_hooks.git.trees import differing
-from kl_hooks.model.tier import Tier
+from kl_hooks.git.trees import differing_paths
+from kl_hooks.model.claim import Tier
 from kl_hooks.proof.gate import judge
 from kl_hooks.proof.snapshot import Snapshot
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 _LOOK_BACK: Final = 20
 """Passing runs among which the newest proven content is looked for."""
@@ -64,7 +64,7 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
         if not left:
             break
         try:
-            paths = differing(ws.repo, tree, other)
+            paths = differing_paths(ws.repo, tree, other)
         except GitFailed:
             return None
         if paths is None:

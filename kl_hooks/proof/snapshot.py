@@ -23,7 +23,7 @@ from kl_hooks.evidence.waiting import unimported
 from kl_hooks.evidence.weight import ran_no_test
 from kl_hooks.evidence.who import agent, producer
 from kl_hooks.store.database import Database
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.records.events import Event
@@ -101,7 +101,7 @@ def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
 def accept(ws: Workspace, reason: str) -> list[Rollback]:
     """Take the store as it is from now on, with an Event that says why; what was missing. Raises as `Store.writing`."""
     from kl_hooks.records.events import Event, insert_events
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     require_home(ws)
     with ledger_for_adding(ws, accept=True) as db:

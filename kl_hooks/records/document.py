@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kl_hooks.config.files import MAX_BYTES
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.front_matter import FrontMatter, KeySpan, format_entry, read_front_matter, trailing_comment
 from kl_hooks.records.markdown import (
     Section,
@@ -23,6 +22,7 @@ from kl_hooks.records.markdown import (
     value_to_markdown,
 )
 from kl_hooks.records.validate import validate
+from kl_hooks.store.files import MAX_BYTES
 
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"

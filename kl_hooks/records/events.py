@@ -12,12 +12,12 @@ from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.record import Record
 from kl_hooks.records import repository
-from kl_hooks.store.rows import marks, pieces
+from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _CLONE: Final = "clone"
 """The Event that names this store, so that a file can state which Events its count already includes."""
@@ -69,7 +69,7 @@ def append_events(ws: Workspace, events: Iterable[Event]) -> None:
 
 def insert_events(db: Database, events: Sequence[Event], now: str) -> None:
     """Store these events in the caller's transaction. Sessions are named by others, so they are redacted."""
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     rows = [(e.at or now, e.name, e.record, redact(e.session), canonical(dict(e.body)).decode()) for e in events]
     db.many("INSERT INTO record_event (at, name, record, session, body) VALUES (?, ?, ?, ?, ?)", rows)
@@ -91,9 +91,9 @@ def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = (
     with ws.store.reading() as db:
         if db is None:
             return found
-        also = f" AND name IN ({marks(names)})" if names else ""
-        for some in pieces(ids):
-            for event in stored_events(db, f"record IN ({marks(some)}){also}", [*some, *names]):
+        also = f" AND name IN ({placeholders(names)})" if names else ""
+        for some in chunks(ids):
+            for event in stored_events(db, f"record IN ({placeholders(some)}){also}", [*some, *names]):
                 found[event.record].append(event)
     return found
 
@@ -173,7 +173,7 @@ def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]
     with ws.store.reading() as db:
         if db is None:
             return {}
-        found = [row for some in pieces(ids) for row in db.rows(f"{sql} ({marks(some)})", some)]
+        found = [row for some in chunks(ids) for row in db.rows(f"{sql} ({placeholders(some)})", some)]
     return {row[1]: StoredRecord(repository.record_of_row(row[:3]), str(row[3])) for row in found}
 
 
@@ -184,8 +184,9 @@ def _occurrence_counts(
         return {one.id: occurrence_count(one, "", ()) for one in records}
     moments: dict[str, list[str]] = {one.id: [] for one in records}
     made: set[str] = set()
-    for some in pieces(list(moments)):
-        sql = f"SELECT record, name, at FROM record_event WHERE record IN ({marks(some)}) AND name IN (?, 'created')"
+    for some in chunks(list(moments)):
+        where = f"record IN ({placeholders(some)}) AND name IN (?, 'created')"
+        sql = f"SELECT record, name, at FROM record_event WHERE {where}"
         for identifier, name, at in db.rows(sql, [*some, kind.counted]):
             if name == kind.counted:
                 moments[identifier].append(at)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kl_hooks.config.nodes import Listing, Node, Text
-from kl_hooks.config.nodes import Mapping as Map
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
+from kl_hooks.config.yaml import MapNode as Map
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Value
 from kl_hooks.model.text import safe_text
@@ -64,7 +63,7 @@ def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, 
     if end is None:
         return None, [Problem(path, 1, 1, "the front matter never ends.", "Close it with a line `---`.")]
     text = "\n" + "\n".join(lines[1:end]) + "\n"  # an empty first line, so that the parser counts lines of the file
-    node, problems = load(path, text.encode("utf-8", "surrogatepass"))
+    node, problems = load_yaml(path, text.encode("utf-8", "surrogatepass"))
     if problems:
         return None, problems
     if node is None:
@@ -97,20 +96,20 @@ def _spans(node: Map, lines: list[str], end: int) -> Iterator[KeySpan]:
         last = following
         while last > start + 1 and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
             last -= 1
-        one_line = isinstance(value, Text) and value.plain and bool(value.value) and last == start + 1
+        one_line = isinstance(value, TextNode) and value.plain and bool(value.value) and last == start + 1
         yield KeySpan(key.value, start, last, value.column - 1, one_line)
 
 
 def _node_value(path: str, node: Node, problems: list[Problem]) -> Any:
-    if isinstance(node, Text):
+    if isinstance(node, TextNode):
         return node.value if node.value or not node.plain else None
-    inner = node.items if isinstance(node, Listing) else tuple(value for _, value in node.entries)
+    inner = node.items if isinstance(node, ListNode) else tuple(value for _, value in node.entries)
     for one in inner:
-        if not isinstance(one, Text):
+        if not isinstance(one, TextNode):
             problems.append(Problem(path, one.line, one.column, "is nested too deep here.", "Write text."))
-    if isinstance(node, Listing):
-        return [one.value for one in node.items if isinstance(one, Text)]
-    return {key.value: one.value for key, one in node.entries if isinstance(one, Text)}
+    if isinstance(node, ListNode):
+        return [one.value for one in node.items if isinstance(one, TextNode)]
+    return {key.value: one.value for key, one in node.entries if isinstance(one, TextNode)}
 
 
 def _scalar(value: str | int | bool, typed: bool = False) -> str:

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.nodes import Listing, Node, Text
-from kl_hooks.config.nodes import Mapping as Map
-from kl_hooks.config.problems import Problems
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
+from kl_hooks.config.yaml import MapNode as Map
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.kind import SEEDED, Kind
-from kl_hooks.model.problem import Problem
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.records.document import text_outside_fields
 from kl_hooks.records.front_matter import format_entry
@@ -28,10 +26,10 @@ from kl_hooks.records.repository import identity_digest, is_id_of_kind
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
 from kl_hooks.records.write import redact_values
-from kl_hooks.store.rows import marks, pieces
+from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 FORMATS: Final = ("json", "yaml")
@@ -132,16 +130,16 @@ def _parse_json(path: str, data: bytes) -> tuple[Any, list[Problem]]:
 
 
 def _parse_yaml(path: str, data: bytes) -> tuple[Any, list[Problem]]:
-    node, problems = load(path, data)
+    node, problems = load_yaml(path, data)
     if node is None:
         return None, problems or [Problem(path, 0, 0, "is empty.")]
     return _node_value(node), problems
 
 
 def _node_value(node: Node) -> Any:
-    if isinstance(node, Text):
+    if isinstance(node, TextNode):
         return node.value if node.value or not node.plain else None
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return [_node_value(one) for one in node.items]
     assert isinstance(node, Map)
     return {key.value: _node_value(value) for key, value in node.entries}
@@ -234,6 +232,6 @@ def _storage_of_ids(ws: Workspace, ids: Sequence[str]) -> dict[str, str]:
             return {}
         return {
             identifier: rests
-            for some in pieces(ids)
-            for identifier, rests in db.rows(f"SELECT id, rests FROM record WHERE id IN ({marks(some)})", some)
+            for some in chunks(ids)
+            for identifier, rests in db.rows(f"SELECT id, rests FROM record WHERE id IN ({placeholders(some)})", some)
         }

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kl_hooks.config.files import MAX_BYTES, read_small
-from kl_hooks.config.typed import nearest
+from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.document import read_document
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
 from kl_hooks.records.redaction import find_secrets, redact_problem
 from kl_hooks.records.repository import DEFAULT_DOCS, authored_files, docs_pages, is_authored_path, kind_of_path
+from kl_hooks.store.files import MAX_BYTES, read_small
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @dataclass(slots=True)
@@ -105,10 +105,10 @@ def _staged_files(ws: Workspace) -> dict[str, bytes]:
     docs = f"{ws.settings.docs or DEFAULT_DOCS}/"
     entries = [
         one
-        for one in files.staged(ws.repo, (".md",))
+        for one in files.staged_files(ws.repo, (".md",))
         if one.path.startswith(docs) or is_authored_path(one.path, ws.kinds)
     ]
-    return {entry.path: data for entry, data in files.read(ws.repo, entries, "objects")}
+    return {entry.path: data for entry, data in files.read_files(ws.repo, entries, "objects")}
 
 
 def _ids_in_database(ws: Workspace) -> frozenset[str]:
@@ -147,7 +147,7 @@ def _broken_links(path: str, text: PageText, names: PageNames, known: frozenset[
         found = names.find(one.target)
         if not found and one.target not in known:
             reason = f"[[{one.target}]] leads nowhere: no page has this title, slug or id."
-            yield Problem(path, one.line, one.column, reason, nearest(one.target, names.all()))
+            yield Problem(path, one.line, one.column, reason, suggest_spelling(one.target, names.all()))
         elif len(found) > 1:
             some = ", ".join(page.path for page in found)
             yield Problem(path, one.line, one.column, f"[[{one.target}]] may mean any of: {some}.", "Link to the id.")
@@ -167,7 +167,7 @@ def _broken_chains(
         for name in (f.name for f in kind.all_fields if f.type == "ids"):
             for other in one.many(name):
                 if _is_missing(other, kinds, by_id, known):
-                    yield problem(name, f"{name}: there is no {other}.", nearest(other, by_id))
+                    yield problem(name, f"{name}: there is no {other}.", suggest_spelling(other, by_id))
         for name, inverse in (("supersedes", "superseded_by"), ("superseded_by", "supersedes")):
             if name == "supersedes" and (kind.is_pending(one.status) or one.status == REJECTED):
                 continue  # it supersedes nothing before it is accepted

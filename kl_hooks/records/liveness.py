@@ -15,7 +15,7 @@ from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.records.repository import is_expired
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
@@ -113,9 +113,9 @@ def _is_committed(ws: Workspace, record: Record) -> bool:
     """True for a file that is as it was committed: people review what they commit."""
     if not record.path or ws.repo is None:
         return False
-    from kl_hooks.git.committed import unlike_head
+    from kl_hooks.git.files import differing_from_head
 
-    return not unlike_head(ws.repo, [record.path])
+    return not differing_from_head(ws.repo, [record.path])
 
 
 def _has_live_successor(ws: Workspace, record: Record) -> bool:

@@ -12,22 +12,22 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
-from kl_hooks.model.slug import slug
+from kl_hooks.model.text import slug
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.markdown import blank_code
 from kl_hooks.records.pages import LONGEST_SLUG, MOST_PAGE_BYTES, Page, PageNames, PageText, find_wikilinks, parse_page
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_records, matches_filter
 from kl_hooks.records.redaction import redact_text
 from kl_hooks.records.sync import LINK_RELATION, PAGE_KIND, link_target, section_node, sync
-from kl_hooks.store.rows import marks
+from kl_hooks.store.database import placeholders
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.index.index import Hit
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _COLUMNS: Final = "path, node, id, title"
@@ -256,7 +256,7 @@ def related_pages(ws: Workspace, page: Page, limit: int = 10, least: int = _RELA
 def _relative_lengths(ws: Workspace) -> dict[str, float]:
     """Path → by how much it is longer than others, 1 and more: a long page has every word."""
     kinds = _searched_kinds(ws)
-    sql = f"SELECT path, SUM(LENGTH(body)) FROM documents WHERE kind IN ({marks(kinds)}) GROUP BY path"
+    sql = f"SELECT path, SUM(LENGTH(body)) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY path"
     with ws.store.reading("graph") as db:
         sizes: dict[str, int] = dict(db.rows(sql, tuple(kinds))) if db is not None else {}
     mean = max(1, sum(sizes.values()) / max(1, len(sizes)))

@@ -22,7 +22,7 @@ from kl_hooks.records.validate import validate
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
 """Parts of kl that copy what people's documents or receipts state, whoever starts them."""

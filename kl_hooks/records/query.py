@@ -16,11 +16,11 @@ from kl_hooks.model.record import Record
 from kl_hooks.records import repository
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER, is_expired, kind_folder
 from kl_hooks.records.sync import sync
-from kl_hooks.store.rows import marks, pieces
+from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 NO_LIMIT: Final = 1_000_000
@@ -85,7 +85,7 @@ def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -
                 continue
             where, params = _sql_filter(ws, table, wanted)
             if table == "record" and (twice := _ids_in_both(db, filed)):
-                where, params = f"{where} AND id NOT IN ({marks(twice)})", [*params, *twice]
+                where, params = f"{where} AND id NOT IN ({placeholders(twice)})", [*params, *twice]
             most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
             read = repository.record_of_file_row if table == "authored" else repository.record_of_row
             sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY kind, id{most}"
@@ -106,8 +106,8 @@ def _kinds_in_files_and_rows(ws: Workspace, wanted: RecordFilter) -> list[str]:
 def _ids_in_both(db: Database, filed: Sequence[str]) -> list[str]:
     """Of ids that a file has, those that a row has too (a file came back, a step was killed): the file is the truth."""
     found: list[str] = []
-    for some in pieces(filed):
-        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({marks(some)})"
+    for some in chunks(filed):
+        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})"
         found += [i for (i,) in db.rows(sql, tuple(some))]
     return found[:_MOST_EXCLUDED]
 
@@ -132,8 +132,8 @@ def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:
     Those of a kind that nothing describes are left out, here as everywhere: nobody can say what they mean.
     """
     found: dict[str, Record] = {}
-    for some in pieces(ids):
-        for record in _select(ws, f"id IN ({marks(some)})", some):
+    for some in chunks(ids):
+        for record in _select(ws, f"id IN ({placeholders(some)})", some):
             if record.kind in ws.kinds:
                 found.setdefault(record.id, record)
     return list(found.values())
@@ -172,10 +172,10 @@ def _select(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
 
 def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, list[Any]]:
     kinds = [name for name in wanted.kinds or ws.kinds if name in ws.kinds]
-    parts = ["id <> ''" if table == "authored" else "rests = 'state'", f"kind IN ({marks(kinds)})"]
+    parts = ["id <> ''" if table == "authored" else "rests = 'state'", f"kind IN ({placeholders(kinds)})"]
     values: list[Any] = [*kinds]
     if wanted.statuses:
-        parts.append(f"status IN ({marks(wanted.statuses)})")
+        parts.append(f"status IN ({placeholders(wanted.statuses)})")
         values += wanted.statuses
     if wanted.tag:
         parts.append("tags LIKE ? ESCAPE '!'")
@@ -277,13 +277,13 @@ def past_versions(ws: Workspace, record: Record) -> list[Version]:
 
 
 def _versions_in_git(ws: Workspace, record: Record) -> list[Version]:
-    from kl_hooks.git.repository import ask
+    from kl_hooks.git.repository import git_in
     from kl_hooks.git.run import GitFailed
 
     if ws.repo is None or not record.path:
         return []
     try:
-        out = ask(ws.repo, "log", "--follow", "--format=%x01%h%x00%aI%x00%s", "--", f":(top){record.path}")
+        out = git_in(ws.repo, "log", "--follow", "--format=%x01%h%x00%aI%x00%s", "--", f":(top){record.path}")
     except GitFailed:
         return []  # no commit yet
     cells = [one.strip("\n").split("\0") for one in out.decode("utf-8", "replace").split("\1")[1:]]

@@ -20,7 +20,7 @@ _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
 
 def redact_text(text: str) -> str:
     """The text without the secrets that can be recognised."""
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     made = redact(text)
     return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
@@ -51,7 +51,7 @@ def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
 
 
 def _redact_value(value: Value) -> Value:
-    from kl_hooks.store.redact import redact_value
+    from kl_hooks.store.redaction import redact_value
 
     if isinstance(value, str):
         return redact_text(value)

@@ -19,20 +19,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.canonical import canonical
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.record import Record, Value
-from kl_hooks.model.slug import slug
+from kl_hooks.model.symbol import RECORD_ID
+from kl_hooks.model.text import slug
 from kl_hooks.records.document import change_fields, render_document
-from kl_hooks.store.atomic import write_atomic
 from kl_hooks.store.database import Database
+from kl_hooks.store.files import read_small, write_atomic
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 KNOWLEDGE_FOLDER: Final = ".kl/knowledge/"
@@ -416,11 +415,13 @@ def _file_names_ever_used(ws: Workspace, kind: Kind) -> Iterable[str]:
     for path in (ws.root / place).rglob("*.md"):
         yield path.name
     if ws.repo is not None:
-        from kl_hooks.git.repository import ask
+        from kl_hooks.git.repository import git_in
         from kl_hooks.git.run import GitFailed
 
         try:
-            out = ask(ws.repo, "log", "--all", "--format=", "--name-only", "--no-renames", "-z", "--", f":(top){place}")
+            out = git_in(
+                ws.repo, "log", "--all", "--format=", "--name-only", "--no-renames", "-z", "--", f":(top){place}"
+            )
         except GitFailed:
             return  # no commit yet
         for name in re.split(rb"[\0\n]", out):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
-from kl_hooks.model.change import Change
+from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, insert_events, occurrence_counts
 from kl_hooks.records.query import RecordFilter, get_records, list_records
@@ -16,7 +16,7 @@ from kl_hooks.records.write import change_record
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Kind
     from kl_hooks.model.lifecycle import Lifecycle
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 EXPIRED_RECORDS: Final = "expired records"

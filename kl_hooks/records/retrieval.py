@@ -6,19 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
-from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.liveness import filter_live, is_live, stale_reasons
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, format_value, search_records
 from kl_hooks.records.sync import PAGE_KIND as PAGE
 from kl_hooks.records.sync import sync
 
 if TYPE_CHECKING:
-    from kl_hooks.model.task import Task
+    from kl_hooks.model.package import Task
     from kl_hooks.records.page_search import DocSection
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
@@ -97,9 +97,9 @@ def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
     """The files among these that are not as they were committed; without git: all of them."""
     if not paths or ws.repo is None:
         return frozenset(paths)
-    from kl_hooks.git.committed import unlike_head
+    from kl_hooks.git.files import differing_from_head
 
-    return unlike_head(ws.repo, sorted(paths))
+    return differing_from_head(ws.repo, sorted(paths))
 
 
 def _demoted(one: Candidate) -> Candidate:

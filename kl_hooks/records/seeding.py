@@ -22,10 +22,10 @@ from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER
 from kl_hooks.records.validate import validate
 from kl_hooks.records.write import change_record, create_records, delete_record, redact_values, require_setup
-from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.files import write_atomic
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _SEED_FIELDS: Final = frozenset(one.name for one in SEEDED)
@@ -204,12 +204,12 @@ def _deleted_keys(ws: Workspace, there: Sequence[Record]) -> set[str]:
 
 def _paths_in_history(ws: Workspace, revision: str) -> set[str]:
     """Every path below `.kl/knowledge/` that a commit of this revision, or of `--all`, has touched."""
-    from kl_hooks.git.repository import ask
+    from kl_hooks.git.repository import git_in
     from kl_hooks.git.run import GitFailed
 
     assert ws.repo is not None
     try:
-        out = ask(
+        out = git_in(
             ws.repo,
             "log",
             revision,

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.files import MAX_BYTES, read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index.index import Document
 from kl_hooks.model.kind import Kind
@@ -23,13 +22,14 @@ from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageSection
 from kl_hooks.records.redaction import redact_problem, redact_record, redact_text
 from kl_hooks.records.repository import authored_files, docs_pages, kind_of_path
 from kl_hooks.records.validate import InvalidValue, node_id
-from kl_hooks.store.redact import redact
-from kl_hooks.store.rows import marks
+from kl_hooks.store.database import placeholders
+from kl_hooks.store.files import MAX_BYTES, read_small
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.index import index
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 def _record_node(kind: Kind, identifier: str) -> str:
@@ -343,7 +343,7 @@ def _known_files(db: Database | None, shape: str, kinds: Mapping[str, Kind]) -> 
         return None
     if not _is_read_with(db, shape):
         return dict.fromkeys((path for (path,) in db.rows("SELECT path FROM authored")), "")
-    return dict(db.rows(f"SELECT path, stamp FROM authored WHERE kind IN ({marks(kinds)})", tuple(kinds)))
+    return dict(db.rows(f"SELECT path, stamp FROM authored WHERE kind IN ({placeholders(kinds)})", tuple(kinds)))
 
 
 def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
@@ -374,13 +374,13 @@ def _last_good_version(ws: Workspace, kind: Kind, path: str, known: Record | Non
 
 
 def _version_in_git(ws: Workspace, kind: Kind, path: str, place: str) -> Record | None:
-    from kl_hooks.git.repository import ask
+    from kl_hooks.git.repository import git_in
     from kl_hooks.git.run import GitFailed
 
     if ws.repo is None:
         return None
     try:
-        return read_document(kind, path, ask(ws.repo, "cat-file", "blob", f"{place}:{path}")).record
+        return read_document(kind, path, git_in(ws.repo, "cat-file", "blob", f"{place}:{path}")).record
     except GitFailed:
         return None
 

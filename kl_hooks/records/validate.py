@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.config.typed import nearest
+from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.ids import PREFIXES, RECORD_ID
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Value
+from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID
 from kl_hooks.model.text import one_line, safe_text
 
 _MAX_LINE: Final = 2_000
@@ -74,7 +74,7 @@ def node_id(given: str) -> str:
     prefix, colon, name = given.partition(":")
     if len(given) > _MAX_LINE or safe_text(given) != given or any(c in given for c in "\n\t"):
         raise InvalidValue(f"holds {one_line(given, 80)!r}: characters that no Id has.")
-    if colon and prefix in PREFIXES and prefix != "file":
+    if colon and prefix in ID_PREFIXES and prefix != "file":
         if not name.strip():
             raise InvalidValue(f"holds {given!r}: a name belongs after the colon.")
         return given
@@ -96,7 +96,10 @@ def _given_by_field(
         field = kind.by_name.get(_field_name(name))
         shown = f'"{one_line(name, 60)}"'
         if field is None:
-            hint = nearest(_field_name(name), kind.by_name) or f"Fields: {', '.join(f.name for f in kind.all_fields)}."
+            hint = (
+                suggest_spelling(_field_name(name), kind.by_name)
+                or f"Fields: {', '.join(f.name for f in kind.all_fields)}."
+            )
             unknown.append(Problem(*locate(name), f"{kind.name} has no field {shown}.", hint))
         elif field.name in found and not _is_empty(found[field.name][1]):
             if not _is_empty(value):
@@ -113,7 +116,7 @@ def _status(kind: Kind, given: Any) -> str:
     word = {_field_name(other): one for other, one in kind.spellings.items()}.get(word, word)
     if word in kind.statuses:
         return word
-    raise InvalidValue(f"must be one of: {', '.join(kind.statuses)}.", nearest(word, kind.statuses))
+    raise InvalidValue(f"must be one of: {', '.join(kind.statuses)}.", suggest_spelling(word, kind.statuses))
 
 
 def _line(field: Field, given: Any) -> str:
@@ -155,7 +158,7 @@ def _choice(field: Field, given: Any) -> str:
     known |= {_choice_key(one): one for one in field.choices}
     if word in known:
         return known[word]
-    raise InvalidValue(f"must be one of: {', '.join(field.choices)}.", nearest(word, field.choices))
+    raise InvalidValue(f"must be one of: {', '.join(field.choices)}.", suggest_spelling(word, field.choices))
 
 
 def _number(field: Field, given: Any) -> int:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
+from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import one_line
 from kl_hooks.records import repository
@@ -40,7 +40,7 @@ from kl_hooks.records.validate import validate
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _DAY: Final = 86_400_000_000
@@ -218,7 +218,7 @@ def validate_or_raise(kind: Kind, raw: Mapping[str, Any], place: str, *, whole: 
 
 def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The same values without secrets: before anything is written."""
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):

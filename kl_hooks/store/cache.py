@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
-    from kl_hooks.store.cache_disk import Guarded
+    from kl_hooks.store.cache_disk import GuardedCache
 
-SIZE_LIMIT: Final = 64 * 1024 * 1024
-FOLDER: Final = "values"
-_SUM: Final = 32
+_SIZE_LIMIT: Final = 64 * 1024 * 1024
+_FOLDER: Final = "values"
+_DIGEST_SIZE: Final = 32
 
 
 class Cache:
@@ -23,10 +23,10 @@ class Cache:
     Nothing is opened, made or imported before the first `get` or `set`. A key must say all that the value depends on.
     """
 
-    def __init__(self, directory: Path, size_limit: int = SIZE_LIMIT) -> None:
-        self.directory = Path(directory) / FOLDER
+    def __init__(self, directory: Path, size_limit: int = _SIZE_LIMIT) -> None:
+        self.directory = Path(directory) / _FOLDER
         self._size_limit = size_limit
-        self._inner: Guarded | None = None
+        self._inner: GuardedCache | None = None
         self._off = False
 
     def get(self, key: str) -> bytes | None:
@@ -37,14 +37,14 @@ class Cache:
             value = self._open().get(key)
         except Exception:  # any trouble of diskcache, SQLite or the disk is a miss
             return None
-        if type(value) is not bytes or value[:_SUM] != _sum(key, value[_SUM:]):
+        if type(value) is not bytes or value[:_DIGEST_SIZE] != _digest(key, value[_DIGEST_SIZE:]):
             return None
-        return value[_SUM:]
+        return value[_DIGEST_SIZE:]
 
     def set(self, key: str, value: bytes, ttl: float | None) -> None:
         """Keeps `value` for `ttl` seconds (None: until there is no room); does nothing where that fails."""
         try:
-            self._open().set(key, _sum(key, value) + value, expire=ttl)
+            self._open().set(key, _digest(key, value) + value, expire=ttl)
         except Exception:  # as in get: it will be derived again
             return
 
@@ -77,15 +77,15 @@ class Cache:
         if inner is not None:
             inner.close()
 
-    def _open(self) -> Guarded:
+    def _open(self) -> GuardedCache:
         if self._inner is None:
             if self._off:
                 raise OSError("the cache could not be opened")
             self._off = True
             _prepare(self.directory)
-            from kl_hooks.store.cache_disk import opened
+            from kl_hooks.store.cache_disk import open_cache
 
-            self._inner = opened(self.directory, self._size_limit)
+            self._inner = open_cache(self.directory, self._size_limit)
             weakref.finalize(self, self._inner.close)
             self._off = False
         return self._inner
@@ -97,7 +97,7 @@ class Cache:
         self.close()
 
 
-def _sum(key: str, value: bytes) -> bytes:
+def _digest(key: str, value: bytes) -> bytes:
     """Tells a value that was damaged, cut, or put under another key."""
     return hashlib.sha256(b"%d %b%b" % (len(key), key.encode(), value)).digest()
 

@@ -21,36 +21,36 @@ from diskcache.core import ENOVAL, METADATA, MODE_BINARY, MODE_RAW
 
 _FILE: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val", re.ASCII)
 _MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
-MOST_BYTES: Final = 64 * 1024 * 1024
-DATABASE: Final = "cache.db"
+_MAX_BYTES: Final = 64 * 1024 * 1024
+_DATABASE: Final = "cache.db"
 
 
-class Refused(OSError):
+class _Refused(OSError):
     """A row, a file or a setting that is not of our making."""
 
     def __init__(self, what: object) -> None:
         super().__init__(EPERM, f"refused: {what!r}"[:200])
 
 
-class Disk(diskcache.Disk):  # type: ignore[misc]
+class _Disk(diskcache.Disk):  # type: ignore[misc]
     """Text keys, bytes values; raw or in a file of ours."""
 
     def put(self, key: Any) -> tuple[str, bool]:
         """The key as it stands in the database."""
         if type(key) is not str:
-            raise Refused(key)
+            raise _Refused(key)
         return key, True
 
     def get(self, key: Any, raw: Any) -> str:
         """The way back. Refused for a pickled key."""
         if raw != 1 or type(key) is not str:
-            raise Refused(key)
+            raise _Refused(key)
         return key
 
     def store(self, value: Any, read: bool, key: Any = None) -> Any:
         """(size, mode, file name, value) of a row."""
         if type(value) is not bytes or read:
-            raise Refused(type(value))
+            raise _Refused(type(value))
         return super().store(value, False, key)
 
     def fetch(self, mode: Any, filename: Any, value: Any, read: bool) -> bytes:
@@ -59,7 +59,7 @@ class Disk(diskcache.Disk):  # type: ignore[misc]
             return value
         if mode == MODE_BINARY and value is None and not read:
             return self._bytes(self._path(filename))
-        raise Refused((mode, filename))
+        raise _Refused((mode, filename))
 
     def remove(self, file_path: Any) -> None:
         """Removes a value's file and the folders that it leaves empty; anything else stays."""
@@ -71,19 +71,19 @@ class Disk(diskcache.Disk):  # type: ignore[misc]
 
     def _path(self, name: Any) -> Path:
         if type(name) is not str or not _FILE.fullmatch(name):
-            raise Refused(name)
+            raise _Refused(name)
         path = Path(self._directory, name)
         if path.parent.is_symlink() or path.parent.parent.is_symlink():
-            raise Refused(name)
+            raise _Refused(name)
         return path
 
     def _bytes(self, path: Path) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             info = os.fstat(handle)
-            if not S_ISREG(info.st_mode) or info.st_size > MOST_BYTES:
-                raise Refused(path.name)
-            return file.read(MOST_BYTES)
+            if not S_ISREG(info.st_mode) or info.st_size > _MAX_BYTES:
+                raise _Refused(path.name)
+            return file.read(_MAX_BYTES)
 
 
 _SETTINGS: Final = {
@@ -101,15 +101,15 @@ _SETTINGS: Final = {
 }
 
 
-class Guarded(diskcache.Cache):  # type: ignore[misc]
+class GuardedCache(diskcache.Cache):  # type: ignore[misc]
     """A diskcache that takes no setting from its own database: they become pragmas and attributes as they are."""
 
     def __init__(self, directory: Path, size_limit: int) -> None:
         self._ours = {**_SETTINGS, "size_limit": size_limit}
         if "~" in str(directory) or "$" in str(directory):
-            raise Refused(directory)  # diskcache would expand it to some other place
+            raise _Refused(directory)  # diskcache would expand it to some other place
         try:
-            super().__init__(str(directory), timeout=1, disk=Disk, **self._ours)
+            super().__init__(str(directory), timeout=1, disk=_Disk, **self._ours)
         except BaseException:
             self.close()
             raise
@@ -117,9 +117,9 @@ class Guarded(diskcache.Cache):  # type: ignore[misc]
     def reset(self, key: Any, value: Any = ENOVAL, update: bool = True) -> Any:
         """As in diskcache. Refused for a setting that is not ours, or not as we set it."""
         if key not in self._ours and key not in METADATA:
-            raise Refused(key)
+            raise _Refused(key)
         if value is not ENOVAL and key in self._ours and (type(key) is not str or value != self._ours[key]):
-            raise Refused((key, value))
+            raise _Refused((key, value))
         return super().reset(key, value, update)
 
     def count_expired(self, now: float) -> int:
@@ -128,20 +128,20 @@ class Guarded(diskcache.Cache):  # type: ignore[misc]
         return int(found.fetchone()[0])
 
 
-def opened(directory: Path, size_limit: int) -> Guarded:
+def open_cache(directory: Path, size_limit: int) -> GuardedCache:
     """The cache in `directory`, which is ours and 0700. What is there is thrown away where it can't be trusted or read.
 
     OSError or sqlite3.Error where it can't be used now (another process is at it, for instance).
     """
     try:
-        _probe(directory / DATABASE)
-        return Guarded(directory, size_limit)
-    except (Refused, sqlite3.DatabaseError, ValueError, TypeError, AttributeError, KeyError) as error:
+        _probe(directory / _DATABASE)
+        return GuardedCache(directory, size_limit)
+    except (_Refused, sqlite3.DatabaseError, ValueError, TypeError, AttributeError, KeyError) as error:
         if isinstance(error, sqlite3.OperationalError) and not _is_foreign(error):
             raise
     for end in ("", "-journal", "-wal", "-shm"):
-        (directory / (DATABASE + end)).unlink(missing_ok=True)
-    return Guarded(directory, size_limit)
+        (directory / (_DATABASE + end)).unlink(missing_ok=True)
+    return GuardedCache(directory, size_limit)
 
 
 def _is_foreign(error: sqlite3.OperationalError) -> bool:
@@ -154,10 +154,10 @@ def _probe(database: Path) -> None:
     for end in ("", "-journal", "-wal", "-shm"):
         path = database.with_name(database.name + end)
         if path.is_symlink():
-            raise Refused(path.name)
+            raise _Refused(path.name)
     journal = database.with_name(database.name + "-journal")
     if journal.exists() and journal.read_bytes()[-8:] == _MAGIC:
-        raise Refused(journal.name)
+        raise _Refused(journal.name)
     if not database.exists():
         return
     connection = sqlite3.connect(database, timeout=0.5, isolation_level=None)
@@ -169,4 +169,4 @@ def _probe(database: Path) -> None:
         connection.close()
     for key, _ in settings:
         if key not in _SETTINGS and key not in METADATA and key != "size_limit":
-            raise Refused(key)
+            raise _Refused(key)

@@ -1,10 +1,10 @@
-"""Database: the one door to rows. SQL is portable, values stand for `?`; dialects differ behind this door only."""
+"""The Database protocol. SQL is portable, values are passed for `?`; dialects differ behind this protocol only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 Row = tuple[Any, ...]
 
@@ -39,3 +39,26 @@ class Database(Protocol):
     def close(self) -> None:
         """Lets go of it. May be called again."""
         ...
+
+
+T = TypeVar("T")
+_AT_ONCE: Final = 400
+"""Values of one statement: every SQLite takes as many."""
+
+
+class Rows(Protocol):
+    """A database to ask and to write; the store's Database is one."""
+
+    def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+    def execute(self, sql: str, params: Any = ()) -> Any: ...
+    def many(self, sql: str, rows: Any) -> Any: ...
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The values, at most `_AT_ONCE` at a time."""
+    return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
+
+
+def placeholders(values: Collection[Any]) -> str:
+    """`?, ?, ?`: for `IN (…)`."""
+    return ", ".join("?" * len(values))

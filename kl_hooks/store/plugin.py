@@ -9,6 +9,6 @@ from kl_hooks.hookspecs import hookimpl
 
 @hookimpl
 def kl_redact() -> list[tuple[str, Callable[[str], str]]]:
-    from kl_hooks.store.redact import ours
+    from kl_hooks.store.redaction import builtin_rules
 
-    return [("built-in", ours)]
+    return [("built-in", builtin_rules)]

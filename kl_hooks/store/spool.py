@@ -4,20 +4,24 @@ A line is `sha256hex SP json NL`, the checksum over the whole record, written by
 flock on its file from before the file has its name until it closes it: a spool whose lock is free has no writer any
 more, and without an end record it is an incomplete run. What was written is durable after `sync()`, not before.
 
-This file runs inside other people's test suites, which replace `os`, `open` and `time` at will: everything that it
-needs to write is bound when it is imported. `spool_read` is the other half.
+The writer runs inside other people's test suites, which replace `os`, `open` and `time` at will: everything that it
+needs to write is bound when this module is imported.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from errno import EIO, ENOENT, ENOSPC
-from fcntl import LOCK_EX, LOCK_NB
+from dataclasses import dataclass, field
+from errno import EIO, ENOENT, ENOSPC, EPERM
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from fcntl import flock as _flock
+from hashlib import sha256
 from hashlib import sha256 as _sha256
+from io import BufferedReader, FileIO
+from json import JSONDecoder
 from os import close as _close
 from os import fstat as _fstat
 from os import fsync as _fsync
@@ -33,18 +37,19 @@ from os import unlink as _unlink
 from os import write as _write
 from os.path import lexists as _lexists
 from pathlib import Path
-from typing import Any, Final, Self
+from stat import S_ISREG
+from typing import Any, BinaryIO, Final, Self
 
 from kl_hooks.model.canonical import canonical, replace_surrogates
-from kl_hooks.store.redact import redact_value
+from kl_hooks.store.redaction import redact_value
 
-SUFFIX: Final = ".jsonl"
+SPOOL_SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-_LOOK: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NEW_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _LONGEST: Final = 1 << 20
 """Bytes of a first record that are looked at again."""
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _sync_data: Final = getattr(os, "fdatasync", os.fsync)
 _living: Final[set[SpoolWriter]] = set()
 
@@ -69,7 +74,7 @@ class SpoolWriter:
         """
         if not _NAME.fullmatch(name):
             raise ValueError(f"not a name for a spool: {name!r}")
-        path = Path(directory) / (name if name.endswith(SUFFIX) else name + SUFFIX)
+        path = Path(directory) / (name if name.endswith(SPOOL_SUFFIX) else name + SPOOL_SUFFIX)
         return cls(path, _born_locked(str(path)))
 
     def line(self, json_text: str) -> None:
@@ -167,11 +172,11 @@ def _born_locked(path: str) -> int:
     """A file descriptor on the new file `path`, locked before anybody can see it under that name."""
     folder, _, name = path.rpartition("/")
     hidden = f"{folder or '.'}/.{name}.new"
-    fd = _open(hidden, _NEW, 0o600)
+    fd = _open(hidden, _NEW_FLAGS, 0o600)
     try:
         _flock(fd, LOCK_EX | LOCK_NB)
         _name_it(hidden, path)
-        directory = _open(folder or ".", _FOLDER)
+        directory = _open(folder or ".", _DIRECTORY_FLAGS)
         try:
             _fsync(directory)
         finally:
@@ -186,7 +191,7 @@ def _born_locked(path: str) -> int:
 
 def _begins_with(path: str, word: bytes) -> bool:
     """Whether the first line holds it; also where that line is too long to be looked at."""
-    fd = _open(path, _LOOK)
+    fd = _open(path, _READ_FLAGS)
     try:
         line, end, _ = _read(fd, _LONGEST).partition(b"\n")
     finally:
@@ -217,3 +222,129 @@ def _forget_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
+
+
+MAX_SPOOL_BYTES: Final = 256 * 1024 * 1024
+_MAX_LINE: Final = 16 * 1024 * 1024
+_MAX_RECORDS: Final = 4_000_000
+_NAMELESS_SECONDS: Final = 3600.0
+"""Seconds after which a file that its writer never gave a name is nobody's any more."""
+_SUM: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolContent:
+    """What a spool file holds."""
+
+    records: list[Any] = field(default_factory=list)
+    """In the order written: lists and dicts of plain values (no floats, integers of 64 bits, no lone surrogates)."""
+    bad: int = 0
+    """Lines dropped: torn, altered, too long, or not a record."""
+    busy: bool = False
+    """Its writer still has it: leave it alone."""
+    ended: bool = False
+    """The last record is an end record; without one the run is incomplete."""
+    cut: bool = False
+    """It is larger than what we read: the rest was left out."""
+
+
+def _integer(digits: str) -> int:
+    value = int(digits) if len(digits) < 21 else 1 << 64
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("an integer of more than 64 bits")
+    return value
+
+
+def _no_float(text: str) -> Any:
+    raise ValueError(f"{text} is not an integer")
+
+
+_decode: Final = JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_constant=_no_float).decode
+
+
+def read_spool(path: Path) -> SpoolContent:
+    """Everything whole in the spool at `path`; bad lines are counted, never believed.
+
+    OSError where it can't be opened, is no regular file, or belongs to another user.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with BufferedReader(FileIO(fd), 1 << 20) as file:
+        info = os.fstat(fd)
+        if not S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
+            raise PermissionError(EPERM, "not a regular file of ours", str(path))
+        busy = _is_locked(fd)
+        records: list[Any] = []
+        bad = size = 0
+        cut = False
+        for line in _lines(file):
+            size += len(line)
+            if cut := size > MAX_SPOOL_BYTES or len(records) >= _MAX_RECORDS:
+                break
+            record = _record(line)
+            if record is None:
+                bad += 1
+            else:
+                records.append(record)
+    last = records[-1] if records else None
+    ended = isinstance(last, dict) and last.get("t") == "end" and not cut
+    return SpoolContent(records, bad, busy, ended, cut)
+
+
+def pending_spools(directory: Path) -> list[Path]:
+    """The spools in `directory`, oldest first (by last write, then name); empty where there is no such directory."""
+    found: list[tuple[int, str]] = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl") and entry.name[0] != "." and entry.is_file(follow_symlinks=False):
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+    except OSError:
+        return [directory / name for _, name in sorted(found)]
+    return [directory / name for _, name in sorted(found)]
+
+
+def remove_nameless_spools(directory: Path, now: float) -> int:
+    """Removes what a writer killed while its file had no name yet left behind an hour ago or more; how many.
+
+    `now`: seconds since 1970, as file systems tell it. Never raises.
+    """
+    removed = 0
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            nameless = entry.name.startswith(".") and entry.name.endswith(".jsonl.new")
+            if nameless and entry.is_file(follow_symlinks=False) and now - entry.stat().st_mtime > _NAMELESS_SECONDS:
+                Path(entry.path).unlink(missing_ok=True)
+                removed += 1
+    return removed
+
+
+def _is_locked(fd: int) -> bool:
+    try:
+        flock(fd, LOCK_SH | LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines; one that is too long comes as its beginning, without newline, and is skipped to its end."""
+    while line := file.readline(_MAX_LINE):
+        yield line
+        while line and not line.endswith(b"\n") and file.tell() <= MAX_SPOOL_BYTES:
+            line = file.readline(_MAX_LINE)
+
+
+def _record(line: bytes) -> Any:
+    """The record of a whole, unaltered line; None otherwise."""
+    if line[-1:] != b"\n" or line[_SUM : _SUM + 1] != b" ":
+        return None
+    body = line[_SUM + 1 : -1]
+    if sha256(body).hexdigest().encode() != line[:_SUM]:
+        return None
+    try:
+        value = _decode(body.decode())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, list | dict):
+        return None
+    return replace_surrogates(value) if b"\\u" in body else value

@@ -1,9 +1,15 @@
-"""SQLite behind the Database door: opened carefully, since a file may be damaged, foreign, newer or in use."""
+"""SQLite behind the Database protocol: opened carefully, since a file may be damaged, foreign, newer or in use.
+
+Opening a database makes SQLite play back the journal next to it, and a crafted journal can name any file, which is
+then deleted. So the bytes are looked at first: no links, nobody else's files, our own mark in the header, no
+journal that names another.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -11,11 +17,106 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreNewer
+from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.model.text import one_line
-from kl_hooks.store.atomic import sync_folder
 from kl_hooks.store.database import Row
-from kl_hooks.store.sqlite_look import APPLICATION, beside, damaged, is_there, journal_mode, refuse_foreign, unfinished
+from kl_hooks.store.files import is_local, sync_folder
+
+_APPLICATION_ID: Final = 0x6B6C3031
+"""`application_id`: `kl01`."""
+_SIDE_SUFFIXES: Final = ("-journal", "-wal", "-shm")
+_HEADER: Final = b"SQLite format 3\0"
+_SUPER: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+
+
+def _refuse_foreign(path: Path) -> None:
+    """StoreDamaged where what is at `path` is not one of our databases, or what is beside it not one of its files.
+
+    EnvironmentProblem where it may not be read.
+    """
+    try:
+        _refuse_foreign_files(path)
+    except PermissionError:
+        raise EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor") from None
+
+
+def _refuse_foreign_files(path: Path) -> None:
+    for name in (path, *side_files(path)):
+        _refuse_links(name)
+    if has_content(path):
+        _refuse_header(path)
+    elif has_open_journal(path):
+        raise damaged_error(path, "is empty, but work on it was left unfinished")
+    journal = path.with_name(path.name + "-journal")
+    if has_content(journal) and _last_bytes(journal) == _SUPER:
+        raise damaged_error(journal, "names another journal, which ours never does")
+
+
+def has_content(path: Path) -> bool:
+    """A file with something in it. PermissionError where that can't be told, which is not the same as no."""
+    try:
+        return path.lstat().st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def side_files(path: Path) -> list[Path]:
+    """The files that SQLite may keep beside a database."""
+    return [path.with_name(path.name + end) for end in _SIDE_SUFFIXES]
+
+
+def has_open_journal(path: Path) -> bool:
+    """A journal or log with content beside it: somebody is at work on it, or was stopped in the middle."""
+    return any(has_content(name) for name in side_files(path)[:2])
+
+
+def damaged_error(path: Path, reason: str) -> StoreDamaged:
+    """The exception, with the way out. Nothing is ever moved or deleted by us."""
+    hint = f"Captures wait in the spool. Keep it for a look: mv {path.name} {path.name}.damaged; then: kl doctor"
+    return StoreDamaged(f"{reason}.", place=str(path), hint=hint)
+
+
+def _wal_is_safe(version: tuple[int, ...]) -> bool:
+    """The bug (two connections, one resets the log while the other writes) is fixed in 3.51.3, 3.50.7 and 3.44.6."""
+    return version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)
+
+
+def _journal_mode(version: tuple[int, ...], folder: Path) -> str:
+    """WAL only where it is safe: not on a SQLite with the WAL-reset bug, not on a file system over a network."""
+    return "WAL" if _wal_is_safe(version) and is_local(folder) else "DELETE"
+
+
+def _refuse_links(path: Path) -> None:
+    try:
+        info = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not stat.S_ISREG(info.st_mode):
+        raise damaged_error(path, "is a link or no file at all")
+    if info.st_uid != os.geteuid() and os.geteuid() != 0:
+        raise damaged_error(path, "belongs to somebody else")
+
+
+def _refuse_header(path: Path) -> None:
+    with path.open("rb") as file:
+        first = file.read(100)
+    if first[: len(_HEADER)] != _HEADER:
+        raise damaged_error(
+            path, f'is not a database (first bytes "{one_line(first[:16].decode("utf-8", "replace"), 40)}")'
+        )
+    if first[68:72] != _APPLICATION_ID.to_bytes(4, "big"):
+        raise damaged_error(path, "is a database, but not one of kl's")
+
+
+def _last_bytes(path: Path) -> bytes:
+    """The last bytes; none where the file is gone by now, which is what a journal does when its writer commits."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return file.read(8)
+    except FileNotFoundError:
+        return b""
+
 
 FORMAT: Final = 1
 """Number of the whole store's format (`user_version`); raised only where older kl must not write."""
@@ -86,17 +187,17 @@ class SqliteDatabase:
         try:
             yield
         except sqlite3.Error as error:
-            raise translated(error, self.path) from error
+            raise _translate(error, self.path) from error
 
 
-def translated(error: sqlite3.Error, path: Path) -> Exception:
+def _translate(error: sqlite3.Error, path: Path) -> Exception:
     """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own faults stay as they are."""
     name = getattr(error, "sqlite_errorname", "") or ""
     says = f"{one_line(str(error))}, {name}"
     if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
         return StoreBusy(f"another process is using it ({says}).", place=str(path), hint="Try again, or: kl doctor")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in says:
-        return damaged(path, f"can't be read ({says})")
+        return damaged_error(path, f"can't be read ({says})")
     if name.startswith(_OUTSIDE):
         return EnvironmentProblem(f"can't be used ({says}).", place=str(path), hint="See: kl doctor")
     return error
@@ -108,24 +209,24 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
     StoreDamaged for what is no database of ours, StoreNewer (when writing) for a newer format, StoreBusy for a lost
     race (after `busy_ms` milliseconds), EnvironmentProblem where the disk or the rights are the trouble.
     """
-    refuse_foreign(path)
-    if write and not is_there(path):
+    _refuse_foreign(path)
+    if write and not has_content(path):
         _create(path)
-    suspect = write and unfinished(path)
-    frozen = not write and _frozen(path)
-    copy = _copied(path) if frozen and unfinished(path) else None
+    suspect = write and has_open_journal(path)
+    frozen = not write and _is_read_only_folder(path)
+    copy = _copy(path) if frozen and has_open_journal(path) else None
     mode = "mode=rw" if write or copy else "immutable=1" if frozen else "mode=ro"
     database = None
     try:
         connection = _connect(copy / path.name if copy else path, mode, busy_ms)
         database = SqliteDatabase(connection, path, not write, copy)
-        _settle(database)
+        _configure(database)
         if suspect:
             _refuse_broken(database)
     except BaseException as error:
         if database:
             database.close()
-        raise (translated(error, path) if isinstance(error, sqlite3.Error) else error) from None
+        raise (_translate(error, path) if isinstance(error, sqlite3.Error) else error) from None
     return database
 
 
@@ -152,31 +253,31 @@ def _create(path: Path) -> None:
     try:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         new.unlink(missing_ok=True)
-        raise translated(error, path) from error
+        raise _translate(error, path) from error
     finally:
         connection.close()
     new.rename(path)
     sync_folder(path.parent)
 
 
-def _frozen(path: Path) -> bool:
+def _is_read_only_folder(path: Path) -> bool:
     """Nothing can be written beside it: SQLite could neither lock nor recover it."""
     return not os.access(path.parent, os.W_OK)
 
 
-def _copied(path: Path) -> Path:
+def _copy(path: Path) -> Path:
     """A copy of an unfinished database that can't be finished where it is: recovered there, read, thrown away."""
     import shutil
     import tempfile
 
     folder = Path(tempfile.mkdtemp(prefix="kl-read-"))
-    for name in (path, *beside(path)[:2]):
-        if is_there(name):
+    for name in (path, *side_files(path)[:2]):
+        if has_content(name):
             shutil.copy(name, folder / name.name)
     return folder
 
@@ -186,7 +287,7 @@ def _connect(path: Path, mode: str, busy_ms: int) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=busy_ms / 1000, isolation_level=None)
 
 
-def _settle(database: SqliteDatabase) -> None:
+def _configure(database: SqliteDatabase) -> None:
     if sys.version_info >= (3, 12):
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
@@ -195,17 +296,17 @@ def _settle(database: SqliteDatabase) -> None:
         database.execute(f"PRAGMA {pragma}")
     made = database.row("PRAGMA user_version")
     if not database.read_only and made and made[0] > FORMAT:
-        raise newer(database.path, f"format {made[0]}", f"format {FORMAT}")
+        raise newer_error(database.path, f"format {made[0]}", f"format {FORMAT}")
     foreign = database.rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
     if foreign:
         shown = ", ".join(f"{kind} {one_line(name, 40)}" for kind, name in foreign[:3])
-        raise damaged(database.path, f"holds what kl never makes: {shown}")
+        raise damaged_error(database.path, f"holds what kl never makes: {shown}")
     if not database.read_only:
         _set_journal(database)
 
 
 def _set_journal(database: SqliteDatabase) -> None:
-    mode = journal_mode(sqlite3.sqlite_version_info, database.path.parent)
+    mode = _journal_mode(sqlite3.sqlite_version_info, database.path.parent)
     current = database.row("PRAGMA journal_mode")
     if current and str(current[0]).upper() != mode:
         database.execute(f"PRAGMA journal_mode = {mode}")
@@ -219,10 +320,10 @@ def _refuse_broken(database: SqliteDatabase) -> None:
     """After an unclean stop: is what SQLite recovered sound?"""
     found = database.row("PRAGMA quick_check(1)")
     if found != ("ok",):
-        raise damaged(database.path, f"is malformed ({one_line(str(found and found[0]), 80)})")
+        raise damaged_error(database.path, f"is malformed ({one_line(str(found and found[0]), 80)})")
 
 
-def newer(path: Path, theirs: str, ours: str) -> StoreNewer:
+def newer_error(path: Path, theirs: str, ours: str) -> StoreNewer:
     """The exception for a store that a newer kl made."""
     reason = f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
     return StoreNewer(

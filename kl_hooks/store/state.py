@@ -1,17 +1,18 @@
-"""The state directory: where it is, how it appears, and where a spool goes when it can't be written."""
+"""The state directory: where it is, how it is created, and where a spool goes when it can't be written."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.store.atomic import sync_folder
+from kl_hooks.store.files import sync_folder, write_atomic
 
-README: Final = """This is the state directory of kl (the knowledge layer of this repository).
+_README: Final = """This is the state directory of kl (the knowledge layer of this repository).
 
   kl.db          receipts of test runs, commands, commits and checks; claims
   spool/         captures that have not been taken in yet
@@ -41,7 +42,7 @@ class State(NamedTuple):
     """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`); `cache`: a derived database alone, no spool."""
 
 
-def locate(
+def locate_state(
     root: Path,
     common_dir: Path | None,
     git_dir: Path | None,
@@ -74,22 +75,22 @@ def locate(
     )
 
 
-def spool_places(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
+def spool_directories(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
     """Where a spool may be written, in order, each with the word that marks what came from there."""
     places = [(state.spool, "local")]
-    user = user_state(environ) / _key(state.directory) / "spool"
+    user = user_state_directory(environ) / _key(state.directory) / "spool"
     if user != state.spool:
         places.append((user, "spool:user"))
     places.append((root / ".kl" / "spool", "spool:checkout"))
     return places
 
 
-def user_state(environ: Mapping[str, str]) -> Path:
+def user_state_directory(environ: Mapping[str, str]) -> Path:
     """Return kl's folder in the user's state folder (`$XDG_STATE_HOME/kl`); it need not exist."""
     return _user(environ, "XDG_STATE_HOME", ".local/state")
 
 
-def prepare(state: State) -> None:
+def prepare_state(state: State) -> None:
     """Makes the state directory if it is not there: whole or not at all, 0700, with a page that explains it.
 
     OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no directory.
@@ -127,7 +128,7 @@ def _appear(directory: Path) -> None:
 
 
 def _explain(directory: Path) -> None:
-    (directory / "README").write_text(README, encoding="utf-8")
+    (directory / "README").write_text(_README, encoding="utf-8")
     (directory / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
@@ -161,7 +162,7 @@ def _key(path: Path) -> str:
 
 def _harmless(name: str) -> str:
     """The name of a worktree, unless it must not be written."""
-    from kl_hooks.store.redact import redact
+    from kl_hooks.store.redaction import redact
 
     return name if redact(name) == name else "worktree"
 
@@ -176,3 +177,25 @@ def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:
 
         home = tempfile.gettempdir() + f"/kl-{os.getuid()}"
     return Path(home) / default / "kl"
+
+
+def read_high_water(path: Path) -> dict[str, Any] | None:
+    """The mark: `seq` and `chain`; None where there is none that can be read."""
+    try:
+        mark = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    good = isinstance(mark, dict) and isinstance(mark.get("seq"), int) and isinstance(mark.get("chain"), str)
+    return mark if good else None
+
+
+def write_high_water(path: Path, mark: dict[str, Any], *, sync: bool = True) -> None:
+    """Replaces the mark. OSError as it comes. Without `sync` a power loss may take it.
+
+    Root (in a container, under sudo) leaves it to the owner of the folder, who could not read it otherwise.
+    """
+    write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600, sync=sync)
+    if os.geteuid() == 0:
+        folder = path.parent.stat()
+        if folder.st_uid:
+            os.chown(path, folder.st_uid, folder.st_gid)

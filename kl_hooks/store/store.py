@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.store.sqlite_look import beside, is_there, unfinished
-from kl_hooks.store.state import State, prepare
+from kl_hooks.store.state import State, prepare_state
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Schema
     from kl_hooks.store.database import Database
 
-WAIT: Final = 5.0
+_WAIT: Final = 5.0
 """Seconds to wait for the lock, and for a database that another process has locked (`KL_LOCK_WAIT`)."""
 
 
@@ -36,11 +35,11 @@ class Store:
         Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or EnvironmentProblem
         where the disk or the rights are the trouble. In all of them nothing was written.
         """
-        from kl_hooks.store.lock import store_lock
+        from kl_hooks.store.locks import store_lock
 
         with ExitStack() as stack:
-            with _told(self.state.directory):
-                prepare(self.state)
+            with _os_errors_as_problems(self.state.directory):
+                prepare_state(self.state)
                 stack.enter_context(store_lock(self._lock(database), wait=self.wait, what=what))
                 db = self._open(database)
                 stack.callback(db.close)
@@ -53,7 +52,7 @@ class Store:
         An older one is brought up to date first; where that can't be done, and a newer one, is read as it is.
         Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
         """
-        with _told(self._path(database)):
+        with _os_errors_as_problems(self._path(database)):
             db = self._open_to_read(database)
         try:
             yield db
@@ -66,12 +65,11 @@ class Store:
 
         Found without writing; but what somebody left unfinished is finished first, as by any reader.
         """
-        from kl_hooks.store.migrate import refuse_unexpected
-        from kl_hooks.store.outline import refuse_unrecorded
+        from kl_hooks.store.migrations import refuse_unexpected, refuse_unrecorded
 
         path = self._path("kl")
         try:
-            with _told(path), ExitStack() as stack:
+            with _os_errors_as_problems(path), ExitStack() as stack:
                 db = self._as_it_is(path)
                 if db is None:
                     return None
@@ -95,14 +93,15 @@ class Store:
         except (StoreDamaged, StoreNewer):
             if database == "kl":
                 raise
+        from kl_hooks.store.sqlite import side_files
+
         path = self._path(database)
-        for name in (path, *beside(path)):
+        for name in (path, *side_files(path)):
             name.unlink(missing_ok=True)
         return self._up_to_date(database)
 
     def _up_to_date(self, database: str) -> Database:
-        from kl_hooks.store.migrate import migrate, refuse_unexpected
-        from kl_hooks.store.outline import refuse_incomplete, refuse_unrecorded
+        from kl_hooks.store.migrations import migrate, refuse_incomplete, refuse_unexpected, refuse_unrecorded
         from kl_hooks.store.sqlite import open_sqlite
 
         path = self._path(database)
@@ -139,10 +138,10 @@ class Store:
         return None
 
     def _as_it_is(self, path: Path) -> Database | None:
-        from kl_hooks.store.outline import refuse_incomplete
-        from kl_hooks.store.sqlite import open_sqlite
+        from kl_hooks.store.migrations import refuse_incomplete
+        from kl_hooks.store.sqlite import has_content, has_open_journal, open_sqlite
 
-        if not is_there(path):
+        if not has_content(path):
             return None
 
         def once() -> Database:
@@ -158,7 +157,7 @@ class Store:
         try:
             return _twice(once)
         except StoreBusy:
-            if not unfinished(path):
+            if not has_open_journal(path):
                 raise
         # somebody was stopped in the middle of a write: whoever may write finishes it, then it can be read
         self._bring_up_to_date("kl" if path == self.state.database else "graph")
@@ -166,19 +165,19 @@ class Store:
 
     def _is_current(self, database: str, db: Database) -> bool:
         """No step is missing; for what is derived: nor is anything newer than we know."""
-        from kl_hooks.store.migrate import is_current
+        from kl_hooks.store.migrations import is_current
 
         return is_current(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
 
     def _newer(self, database: str, db: Database) -> StoreNewer | None:
         """The exception for one that a newer kl made; None for all others."""
-        from kl_hooks.store.migrate import refuse_newer
-        from kl_hooks.store.sqlite import FORMAT, newer
+        from kl_hooks.store.migrations import refuse_newer
+        from kl_hooks.store.sqlite import FORMAT, newer_error
 
         path = self._path(database)
         made = db.row("PRAGMA user_version")
         if made and made[0] > FORMAT:
-            return newer(path, f"format {made[0]}", f"format {FORMAT}")
+            return newer_error(path, f"format {made[0]}", f"format {FORMAT}")
         try:
             refuse_newer(db, self._of(database), path)
         except StoreNewer as problem:
@@ -187,9 +186,9 @@ class Store:
 
     def _is_of_use(self, database: str, db: Database) -> bool:
         """What could not be brought up to date: evidence is read as it is, what is derived is not."""
-        from kl_hooks.store.migrate import taken
+        from kl_hooks.store.migrations import steps_taken
 
-        return bool(taken(db)) if database == "kl" else self._is_current(database, db)
+        return bool(steps_taken(db)) if database == "kl" else self._is_current(database, db)
 
     def _bring_up_to_date(self, database: str) -> None:
         try:
@@ -220,8 +219,8 @@ def _seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        return WAIT
-    return min(max(seconds, 0.0), 600.0) if seconds == seconds else WAIT  # `nan` is not even equal to itself
+        return _WAIT
+    return min(max(seconds, 0.0), 600.0) if seconds == seconds else _WAIT  # `nan` is not even equal to itself
 
 
 def _twice(attempt: Callable[[], Database]) -> Database:
@@ -234,7 +233,7 @@ def _twice(attempt: Callable[[], Database]) -> Database:
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _os_errors_as_problems(place: Path) -> Iterator[None]:
     """An OSError from the state directory as what it is for a person: an environment that does not let us."""
     try:
         yield

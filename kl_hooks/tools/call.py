@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.problems import Problems
-from kl_hooks.config.typed import nearest
+from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import one_line
 from kl_hooks.tools import graph_tools, knowledge_tools
 from kl_hooks.tools.kind_tools import tools_of
@@ -19,7 +19,7 @@ from kl_hooks.tools.tool import SCHEMA, checked_arguments, read_arguments
 
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 MOST_CHARACTERS: Final = 24_000
@@ -143,7 +143,7 @@ def tool_of(ws: Workspace, name: str) -> Tool:
     """The tool of this name. UsageProblem, with the nearest name, where there is none."""
     known = catalogue(ws)
     if name not in known:
-        hint = f"{nearest(name, known)} See: kl tool --list".strip()
+        hint = f"{suggest_spelling(name, known)} See: kl tool --list".strip()
         raise UsageProblem("there is no tool of this name.", place=one_line(name, 80), hint=hint)
     return known[name]
 

@@ -10,7 +10,7 @@ from kl_hooks.tools.tool import Arguments, Tool, line, number
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _NAME: Final = "An Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file, or a place in one (a.py:12)."

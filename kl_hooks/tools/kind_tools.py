@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.evidence.who import agent
-from kl_hooks.model.kind import AUTHORITIES, COUNTED, SEEDED, SUPERSEDED, Field, Kind, Verb
+from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.records.liveness import stale_reasons, with_stale_status
 from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain
 from kl_hooks.records.retrieval import search_live
@@ -24,7 +24,7 @@ from kl_hooks.records.write import (
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 def author(ws: Workspace) -> str:
@@ -167,7 +167,7 @@ def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 def changed_fields(given: Arguments) -> dict[str, Any]:
     """What an update is to change: field → value, None for those that are to be taken out."""
     raw = {name: value for name, value in given.items() if name not in ("id", "clear")}
-    own = {field.name for field in (*SEEDED, *COUNTED)}
+    own = {field.name for field in (*SEEDED, *COUNT_FIELDS)}
     return raw | {name: None for name in given.get("clear", ()) if name not in _NOT_SETTABLE and name not in own}
 
 

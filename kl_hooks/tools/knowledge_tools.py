@@ -12,7 +12,7 @@ from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.typed import nearest
+from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 Arguments = Mapping[str, Any]
@@ -109,7 +109,7 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     for told, value in given.items():
         name = told if told in tool.takes else tool.also.get(told, told)
         if name not in tool.takes:
-            wrong.append(f'"{one_line(told, 60)}" is no argument. {nearest(told, tool.takes)}'.strip())
+            wrong.append(f'"{one_line(told, 60)}" is no argument. {suggest_spelling(told, tool.takes)}'.strip())
         elif value is not None:
             values[name], problem = _value(tool.takes[name], value)
             wrong += [f'"{name}" {problem}'] if problem else []

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
-from kl_hooks.model.ids import RECORD_ID, split
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
+from kl_hooks.model.symbol import RECORD_ID, split_id
 from kl_hooks.records.events import Event, list_events
 from kl_hooks.records.liveness import stale_reasons as no_longer
 from kl_hooks.records.query import RecordFilter, get_records, list_records
@@ -29,7 +29,7 @@ from kl_hooks.records.validate import InvalidValue, node_id
 
 if TYPE_CHECKING:
     from kl_hooks.model.problem import Problem
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 SORTS: Final = ("broken", "stale", "contradicted", "unanchored", "over-long", "unused")
@@ -156,7 +156,7 @@ def forbidden_imports(
 ) -> Iterator[Issue]:
     """The memories that ask for an import which the manifest forbids. `named`: id → Ids that it is about."""
     for one in memories if manifest else ():
-        for path in (split(name)[1] for name in named.get(one.id, ()) if name.startswith("file:")):
+        for path in (split_id(name)[1] for name in named.get(one.id, ()) if name.startswith("file:")):
             for module in imported_modules("\n".join((one.title, one.text("pattern"), one.body))):
                 yield from _forbidden_import(one, path, module, manifest)
 
@@ -267,7 +267,7 @@ def _named_ids(ws: Workspace, record: Record) -> list[str]:
 def _is_looked_for(node: str) -> bool:
     from kl_hooks.code.ask import KINDS
 
-    return split(node)[0] in ("file", "adr", *KINDS) or bool(RECORD_ID.fullmatch(node))
+    return split_id(node)[0] in ("file", "adr", *KINDS) or bool(RECORD_ID.fullmatch(node))
 
 
 def _node(text: str) -> str:
@@ -280,10 +280,10 @@ def _node(text: str) -> str:
 def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
     """Those of these Ids that are there, and why symbols could not be looked for."""
     bare = {name: name.removeprefix("adr:") for name in names}
-    found = {name for name in names if name.startswith("file:") and (ws.root / split(name)[1]).exists()}
+    found = {name for name in names if name.startswith("file:") and (ws.root / split_id(name)[1]).exists()}
     records = {one.id for one in get_records(ws, sorted({i for i in bare.values() if RECORD_ID.fullmatch(i)}))}
     found |= {name for name in names if bare[name] in records}
-    symbols = {name for name in names - found if split(name)[0] not in ("", "file", "adr")}
+    symbols = {name for name in names - found if split_id(name)[0] not in ("", "file", "adr")}
     if not symbols:
         return found, ""
     from kl_hooks.code.asking.opened import opened
@@ -298,8 +298,8 @@ def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
 
 def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
     from kl_hooks.arch.manifest import load_manifest
-    from kl_hooks.config.files import read_small
     from kl_hooks.model.manifest import MANIFEST
+    from kl_hooks.store.files import read_small
 
     try:
         text = read_small(ws.root / MANIFEST, within=ws.root)

@@ -15,25 +15,24 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.folding import fold, foldable, runs_of
 from kl_hooks.evidence.place import place_of
-from kl_hooks.git.ignored import ignored
-from kl_hooks.git.refs import tips
+from kl_hooks.git.files import files_matching
+from kl_hooks.git.repository import ref_trees
 from kl_hooks.kinds.memory.score import Tally, tally_of
-from kl_hooks.model.change import Change
-from kl_hooks.model.lifecycle import Lifecycle
+from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.records import retention as records_upkeep
 from kl_hooks.records.events import Event, list_events
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import apply_verb as verb
-from kl_hooks.store.state import locate
+from kl_hooks.store.files import read_small
+from kl_hooks.store.state import locate_state
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 DECISIONS: Final = "superseded decisions"
@@ -196,7 +195,7 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         return []
     catch_up(ws)
     try:
-        kept = {*place_of(ws.repo).trees, *(tips(ws.repo) if ws.repo else ())}
+        kept = {*place_of(ws.repo).trees, *(ref_trees(ws.repo) if ws.repo else ())}
     except EnvironmentProblem:
         return []
     with ws.store.reading() as db:
@@ -252,7 +251,7 @@ def _graphs_of_worktrees(ws: Workspace) -> set[str]:
         return names
     inside = ws.repo.common_dir / "worktrees"
     for git_dir in inside.iterdir() if inside.is_dir() else ():
-        names.add(locate(ws.root, ws.repo.common_dir, git_dir, str(ws.state.directory), ws.environ).graph.name)
+        names.add(locate_state(ws.root, ws.repo.common_dir, git_dir, str(ws.state.directory), ws.environ).graph.name)
     return names
 
 
@@ -286,7 +285,7 @@ def ephemeral_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
 def _ignored_files(ws: Workspace, text: bytes) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="kl-ignored-") as folder:
-        return [path for path in ignored(ws.state.directory, text, Path(folder)) if not _is_protected(path)]
+        return [path for path in files_matching(ws.state.directory, text, Path(folder)) if not _is_protected(path)]
 
 
 def _is_protected(path: str) -> bool:

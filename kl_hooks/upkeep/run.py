@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kl_hooks.config.lifecycle import load_lifecycle
-from kl_hooks.config.problems import Problems
+from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.home import require_home
+from kl_hooks.model.problem import Problems
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Policy
-    from kl_hooks.model.change import Change
-    from kl_hooks.model.lifecycle import Lifecycle
+    from kl_hooks.model.lifecycle import Change, Lifecycle
     from kl_hooks.model.problem import Problem
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.home import require_home
-from kl_hooks.store.atomic import write_atomic
-from kl_hooks.store.lock import store_lock
+from kl_hooks.store.files import write_atomic
+from kl_hooks.store.locks import store_lock
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 STAMP: Final = "maintain.json"
 LOCK: Final = "maintain.lock"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace
 from tests.git.repos import make
 
 LAYERS = """\

@@ -17,8 +17,8 @@ from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import run
-from kl_hooks.store.spool_read import pending, read
-from kl_hooks.workspace.open import open_workspace
+from kl_hooks.store.spool import pending_spools, read_spool
+from kl_hooks.workspace import open_workspace
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER, opened, shop
 from tests.git.repos import commit, fingerprint, sh, write
 
@@ -154,8 +154,8 @@ def test_each_check_leaves_validator_evidence_for_its_tree(tmp_path: Path) -> No
     sh(folder, "add", "-A")
     ws = opened(folder)
     run_check(ws, STAGED)
-    (path,) = pending(ws.state.spool)
-    opening, fact, end = read(path).records
+    (path,) = pending_spools(ws.state.spool)
+    opening, fact, end = read_spool(path).records
     assert opening["tree"] == sh(folder, "write-tree")
     assert (fact["class"], fact["subject"], fact["outcome"]) == ("Validator", "check:arch", "failed")
     assert fact["found"] == [f"{ORDER}:2 core -> web"]
@@ -261,8 +261,8 @@ def test_a_revision_is_judged_with_its_commit_s_tree(tmp_path: Path) -> None:
     sha = commit(folder, "drift")
     ws = opened(folder)
     run_check(ws, sha)
-    (path,) = pending(ws.state.spool)
-    assert read(path).records[0]["tree"] == sh(folder, "rev-parse", f"{sha}^{{tree}}")
+    (path,) = pending_spools(ws.state.spool)
+    assert read_spool(path).records[0]["tree"] == sh(folder, "rev-parse", f"{sha}^{{tree}}")
 
 
 @pytest.mark.parametrize("name", [MANIFEST, ".kl"])

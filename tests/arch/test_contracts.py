@@ -24,7 +24,7 @@ from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.layers import ManifestProblems
 from kl_hooks.arch.report import verdict_lines, verdict_to_dict
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.git.files import Entry
+from kl_hooks.git.files import FileEntry
 from tests.arch.shop import DRIFT, FILES, MANIFEST, ORDER, opened, shop
 from tests.git.repos import fingerprint, sh, write
 
@@ -333,9 +333,9 @@ def test_what_git_does_not_have_is_named_and_paths_that_lead_out_are_not_written
     seen = load_content(opened(shop(tmp_path / "shop")), STAGED)
     blob = seen.entries[0].blob
     entries = [
-        Entry("../out.py", blob, "100644"),
-        Entry("/abs.py", blob, "100644"),
-        Entry("gone.py", "1" * 40, "100644"),
+        FileEntry("../out.py", blob, "100644"),
+        FileEntry("/abs.py", blob, "100644"),
+        FileEntry("gone.py", "1" * 40, "100644"),
     ]
     tree, lost = export_files(tmp_path / "cache", replace(seen, entries=tuple(entries)), entries)
     assert lost == ["../out.py", "/abs.py", "gone.py"] and list(tree.iterdir()) == []

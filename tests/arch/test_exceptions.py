@@ -18,7 +18,7 @@ from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import Allowance, Manifest
-from kl_hooks.workspace.open import open_workspace
+from kl_hooks.workspace import open_workspace
 from tests.arch.shop import LAYERS
 
 TEXT = "layers:\n  - name: core\n    paths: [c/]   # c\n  - name: web\n    paths:\n      - w/\n"

@@ -22,10 +22,10 @@ from kl_hooks.code import imports
 from kl_hooks.code.facts import facts_of
 from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.code.modules import plain_name
-from kl_hooks.config.compiled import keep
-from kl_hooks.git.files import Entry
-from kl_hooks.model.ids import split
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.config.compile_cache import write_entry
+from kl_hooks.git.files import FileEntry
+from kl_hooks.model.symbol import split_id
+from kl_hooks.workspace import Workspace
 from tests.arch.shop import ORDER, opened, shop
 from tests.code.making import repository
 from tests.code.test_catch_up import CONTENTS, PATHS, step
@@ -93,10 +93,14 @@ def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
     write(tmp_path / "repo", {"both.py": "import a\nimport p.m\nfrom p import q\n", "one.py": "import a\n"})
     found = import_survey.survey_imports(ws, load_content(ws))
-    imported = {plain_name(split(link.target)[1]) for link in found.links}
-    assert {plain_name(split(link.target)[1]) for link in found.links if link.path == "both.py"} == {"a", "p.m", "p.q"}
+    imported = {plain_name(split_id(link.target)[1]) for link in found.links}
+    assert {plain_name(split_id(link.target)[1]) for link in found.links if link.path == "both.py"} == {
+        "a",
+        "p.m",
+        "p.q",
+    }
     for names in [imported, set[str](), {"nothing"}, *({name} for name in imported)]:
-        expected = {link for link in found.links if plain_name(split(link.target)[1]) in names}
+        expected = {link for link in found.links if plain_name(split_id(link.target)[1]) in names}
         assert set(found.ready.into(names)) == expected, names
 
 
@@ -181,7 +185,7 @@ def test_what_is_odd_is_as_good_as_nothing(ws: Workspace, odd: object, monkeypat
 
     before = seen(ws)
     key = survey_cache.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
-    keep(ws.state.cache, "survey-1", key, odd)
+    write_entry(ws.state.cache, "survey-1", key, odd)
     assert seen(ws) == before
     assert asdict(anew(ws))["modules"] == before[0]
 
@@ -198,13 +202,13 @@ class Reader:
         self.asked: list[list[str]] = []
         self.gone = gone
 
-    def __call__(self, entries: Sequence[Entry]) -> Mapping[str, Any]:
+    def __call__(self, entries: Sequence[FileEntry]) -> Mapping[str, Any]:
         self.asked.append([entry.path for entry in entries])
         return {entry.path: FACTS for entry in entries if entry.path not in self.gone}
 
 
-def entry(path: str, blob: str = "1" * 40) -> Entry:
-    return Entry(path, blob, "100644")
+def entry(path: str, blob: str = "1" * 40) -> FileEntry:
+    return FileEntry(path, blob, "100644")
 
 
 def test_a_content_is_read_once(tmp_path: Path) -> None:
@@ -243,6 +247,6 @@ def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_odd_is_read_again(tmp_path: Path, odd: object) -> None:
     read = Reader()
-    keep(tmp_path, "imports-1", KEY, odd)
+    write_entry(tmp_path, "imports-1", KEY, odd)
     assert cached_imports(tmp_path, KEY, [entry("a.py")], read) == {"a.py": FACTS}
     assert read.asked == [["a.py"]]

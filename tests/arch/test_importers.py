@@ -18,8 +18,8 @@ from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.code.imports import import_links
 from kl_hooks.code.modules import imported_names, module_names
 from kl_hooks.code.scan import scan_python
-from kl_hooks.config.problems import Problems
 from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.model.problem import Problems
 
 INI = """\
 [metadata]

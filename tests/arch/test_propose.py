@@ -9,8 +9,7 @@ from kl_hooks.arch.layer_check import manifest_warnings, violations
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import module_groups
 from kl_hooks.arch.propose import Proposal, proposal_text, propose, yaml_quoted
-from kl_hooks.config.nodes import Listing, Text
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import ListNode, TextNode, load_yaml
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.symbol import Link
 
@@ -198,7 +197,7 @@ def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], li
 def test_any_word_is_read_back_as_it_was_quoted(word: str) -> None:
     if any("\ud800" <= sign <= "\udfff" for sign in word):
         return
-    node, problems = load("f.yaml", f"[{yaml_quoted(word)}]".encode())
-    assert problems == [] and isinstance(node, Listing)
+    node, problems = load_yaml("f.yaml", f"[{yaml_quoted(word)}]".encode())
+    assert problems == [] and isinstance(node, ListNode)
     (text,) = node.items
-    assert isinstance(text, Text) and text.value == word
+    assert isinstance(text, TextNode) and text.value == word

@@ -12,7 +12,7 @@ from kl_hooks.arch.violation_index import OWNER
 from kl_hooks.evidence import catch_up
 from kl_hooks.evidence.ledger import find
 from kl_hooks.index.index import Hit, owned, search
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.arch.shop import DRIFT, ORDER, opened, shop
 from tests.git.repos import sh, write
 

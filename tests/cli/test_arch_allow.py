@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.files import write_atomic
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER
 from tests.cli.conftest import Call
 from tests.git.repos import commit, sh, write

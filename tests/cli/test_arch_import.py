@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.config.files import read_small
+from kl_hooks.store.files import read_small
 from tests.arch.shop import DRIFT, LAYERS, MANIFEST, ORDER
 from tests.cli.test_arch import Kl
 from tests.cli.test_arch import kl as kl

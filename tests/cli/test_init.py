@@ -12,7 +12,7 @@ import pytest
 from kl_hooks.cli import init as init_command
 from kl_hooks.cli.hooks import PRE_COMMIT_FILE, pre_commit_addition, pre_commit_entry
 from kl_hooks.cli.main import run
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import load_yaml
 from tests.arch.shop import FILES, MANIFEST
 from tests.git.repos import fingerprint, make, sh, write
 from tests.support import Checkout
@@ -154,7 +154,7 @@ def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
 
 def test_the_snippet_reads_at_any_depth() -> None:
     for indent in (0, 2, 4):
-        assert load("f", b"repos:\n" + pre_commit_entry(indent).encode())[1] == []
+        assert load_yaml("f", b"repos:\n" + pre_commit_entry(indent).encode())[1] == []
 
 
 def test_a_repository_without_python_gets_settings_only(kl: Kl, tmp_path: Path) -> None:

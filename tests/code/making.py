@@ -9,7 +9,7 @@ from typing import Any
 from kl_hooks.code.scan import VERSION, scan_python
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace
 from tests.git.repos import make
 
 FILES = {

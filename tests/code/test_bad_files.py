@@ -260,7 +260,7 @@ def caught_up_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
 
     repo.write("stays.py", "def f(): pass\n")
     repo.write("goes.py", "def g(): pass\n")
-    listed = files.worktree
+    listed = files.worktree_files
 
     def vanishing(*args: Any) -> Any:
         entries = listed(*args)
@@ -268,7 +268,7 @@ def caught_up_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
         return entries
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "worktree", vanishing)
+        patch.setattr(files, "worktree_files", vanishing)
         return [(problem.path, problem.message) for problem in catch_up(repo.workspace()).problems]
 
 

@@ -14,7 +14,7 @@ from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.graph import links
 from kl_hooks.index.index import search
 from kl_hooks.store.sqlite import SqliteDatabase
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.code.making import FILES, graph_of, repository, workspace
 from tests.git.repos import commit, sh, write
 

@@ -11,7 +11,7 @@ from kl_hooks.code.facts import facts_of, modules_of
 from kl_hooks.code.imports_read import scanners_of
 from kl_hooks.git import files
 from kl_hooks.store.store import Store
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.code.making import FILES, Counting, repository
 from tests.git.repos import commit, sh, write
 
@@ -21,9 +21,9 @@ SECRET = "ghp_" + "Zk3vQ9xW7mN2bL5cR8tY1uJ4hG6fD0sAqE9p"
 def facts(ws: Workspace, counting: Counting, store: Store | None, said: list[str] | None = None, **more: Any) -> Any:
     assert ws.repo is not None
     repo = ws.repo
-    entries = files.worktree(repo, (".py",))
+    entries = files.worktree_files(repo, (".py",))
     warn = (said if said is not None else []).append
-    return facts_of(store, entries, lambda some: files.read(repo, some), [counting.scanner()], warn=warn, **more)
+    return facts_of(store, entries, lambda some: files.read_files(repo, some), [counting.scanner()], warn=warn, **more)
 
 
 @pytest.fixture

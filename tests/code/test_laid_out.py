@@ -13,7 +13,7 @@ from kl_hooks.code import laid_out as module
 from kl_hooks.code.catch_up import catch_up
 from kl_hooks.graph import links
 from kl_hooks.index import index
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.code.making import FILES, graph_of, repository, workspace
 
 MORE = {

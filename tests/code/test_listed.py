@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.code import listed
 from kl_hooks.code.scan import VERSION, scan_python
-from kl_hooks.git.files import Entry
+from kl_hooks.git.files import FileEntry
 from kl_hooks.hookspecs import Scanner
 from tests.code.test_said import Rows
 
@@ -20,8 +20,8 @@ NAMES = st.sampled_from([f"{folder}{name}.py" for folder in ("", "a/", "a-b/", "
 TREES = st.dictionaries(NAMES, st.sampled_from(["1", "2", "3"]), max_size=16)
 
 
-def entries(tree: dict[str, str]) -> list[Entry]:
-    return [Entry(path, blob, "100644") for path, blob in sorted(tree.items())]
+def entries(tree: dict[str, str]) -> list[FileEntry]:
+    return [FileEntry(path, blob, "100644") for path, blob in sorted(tree.items())]
 
 
 @given(st.lists(TREES, min_size=1, max_size=5), st.integers(1, 4), st.integers(1, 6))

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from kl_hooks.code.catch_up import bring
 from kl_hooks.code.scan import VERSION, scan_python
-from kl_hooks.git.files import Entry
+from kl_hooks.git.files import FileEntry
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
 from kl_hooks.plugins import manager
-from kl_hooks.store.state import locate
+from kl_hooks.store.state import locate_state
 from kl_hooks.store.store import Store
-from kl_hooks.workspace.open import _flat
+from kl_hooks.workspace import _flat
 from tests.code.making import graph_of
 
 SCANNER = Scanner("python", (".py",), VERSION, scan_python)
@@ -61,16 +61,16 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         plugins = manager()
-        state = locate(folder, None, None, str(folder / "state"), {"HOME": str(folder)})
+        state = locate_state(folder, None, None, str(folder / "state"), {"HOME": str(folder)})
         self.state = state
         self.store = Store(state, lambda: _flat(plugins.hook.kl_schema()), {})
 
     def becomes(self, files: dict[str, str]) -> dict[str, Any]:
         """Makes the graph hold these files, and gives all that it says then."""
         blobs = {hashlib.sha256(text.encode()).hexdigest(): text for text in files.values()}
-        entries = [Entry(path, hashlib.sha256(text.encode()).hexdigest(), "100644") for path, text in files.items()]
+        entries = [FileEntry(path, hashlib.sha256(text.encode()).hexdigest(), "100644") for path, text in files.items()]
 
-        def read(some: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        def read(some: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
             return ((entry, blobs[entry.blob].encode()) for entry in some)
 
         bring(self.store, sorted(entries), read, [SCANNER])

@@ -8,9 +8,9 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.hookspecs import Retriever
-from kl_hooks.model.task import Signals, Task
-from kl_hooks.model.tier import Tier
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.package import Signals, Task
+from kl_hooks.workspace import Workspace
 from tests.code.making import repository, workspace
 from tests.git.repos import write
 

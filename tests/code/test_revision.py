@@ -19,7 +19,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index import index
 from kl_hooks.store.database import Database
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.code.making import graph_of, repository, workspace
 from tests.code.test_catch_up import CONTENTS, PATHS
 from tests.git.repos import commit, sh, write
@@ -75,13 +75,13 @@ def test_only_contents_never_seen_are_parsed_and_only_once(tmp_path: Path, monke
     read: list[str] = []
     from kl_hooks.git import files
 
-    asked = files.read
+    asked = files.read_files
 
     def counted(repo: Any, entries: Any, source: str = "worktree") -> Any:
         read.extend(entry.path for entry in entries)
         return asked(repo, entries, source)
 
-    monkeypatch.setattr(files, "read", counted)
+    monkeypatch.setattr(files, "read_files", counted)
     with opened(ws, "HEAD~1") as graph:
         assert [k.source for k in callers(graph, "f").links] == ["function:m.g", "namespace:n"]
     assert read == ["m.py"]

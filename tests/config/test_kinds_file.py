@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.config.kinds_file import read_kind, read_kinds
-from kl_hooks.model.ids import RECORD_ID
-from kl_hooks.model.kind import SHARES, TYPES
+from kl_hooks.model.kind import BUDGET_CATEGORIES, FIELD_TYPES
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import RECORD_ID
 
 RUNBOOK = """\
 version: 1
@@ -92,10 +92,10 @@ verbs:
         'k.yaml:2:9: "prefix" is "run"; it must be 2 to 10 capitals and digits, a letter first.',
         'k.yaml:3:19: "statuses": "Draft" does not fit, or stands there twice.',
         'k.yaml:4:8: "live": "shown" is not known. Known: draft.',
-        f'k.yaml:5:8: "share" must be one of: {", ".join(SHARES)}. Did you mean "warnings"?',
+        f'k.yaml:5:8: "share" must be one of: {", ".join(BUDGET_CATEGORIES)}. Did you mean "warnings"?',
         'k.yaml:8:12: "id" is there for every kind; a field needs a name of its own.',
         'k.yaml:9:5: "choices" of the field "severity" are missing: a choice needs them.',
-        f'k.yaml:10:25: "type" of the field "level" must be one of: {", ".join(TYPES)}. Did you mean "number"?',
+        f'k.yaml:10:25: "type" of the field "level" must be one of: {", ".join(FIELD_TYPES)}. Did you mean "number"?',
         'k.yaml:12:5: the fields "a" and "b" share a section.',
         'k.yaml:13:5: "least" of the field "c" is larger than "most".',
         'k.yaml:14:6: unknown key "nam" in a field. Did you mean "name"?',
@@ -106,9 +106,9 @@ verbs:
 
 def test_no_kind_is_called_like_a_command() -> None:
     from kl_hooks.cli.main import COMMANDS
-    from kl_hooks.config.kind_fields import RESERVED
+    from kl_hooks.config.kinds_file import RESERVED_NAMES
 
-    assert set(COMMANDS) <= set(RESERVED)
+    assert set(COMMANDS) <= set(RESERVED_NAMES)
     assert said(RUNBOOK.replace("name: runbook", "name: status"))[0].endswith(
         '"status" is a command of kl. Call the kind something else.'
     )

@@ -1,24 +1,40 @@
-"""Settings: a repository may tighten, not loosen; whatever is wrong is said at once."""
+"""Settings: a repository may tighten, not loosen; whatever is wrong is said at once.
+
+The numbers of upkeep: defaults where nothing is said, every problem at once where something is wrong.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.config.problems import Problems
-from kl_hooks.config.settings import CHECKOUT_FILE, STRENGTHS, Settings, join, load_settings, user_file
+from kl_hooks.config.settings import (
+    _LIFECYCLE_KEYS,
+    _STRENGTHS,
+    SETTINGS_FILE,
+    Settings,
+    load_lifecycle,
+    load_settings,
+    merge_settings,
+    read_lifecycle,
+    user_settings_file,
+)
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE, MOST_DAYS, Lifecycle
+from kl_hooks.model.problem import Problems
+from kl_hooks.shipped import form
 
 
 def write(root: Path, checkout: str | None = None, user: str | None = None) -> dict[str, str]:
     """Writes both files and gives the environment that names the user's."""
     if checkout is not None:
         (root / ".kl").mkdir()
-        (root / CHECKOUT_FILE).write_text(checkout)
+        (root / SETTINGS_FILE).write_text(checkout)
     if user is not None:
         (root / "conf" / "kl").mkdir(parents=True)
         (root / "conf" / "kl" / "config.yaml").write_text(user)
@@ -102,7 +118,7 @@ def test_odd_things_in_the_place_of_the_file(tmp_path: Path) -> None:
     outside.write_text("budget: 700\n")
     repo = tmp_path / "repo"
     (repo / ".kl").mkdir(parents=True)
-    place = repo / CHECKOUT_FILE
+    place = repo / SETTINGS_FILE
     place.symlink_to(outside)
     with pytest.raises(UsageProblem, match="leads out of the repository"):
         load_settings(repo, {}, environ, None)
@@ -124,14 +140,14 @@ def test_a_link_of_the_user_to_his_dotfiles_is_followed(tmp_path: Path) -> None:
 
 
 def test_no_home_is_no_file() -> None:
-    assert user_file({}) is None
-    assert user_file({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}) == Path("/h/.config/kl/config.yaml")
+    assert user_settings_file({}) is None
+    assert user_settings_file({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}) == Path("/h/.config/kl/config.yaml")
 
 
 _one = st.fixed_dictionaries(
     {},
     optional={
-        "verified_requires": st.sampled_from(STRENGTHS),
+        "verified_requires": st.sampled_from(_STRENGTHS),
         "budget": st.integers(256, 20_000),
         "plugins": st.lists(st.sampled_from(["a", "b", "c"]), unique=True),
     },
@@ -143,12 +159,12 @@ def test_a_checkout_never_loosens(checkout: dict[str, object], user: dict[str, o
     def placed(values: dict[str, object]) -> dict[str, object]:
         return {key: [value, 1, 1] for key, value in values.items()}
 
-    alone, both = join({}, placed(user)), join(placed(checkout), placed(user))
+    alone, both = merge_settings({}, placed(user)), merge_settings(placed(checkout), placed(user))
     assert both.plugins == alone.plugins
     if "budget" in user:
         assert both.budget <= alone.budget
     if "verified_requires" in user:
-        assert STRENGTHS.index(both.verified_requires) <= STRENGTHS.index(alone.verified_requires)
+        assert _STRENGTHS.index(both.verified_requires) <= _STRENGTHS.index(alone.verified_requires)
 
 
 def test_reviewers_come_from_the_user_and_the_repository_may_name_fewer(tmp_path: Path) -> None:
@@ -172,3 +188,70 @@ def test_what_is_mined_and_given_of_memories_can_be_less_but_not_more(tmp_path: 
     assert {problem.path for problem in wrong.value.problems} == {
         "git config kl.memory-top-k", "git config kl.memory-auto-extract"
     }  # fmt: skip
+
+
+def write_lifecycle(root: Path, text: str) -> None:
+    (root / LIFECYCLE_FILE).parent.mkdir(parents=True, exist_ok=True)
+    (root / LIFECYCLE_FILE).write_text(text)
+
+
+@pytest.mark.requirement("A68")
+def test_the_defaults_are_those_that_were_promised(tmp_path: Path) -> None:
+    numbers, problems = load_lifecycle(tmp_path)
+    assert problems == []
+    assert asdict(numbers) == {
+        "adr_retention_days": 0, "memory_reinforce_window_days": 90, "confidence_decay_days": 30,
+        "orphaned_node_grace_period_days": 7, "max_provenance_age_days": 0, "memory_candidate_pruning_days": 180,
+        "purge_expired_days": 30, "run_rows_days": 90, "package_log_days": 90,
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("A66", "A68")
+def test_both_styles_of_keys_are_read(tmp_path: Path) -> None:
+    write_lifecycle(tmp_path, "AdrRetentionDays: 3\nconfidence_decay_days: 0\nMemoryCandidatePruningDays: 9\n")
+    numbers, problems = load_lifecycle(tmp_path, tmp_path / "cache")
+    assert (numbers.adr_retention_days, numbers.confidence_decay_days, numbers.memory_candidate_pruning_days) == (
+        3,
+        0,
+        9,
+    )
+    assert problems == []
+    assert load_lifecycle(tmp_path, tmp_path / "cache") == (numbers, []), "the compiled form says the same"
+
+
+@pytest.mark.requirement("A66")
+def test_every_mistake_is_said_and_its_default_holds(tmp_path: Path) -> None:
+    write_lifecycle(tmp_path, "run_rows_days: -1\nRunRowsDay: 4\npackage_log_days: [1]\nadr_retention_days: 5\n")
+    for _ in range(2):
+        numbers, problems = load_lifecycle(tmp_path, tmp_path / "cache")
+        assert (numbers.run_rows_days, numbers.package_log_days, numbers.adr_retention_days) == (90, 90, 5)
+        assert [str(one) for one in problems] == [
+            f'{LIFECYCLE_FILE}:1:16: "run_rows_days" must be a whole number from 0 to {MOST_DAYS}.',
+            f'{LIFECYCLE_FILE}:2:1: unknown key "RunRowsDay". Did you mean "run_rows_days"?',
+            f'{LIFECYCLE_FILE}:3:19: "package_log_days" must be a whole number from 0 to {MOST_DAYS}.',
+        ]
+
+
+def test_the_form_is_valid_and_says_every_default() -> None:
+    numbers, problems = read_lifecycle(form("lifecycle.yaml").encode())
+    assert (numbers, problems) == ({}, [])
+    for key, value in asdict(Lifecycle()).items():
+        assert f"# {key}: {value} " in form("lifecycle.yaml")
+
+
+def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path) -> None:
+    write_lifecycle(tmp_path, "run_rows_days: 4\n")
+    load_lifecycle(tmp_path, tmp_path / "cache")
+    (entry,) = (tmp_path / "cache" / "compiled").iterdir()
+    entry.write_text(entry.read_text().replace('"run_rows_days": 4', '"run_rows_days": "4"'))
+    assert load_lifecycle(tmp_path, tmp_path / "cache")[0].run_rows_days == 4
+
+
+@given(
+    st.binary(max_size=300)
+    | st.text(max_size=100).map(str.encode)
+    | st.sampled_from(_LIFECYCLE_KEYS).map(lambda k: f"{k}: {{".encode())
+)
+def test_any_bytes_give_numbers_and_problems(text: bytes) -> None:
+    numbers, _ = read_lifecycle(text)
+    assert all(key in _LIFECYCLE_KEYS and 0 <= value <= MOST_DAYS for key, value in numbers.items())

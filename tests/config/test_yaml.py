@@ -1,4 +1,7 @@
-"""The strict YAML reader: places, everything at once, no types, and no bytes that bring it down."""
+"""The strict YAML reader: places, everything at once, no types, and no bytes that bring it down.
+
+Typed values out of nodes: what does not fit is said with its place and the nearest spelling.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.config.builder import MAX_DEPTH, MAX_NODES
-from kl_hooks.config.files import MAX_BYTES
-from kl_hooks.config.nodes import Listing, Mapping, Node, Text
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import (
+    _MAX_DEPTH,
+    _MAX_NODES,
+    ListNode,
+    MapNode,
+    Node,
+    NodeReader,
+    TextNode,
+    load_yaml,
+    snake_case,
+    suggest_spelling,
+)
+from kl_hooks.store.files import MAX_BYTES
 
 
 def said(text: bytes | str) -> list[str]:
-    return [str(p) for p in load("f.yaml", text.encode() if isinstance(text, str) else text)[1]]
+    return [str(p) for p in load_yaml("f.yaml", text.encode() if isinstance(text, str) else text)[1]]
 
 
 def plain(node: Node | None) -> object:
-    if isinstance(node, Mapping):
+    if isinstance(node, MapNode):
         return {key.value: plain(value) for key, value in node.entries}
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return [plain(item) for item in node.items]
-    return node.value if isinstance(node, Text) else None
+    return node.value if isinstance(node, TextNode) else None
 
 
 def test_scalars_stay_text() -> None:
-    node, problems = load("f.yaml", b"on: off\nd: 2020-01-01\nv: 1.10\nt: 22:22\no: 0777\nn: ~\ne:\n'no': NO\n")
+    node, problems = load_yaml("f.yaml", b"on: off\nd: 2020-01-01\nv: 1.10\nt: 22:22\no: 0777\nn: ~\ne:\n'no': NO\n")
     assert problems == []
     assert plain(node) == {
         "on": "off", "d": "2020-01-01", "v": "1.10", "t": "22:22", "o": "0777", "n": "~", "e": "", "no": "NO",
@@ -35,10 +47,10 @@ def test_scalars_stay_text() -> None:
 
 
 def test_places_count_from_one() -> None:
-    node, _ = load("f.yaml", b"a:\n  - b\n  - {c: d}\n")
-    assert isinstance(node, Mapping)
+    node, _ = load_yaml("f.yaml", b"a:\n  - b\n  - {c: d}\n")
+    assert isinstance(node, MapNode)
     items = node.entries[0][1]
-    assert isinstance(items, Listing) and (items.line, items.column) == (2, 3)
+    assert isinstance(items, ListNode) and (items.line, items.column) == (2, 3)
     assert (items.items[1].line, items.items[1].column) == (3, 5)
 
 
@@ -75,30 +87,30 @@ def test_bytes_that_are_no_text() -> None:
     assert said(b"a: 1\nb: \xff\n") == ["f.yaml:2:4: this byte is not UTF-8. Save the file as UTF-8."]
     assert said(b"a: \x00") == ["f.yaml:1:4: the character U+0000 can't stand in YAML."]
     assert said("a: 1".encode("utf-16")) != []
-    assert plain(load("f.yaml", b"\xef\xbb\xbfa: 1")[0]) == {"a": "1"}
+    assert plain(load_yaml("f.yaml", b"\xef\xbb\xbfa: 1")[0]) == {"a": "1"}
 
 
 def test_limits_hold() -> None:
     assert "too many" in said(b"#" * (MAX_BYTES + 1))[0]
-    assert load("f.yaml", b"#" * MAX_BYTES) == (None, [])
-    assert said("[" * MAX_DEPTH + "]" * MAX_DEPTH) == []
-    assert "nested deeper" in said("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))[0]
+    assert load_yaml("f.yaml", b"#" * MAX_BYTES) == (None, [])
+    assert said("[" * _MAX_DEPTH + "]" * _MAX_DEPTH) == []
+    assert "nested deeper" in said("[" * (_MAX_DEPTH + 1) + "]" * (_MAX_DEPTH + 1))[0]
     assert "nested deeper" in said("[" * 200_000)[0]
-    assert said("[" + "a," * (MAX_NODES - 1) + "]") == []
-    assert "too large" in said("[" + "a," * MAX_NODES + "]")[0]
+    assert said("[" + "a," * (_MAX_NODES - 1) + "]") == []
+    assert "too large" in said("[" + "a," * _MAX_NODES + "]")[0]
 
 
 def test_an_alias_bomb_is_refused_and_never_grows() -> None:
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 30))
-    node, problems = load("f.yaml", bomb.encode())
+    node, problems = load_yaml("f.yaml", bomb.encode())
     assert len(problems) > 30
     assert len(repr(node)) < 20_000
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_node_or_a_problem_with_place(text: bytes) -> None:
-    node, problems = load("f.yaml", text)
-    assert node is None or isinstance(node, Text | Listing | Mapping)
+    node, problems = load_yaml("f.yaml", text)
+    assert node is None or isinstance(node, TextNode | ListNode | MapNode)
     for problem in problems:
         assert problem.line >= 1 and problem.column >= 1 and problem.message.isprintable()
 
@@ -108,7 +120,7 @@ _YAMLISH = st.text(st.sampled_from("ab:-?,[]{}&*!|>'\"%@#\\ \n\t<0uUx\r\x85\u202
 
 @given(_YAMLISH)
 def test_any_text_that_looks_like_yaml_raises_nothing(text: str) -> None:
-    node, problems = load("f.yaml", text.encode())
+    node, problems = load_yaml("f.yaml", text.encode())
     assert isinstance(problems, list) and (node is None or plain(node) is not None)
 
 
@@ -143,7 +155,7 @@ def test_ten_thousand_mutants_raise_nothing() -> None:
             at = dice.randrange(len(text))
             how = dice.randrange(3)
             text[at : at + dice.randrange(4)] = dice.choice(marks) if how else bytes([dice.randrange(256)])
-        broken += bool(load("f.yaml", bytes(text))[1])
+        broken += bool(load_yaml("f.yaml", bytes(text))[1])
     assert broken > 5000
 
 
@@ -155,5 +167,81 @@ def test_what_a_writer_wrote_is_read_back_as_text(value: object) -> None:
     import json
 
     text = json.dumps(value, ensure_ascii=False).replace("\ufeff", "\\ufeff").replace("\ufffe", "\\ufffe")
-    node, problems = load("f.yaml", text.encode())
+    node, problems = load_yaml("f.yaml", text.encode())
     assert problems == [] and plain(node) == value
+
+
+def one(text: str) -> tuple[Node, NodeReader]:
+    node, problems = load_yaml("f.yaml", f"k: {text}\n".encode())
+    assert problems == [] and isinstance(node, MapNode)
+    return node.entries[0][1], NodeReader("f.yaml", [])
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("MayDependOn", "may_depend_on"),
+        ("Name", "name"),
+        ("may_depend_on", "may_depend_on"),
+        ("TypeCheckingImports", "type_checking_imports"),
+        ("", ""),
+    ],
+)
+def test_both_key_styles(key: str, expected: str) -> None:
+    assert snake_case(key) == expected
+
+
+def test_nearest_spelling() -> None:
+    assert suggest_spelling("infar", ["api", "infra"]) == 'Did you mean "infra"?'
+    assert suggest_spelling("zzz", ["api", "infra"]) == ""
+
+
+@pytest.mark.parametrize("word", ["true", "True", "YES", "on"])
+def test_words_for_true(word: str) -> None:
+    node, reader = one(word)
+    assert reader.boolean(node, '"k"', False) is True and reader.problems == []
+
+
+@pytest.mark.parametrize("word", ["false", "No", "off"])
+def test_words_for_false(word: str) -> None:
+    node, reader = one(word)
+    assert reader.boolean(node, '"k"', True) is False and reader.problems == []
+
+
+def test_wrong_types_are_said() -> None:
+    node, reader = one("[a]")
+    assert reader.boolean(node, '"k"', True) is True
+    assert reader.text(node, '"k"') == ""
+    assert reader.choice(node, '"k"', ("x", "y")) == "x"
+    assert reader.number(node, '"k"', 1, 5, 3) == 3
+    assert reader.keys(node, ("x",)) == {}
+    assert [str(p) for p in reader.problems] == [
+        'f.yaml:1:4: "k" must be true or false.',
+        'f.yaml:1:4: "k" must be text, not a list.',
+        'f.yaml:1:4: "k" must be one of: x, y.',
+        'f.yaml:1:4: "k" must be a whole number from 1 to 5.',
+        "f.yaml:1:4: expected keys and values, found a list.",
+    ]
+
+
+def test_lists_of_text() -> None:
+    node, reader = one("[a, [b], '', c]")
+    assert [text.value for text in reader.texts(node, '"k"')] == ["a", "c"]
+    assert [(p.line, p.column) for p in reader.problems] == [(1, 8), (1, 13)]
+    empty, reader = one("")
+    assert reader.items(empty, '"k"') == ()
+    assert str(reader.problems[0]) == 'f.yaml:1:3: "k" must be a list, but is empty. Write [] for none.'
+
+
+def test_one_key_in_two_styles_is_twice() -> None:
+    node, problems = load_yaml("f.yaml", b"name: a\nName: b\n")
+    assert node is not None
+    reader = NodeReader("f.yaml", problems)
+    assert set(reader.keys(node, ("name",), ' in layer "a"')) == {"name"}
+    assert str(problems[0]) == 'f.yaml:2:1: "Name" is given twice in layer "a" (first at line 1, as "name").'
+
+
+@pytest.mark.parametrize("word", ["0", "6", "1.0", "-1", "\u0663", "1_0", "9" * 30])
+def test_numbers_are_plain_digits_within_bounds(word: str) -> None:
+    node, reader = one(word)
+    assert reader.number(node, '"k"', 1, 5, 3) == 3 and len(reader.problems) == 1

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.hookspecs import Retriever
-from kl_hooks.model.package import Candidate
-from kl_hooks.model.task import Task
-from kl_hooks.model.tier import Tier
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.package import Candidate, Task
 
 steady = settings(suppress_health_check=[HealthCheck.too_slow])
 """For every property: a busy machine is no failure."""

@@ -15,9 +15,8 @@ from kl_hooks.context.document import as_json, document, envelope
 from kl_hooks.context.estimator import read_budget
 from kl_hooks.context.gather import Gathered
 from kl_hooks.context.signals import read_signals
-from kl_hooks.model.package import Candidate, Package
-from kl_hooks.model.task import Task
-from kl_hooks.model.tier import Tier
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.package import Candidate, Package, Task
 from tests.context.making import candidate
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -18,7 +18,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
 from kl_hooks.records.events import list_events as happened
 from kl_hooks.records.write import create_record
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace
 from tests.context.making import ListRetriever, candidate
 from tests.support import Checkout
 

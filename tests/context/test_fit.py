@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kl_hooks.context.estimator import estimator_of, read_budget
 from kl_hooks.context.fit import NO_ROOM, Fitted, fit
 from kl_hooks.context.render import NOTHING, STYLES, whole
-from kl_hooks.model.package import Budget, Candidate, Left
+from kl_hooks.model.package import Budget, Candidate, Omission
 from tests.context.making import candidate, ranked, steady, text, unique
 
 styles = st.sampled_from(sorted(STYLES))
@@ -26,7 +26,7 @@ budgets = st.one_of(
 def test_the_rendered_package_never_exceeds_its_budget(
     many: list[Candidate], budget: Budget, style: str, notes: list[str], reasons: list[str]
 ) -> None:
-    left = [Left(f"x{n}", reason) for n, reason in enumerate(reasons)]
+    left = [Omission(f"x{n}", reason) for n, reason in enumerate(reasons)]
     fitted = fit(ranked(many), budget, STYLES[style], notes=notes, left=left)
     shown = fitted.page(STYLES[style], "cp-3f9a1c20b7de")
     used = estimator_of(budget).count(shown)
@@ -89,7 +89,7 @@ def test_a_budget_that_holds_no_item_says_so() -> None:
 
 
 def test_what_was_left_out_is_counted_by_reason_with_the_way_to_ask() -> None:
-    left = [Left("a", "below the floor: holds 0 of 3 words"), Left("b", "expired"), Left("c", "expired")]
+    left = [Omission("a", "below the floor: holds 0 of 3 words"), Omission("b", "expired"), Omission("c", "expired")]
     shown = fit(ranked([candidate("f")]), read_budget("6000"), STYLES["text"], left=left).page(
         STYLES["text"], "cp-3f9a1c20b7de"
     )

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import fuse, merge, reciprocal
 from kl_hooks.context.weights import LIFT, MOST_TOUCHED, TIER_BONUS
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate
-from kl_hooks.model.tier import Tier
 from tests.context.making import candidate, candidates, steady
 
 lists = st.dictionaries(st.sampled_from("abcd"), st.lists(candidates, max_size=6), max_size=4)

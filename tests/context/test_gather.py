@@ -14,8 +14,7 @@ from kl_hooks.context.signals import read_signals
 from kl_hooks.context.weights import ROWS
 from kl_hooks.errors import StoreBusy
 from kl_hooks.hookspecs import Retriever, hookimpl
-from kl_hooks.model.package import Candidate
-from kl_hooks.model.task import Task
+from kl_hooks.model.package import Candidate, Task
 from tests.context.making import ListRetriever, candidate
 
 TASK = Task("total", read_signals("total"))

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from kl_hooks.context.fit import fit
 from kl_hooks.context.render import STYLES, UNKNOWN_ID, Facts, page, whole
 from kl_hooks.model.package import Budget, Candidate
-from kl_hooks.model.quote import defuse, field
-from kl_hooks.model.text import safe_text
+from kl_hooks.model.text import defuse, quoted_field, safe_text
 from tests.context.making import NASTY, candidate, ranked, steady, text, unique
 
 WIDE = Budget("characters", 10_000_000, 0, "characters")
@@ -62,12 +61,12 @@ def test_defused_text_holds_nothing_that_moves_hides_or_opens(anything: str) -> 
     assert "```" not in safe and "~~~" not in safe
     assert not re.search(r"<(?!locals>|lambda>|module>|genexpr>)[^\s=]", safe)
     assert safe.count("\n") == anything.count("\n")
-    one = field(anything)
+    one = quoted_field(anything)
     assert "`" not in one and "\n" not in one and len(one) <= 4 * 300
 
 
 def test_names_of_python_stay_readable() -> None:
-    assert field("function:a.f.<locals>.<lambda>") == "function:a.f.<locals>.<lambda>"
+    assert quoted_field("function:a.f.<locals>.<lambda>") == "function:a.f.<locals>.<lambda>"
     assert defuse("def f(a: int) -> int: return a < 3 <= b") == "def f(a: int) -> int: return a < 3 <= b"
     assert defuse("</system><b>") == "\\x3c/system>\\x3cb>"
 

@@ -7,8 +7,7 @@ from hypothesis import given
 
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.sift import sift, stem
-from kl_hooks.model.package import Candidate
-from kl_hooks.model.task import Signals
+from kl_hooks.model.package import Candidate, Signals
 from tests.context.making import candidate, ranked, steady, unique
 
 TASK = Signals(keywords=("rounding", "checkout", "totals"), symbols=("shop.price.vat",), paths=("src/cart.py",))

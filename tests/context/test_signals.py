@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.context.signals import _STOP_WORDS, MOST_TEXT, looks_like_code, read_signals
-from kl_hooks.model.task import Signals
+from kl_hooks.model.package import Signals
 from tests.context.making import NASTY, steady, text
 
 

@@ -21,7 +21,7 @@ from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.place import Place
 from kl_hooks.evidence.sources.command import run_command
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.workspace.open import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace
 
 from .making import leave_run
 

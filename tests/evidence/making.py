@@ -14,11 +14,10 @@ from kl_hooks.evidence.capture import new_run, open_spool, opening
 from kl_hooks.evidence.place import Place, place_of
 from kl_hooks.evidence.tables import SCHEMA
 from kl_hooks.model.canonical import canonical
-from kl_hooks.model.outcome import TEST_OUTCOMES
-from kl_hooks.model.receipt import CLASSES, Evidence, Receipt
-from kl_hooks.store.migrate import statements
+from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
+from kl_hooks.store.migrations import split_statements
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 RESERVED = ("class", "subject", "outcome", "duration_us", "executed")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -37,7 +36,7 @@ TESTS = st.builds(
     Evidence, st.just("TestResult"), TEXT.map("test:".__add__), st.sampled_from(TEST_OUTCOMES), MICROS,
     EXECUTED, st.just({}) | DETAIL,
 )  # fmt: skip
-OTHERS = st.builds(Evidence, st.sampled_from(CLASSES), NAMED, NAMED, MICROS, EXECUTED, DETAIL)
+OTHERS = st.builds(Evidence, st.sampled_from(EVIDENCE_CLASSES), NAMED, NAMED, MICROS, EXECUTED, DETAIL)
 COUNTS = st.dictionaries(TEXT, st.integers(0, 99), max_size=3)
 RESULT = st.builds(
     dict, exit=st.none() | st.integers(-9, 255), complete=st.booleans(), how=TEXT, verdict=NAMED,
@@ -58,7 +57,7 @@ def ledger(path: Path) -> Iterator[SqliteDatabase]:
     """An empty ledger in a file."""
     db = open_sqlite(path, write=True)
     try:
-        for statement in (one for step in SCHEMA.steps for one in statements(step)):
+        for statement in (one for step in SCHEMA.steps for one in split_statements(step)):
             db.execute(statement)
         yield db
     finally:

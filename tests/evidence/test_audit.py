@@ -22,8 +22,8 @@ from kl_hooks.evidence.imports import import_file
 from kl_hooks.evidence.ledger import append, recent
 from kl_hooks.evidence.mark import Marks
 from kl_hooks.evidence.sources.receipts import to_lines
-from kl_hooks.store import high_water
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
+from kl_hooks.store.state import read_high_water
 from tests.support import NOW, Checkout, checkout, isolate, sql
 
 from .making import leave_run, tried
@@ -93,7 +93,7 @@ def facts_or_none(db: SqliteDatabase) -> Any:
 def problems(repo: Checkout) -> tuple[str, ...]:
     state = repo.workspace().state
     with repo.workspace().store.reading() as db:
-        return audit(db, Marks(high_water.read(state.high_water), None)).problems
+        return audit(db, Marks(read_high_water(state.high_water), None)).problems
 
 
 def the_problems(repo: Checkout) -> str:
@@ -103,7 +103,7 @@ def the_problems(repo: Checkout) -> str:
 def test_an_honest_store_is_intact(full: Checkout) -> None:
     with full.workspace().store.reading() as db:
         assert db is not None
-        done = audit(db, Marks(high_water.read(full.workspace().state.high_water), None))
+        done = audit(db, Marks(read_high_water(full.workspace().state.high_water), None))
         assert done.problems == ()
         assert (done.receipts, done.head) == db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
         assert {row[0] for row in db.rows("SELECT source FROM receipt")} == {"pytest", "commits", "command", "claim"}
@@ -159,7 +159,7 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 def test_every_edit_is_found_and_named(full: Checkout, name: str) -> None:
     statement, said = EDITS[name]
-    mark = high_water.read(full.workspace().state.high_water)
+    mark = read_high_water(full.workspace().state.high_water)
     with full.workspace().store.writing() as db, tried(db):  # type: ignore[arg-type]
         before = db.row(WITHIN.format("receipt"))
         limit = " LIMIT 1" if name == "a commit that never was" else ""
@@ -169,7 +169,7 @@ def test_every_edit_is_found_and_named(full: Checkout, name: str) -> None:
 
 
 def test_an_edit_with_the_chain_made_anew_shows_at_the_mark(full: Checkout) -> None:
-    mark = high_water.read(full.workspace().state.high_water)
+    mark = read_high_water(full.workspace().state.high_water)
     with full.workspace().store.writing() as db, tried(db):  # type: ignore[arg-type]
         entries = recent(db, 1000)[::-1]
         for table in ("receipt", "evidence", "commit_log", "claim"):
@@ -185,7 +185,7 @@ TABLES = ("receipt", "evidence", "test", "test_list", "commit_log", "claim")
 
 def test_a_change_of_any_value_that_matters_is_found(full: Checkout) -> None:
     dice = random.Random(20260)
-    mark = high_water.read(full.workspace().state.high_water)
+    mark = read_high_water(full.workspace().state.high_water)
     counted = 0
     with full.workspace().store.writing() as db:
         before = facts(db)
@@ -222,7 +222,7 @@ def altered(dice: random.Random, value: Any) -> Any:
 
 def test_a_flipped_bit_in_the_file_is_found_where_it_matters(full: Checkout, tmp_path: Path) -> None:
     dice = random.Random(20261)
-    mark = high_water.read(full.workspace().state.high_water)
+    mark = read_high_water(full.workspace().state.high_water)
     content = (full.state / "kl.db").read_bytes()
     with open_closing(full.state / "kl.db") as db:
         before = facts(db)

@@ -22,8 +22,8 @@ from kl_hooks.evidence.capture import (
 from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.place import Place, place_of
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.store.spool_read import read
-from kl_hooks.store.state import spool_places
+from kl_hooks.store.spool import read_spool
+from kl_hooks.store.state import spool_directories
 from tests.support import NOW, Checkout, checkout
 
 RESULT = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"clean": 1}}
@@ -34,10 +34,10 @@ def test_a_capture_is_on_disk_before_and_after(repo: Checkout) -> None:
     ws = repo.workspace()
     place = place_of(ws.repo)
     writer = begin(ws, "arch", "arch", place, selection={"args": ["x"]})
-    (first,) = read(writer.path).records
+    (first,) = read_spool(writer.path).records
     assert (first["t"], first["selection"], first["tree"]) == ("open", {"args": ["x"]}, place.tree)
     finish(ws, writer, [FACT], RESULT, place, replace(place, tree="9" * 40))
-    found = read(writer.path)
+    found = read_spool(writer.path)
     assert (found.ended, found.busy, found.bad) == (True, False, 0)
     assert catch_up(ws).receipts == 2
     receipt = repo.entries()[1].receipt
@@ -89,7 +89,7 @@ def test_the_environment_names_job_and_agent_and_no_more() -> None:
 
 def places(repo: Checkout) -> list[Path]:
     ws = repo.workspace()
-    return [folder for folder, _ in spool_places(ws.state, ws.root, ws.environ)]
+    return [folder for folder, _ in spool_directories(ws.state, ws.root, ws.environ)]
 
 
 def test_where_the_state_can_not_be_made_the_next_place_takes_it(repo: Checkout) -> None:

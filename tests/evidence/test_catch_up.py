@@ -16,8 +16,8 @@ from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.home import has_home, require_home
 from kl_hooks.evidence.place import place_of
 from kl_hooks.model.canonical import canonical
-from kl_hooks.store.lock import store_lock
-from kl_hooks.store.state import prepare, spool_places
+from kl_hooks.store.locks import store_lock
+from kl_hooks.store.state import prepare_state, spool_directories
 from tests.support import NOW, Checkout, checkout, sql
 
 from .making import end_record, leave_run
@@ -63,7 +63,7 @@ def test_processes_that_race_take_each_capture_and_each_commit_in_once(repo: Che
         repo.commit(f"number {n}")
     runs = {leave_run(repo.workspace(), TESTS) for _ in range(12)}
     code = (
-        "import sys; from pathlib import Path; from kl_hooks.workspace.open import open_workspace;"
+        "import sys; from pathlib import Path; from kl_hooks.workspace import open_workspace;"
         "from kl_hooks.evidence.catch_up import catch_up; sys.stdin.read();"
         "taken = catch_up(open_workspace(Path.cwd())); assert not taken.trouble, taken; print(taken.receipts)"
     )
@@ -123,7 +123,7 @@ def lines(*records: object) -> bytes:
 
 
 def put(repo: Checkout, name: str, content: bytes) -> Path:
-    prepare(repo.workspace().state)
+    prepare_state(repo.workspace().state)
     path = repo.state / "spool" / name
     path.write_bytes(content)
     return path
@@ -231,7 +231,7 @@ def test_a_spool_of_somebody_else_is_left_alone(repo: Checkout) -> None:
 
 def test_the_user_s_spool_is_taken_in_and_marked(repo: Checkout) -> None:
     ws = repo.workspace()
-    folder, origin = spool_places(ws.state, ws.root, ws.environ)[1]
+    folder, origin = spool_directories(ws.state, ws.root, ws.environ)[1]
     folder.mkdir(parents=True)
     (folder / "aa.jsonl").write_bytes(whole_run(repo, "aa" * 16))
     catch_up(repo.workspace())

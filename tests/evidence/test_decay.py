@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.decay import DAY, aged
-from kl_hooks.model.claim import Claim, Support
-from kl_hooks.model.lifecycle import FILE
-from kl_hooks.model.tier import Observation, Tier
+from kl_hooks.model.claim import Claim, Observation, Support, Tier
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE
 from tests.support import NOW, Checkout
 
 
@@ -61,13 +60,13 @@ def test_the_command_shows_the_lower_tier(repo: Checkout) -> None:
     assert repo.pytest("-q").returncode == 0
     assert repo.pytest("-q", "-p", "xdist", "-n", "2").returncode == 0
     assert "verified  current" in repo.kl("claim", "list").stdout
-    repo.write(FILE, "confidence_decay_days: 0\n")
+    repo.write(LIFECYCLE_FILE, "confidence_decay_days: 0\n")
     repo.commit()
     from kl_hooks.evidence.book import all_claims
 
     later = repo.workspace(now=repo.workspace().clock.now() + 10**17)
     (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]
     assert claim.tier is Tier.VERIFIED
-    repo.write(FILE, "ConfidenceDecayDays: 1\n")
+    repo.write(LIFECYCLE_FILE, "ConfidenceDecayDays: 1\n")
     (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]
     assert claim.tier is Tier.INFERRED

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.evidence.failing import failing
 from kl_hooks.evidence.ledger import append, recent
-from kl_hooks.model.outcome import REFUTES, TEST_OUTCOMES
-from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.store.sqlite import SqliteDatabase
 from tests.evidence.making import ledger, tried
 

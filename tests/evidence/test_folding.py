@@ -14,7 +14,7 @@ from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.decay import DAY
 from kl_hooks.evidence.folding import KEPT, Run, fold, foldable, runs_of
 from kl_hooks.evidence.mark import Marks
-from kl_hooks.store import high_water
+from kl_hooks.store import state
 from tests.support import NOW, Checkout, sql
 
 from .making import leave_run
@@ -94,7 +94,7 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
         assert fold(db, gone, NOW) == 10
         assert fold(db, gone, NOW) == 0, "folded once"
     with ws.store.reading() as db:
-        done = audit(db, Marks(high_water.read(ws.state.high_water), None))
+        done = audit(db, Marks(state.read_high_water(ws.state.high_water), None))
         assert db is not None
         assert [run.id for run in runs_of(db) if run.folded][::-1] == gone
     assert (done.problems, done.folded) == ((), 10)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.evidence.intake import receipt_of
 from kl_hooks.evidence.shape import flaw
-from kl_hooks.model.receipt import receipt_from
+from kl_hooks.model.receipt import receipt_from_header
 
 from .making import DETAIL, PLAIN, TEXT
 
@@ -111,7 +111,7 @@ def test_whatever_the_records_are_a_receipt_is_well_made(
         assert changes or not ended or any(isinstance(r, dict) and r.get("t") == "end" for r in records)
     else:
         assert flaw(receipt) == ""
-        assert receipt_from(receipt.header(), receipt.evidence) == receipt
+        assert receipt_from_header(receipt.header(), receipt.evidence) == receipt
 
 
 @pytest.mark.parametrize(

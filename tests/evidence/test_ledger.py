@@ -16,8 +16,7 @@ from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.chain import START, link
 from kl_hooks.evidence.ledger import append, by_run, chain_at, find, head, list_digest, of_tree, recent
 from kl_hooks.evidence.shape import flaw
-from kl_hooks.model.outcome import TEST_OUTCOMES
-from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.receipt import TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.store.sqlite import SqliteDatabase
 from tests.support import Checkout
 

@@ -8,9 +8,8 @@ from kl_hooks.evidence.catch_up import catch_up
 from kl_hooks.evidence.indexing import COMMIT, FAILURE, TEST, catch_up_index
 from kl_hooks.evidence.retrieve import find_commits, find_tests
 from kl_hooks.index.index import owners
-from kl_hooks.model.package import Candidate
-from kl_hooks.model.task import Signals, Task
-from kl_hooks.model.tier import Tier
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.package import Candidate, Signals, Task
 from tests.support import Checkout
 
 from .making import leave_run

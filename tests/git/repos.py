@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from kl_hooks.git.repository import Repository, find
+from kl_hooks.git.repository import Repository, find_repository
 from tests.support import from_template
 
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
@@ -58,7 +58,7 @@ def commit(folder: Path, message: str) -> str:
 
 def opened(folder: Path) -> Repository:
     """The repository there."""
-    found = find(folder)
+    found = find_repository(folder)
     assert found is not None
     return found
 

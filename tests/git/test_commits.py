@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.git import run
-from kl_hooks.git.commits import MOST_BODY, MOST_FILES, MOST_LINE, since
+from kl_hooks.git.commits import _MAX_BODY, _MAX_FILES, _MAX_LINE, commits_since
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from tests.git.repos import commit, fingerprint, make, opened, sh, write
@@ -34,7 +34,7 @@ def test_what_a_commit_says(repo: Repository) -> None:
     sh(repo.top, "add", "-A")
     date = "2026-01-02T03:04:05+0500"
     sh(repo.top, "commit", "-q", "-m", message, GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE="2026-05-05T00:00:00Z")
-    newest, first = since(repo, [], 10)
+    newest, first = commits_since(repo, [], 10)
     assert newest.sha == sh(repo.top, "rev-parse", "HEAD")
     assert newest.tree == sh(repo.top, "rev-parse", "HEAD^{tree}")
     assert newest.parents == (first.sha,)
@@ -47,9 +47,9 @@ def test_what_a_commit_says(repo: Repository) -> None:
 
 def test_only_what_is_new(repo: Repository) -> None:
     shas = [commit(repo.top, f"n{n}") for n in range(5)]
-    assert [c.sha for c in since(repo, [shas[2]], 10)] == [shas[4], shas[3]]
-    assert [c.sha for c in since(repo, [], 2)] == [shas[4], shas[3]]
-    assert since(repo, [shas[4]], 10) == []
+    assert [c.sha for c in commits_since(repo, [shas[2]], 10)] == [shas[4], shas[3]]
+    assert [c.sha for c in commits_since(repo, [], 2)] == [shas[4], shas[3]]
+    assert commits_since(repo, [shas[4]], 10) == []
 
 
 def test_what_git_forgot_is_ignored(repo: Repository) -> None:
@@ -59,14 +59,14 @@ def test_what_git_forgot_is_ignored(repo: Repository) -> None:
     sh(repo.top, "reflog", "expire", "--expire=now", "--all")
     sh(repo.top, "gc", "-q", "--prune=now")
     known = [gone, "1" * 40, "zz", "--all", "", "HEAD", "a" * 7]
-    assert next(c.sha for c in since(repo, known, 10)) == kept
-    assert len(since(repo, known, 10)) == 2
+    assert next(c.sha for c in commits_since(repo, known, 10)) == kept
+    assert len(commits_since(repo, known, 10)) == 2
 
 
 def test_amended_and_rebased_commits_are_new(repo: Repository) -> None:
     before = commit(repo.top, "first wording")
     sh(repo.top, "commit", "-q", "--amend", "--allow-empty", "-m", "better wording")
-    assert [c.subject for c in since(repo, [before], 10)] == ["better wording"]
+    assert [c.subject for c in commits_since(repo, [before], 10)] == ["better wording"]
 
 
 def test_a_merge_touches_what_it_brought(repo: Repository) -> None:
@@ -77,19 +77,19 @@ def test_a_merge_touches_what_it_brought(repo: Repository) -> None:
     write(repo.top, {"main.py": "m\n"})
     commit(repo.top, "main")
     sh(repo.top, "merge", "-q", "--no-edit", "side")
-    merge = since(repo, [], 1)[0]
+    merge = commits_since(repo, [], 1)[0]
     assert (len(merge.parents), merge.files) == (2, ("side.py",))
 
 
 def test_no_commit_yet_and_a_damaged_history(repo: Repository, tmp_path: Path) -> None:
     empty = make(tmp_path / "empty")
-    assert since(empty, [], 10) == []
-    assert since(empty, ["1" * 40], 10) == []
+    assert commits_since(empty, [], 10) == []
+    assert commits_since(empty, ["1" * 40], 10) == []
     lost = sh(repo.top, "rev-parse", "HEAD")
     commit(repo.top, "second")
     (repo.git_dir / "objects" / lost[:2] / lost[2:]).unlink()
     with pytest.raises(GitFailed, match="git log"):
-        since(repo, [], 10)
+        commits_since(repo, [], 10)
 
 
 def test_a_shallow_clone_claims_nothing_beyond_its_boundary(repo: Repository, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_shallow_clone_claims_nothing_beyond_its_boundary(repo: Repository, tm
     commit(repo.top, "second")
     commit(repo.top, "third")
     sh(tmp_path, "clone", "-q", "--depth", "2", f"file://{repo.top}", "s")
-    third, second = since(opened(tmp_path / "s"), [], 10)
+    third, second = commits_since(opened(tmp_path / "s"), [], 10)
     assert (third.boundary, second.boundary) == (False, True)
     assert (second.parents, second.files) == ((), ())
 
@@ -107,7 +107,7 @@ def test_names_of_all_sorts(repo: Repository) -> None:
     (repo.top / "\nfirst").write_text("x")
     commit(repo.top, "odd")
     expected = {p.name for p in repo.top.iterdir() if p.is_file()} - {"a.py"}
-    assert set(since(repo, [], 1)[0].files) == expected
+    assert set(commits_since(repo, [], 1)[0].files) == expected
     assert os.fsdecode(b"\xff\xfe.py") in expected
 
 
@@ -119,7 +119,7 @@ def test_bytes_and_dates_that_make_no_sense(repo: Repository, date: str) -> None
     who = b"\xff\xfe\x01 <\x80> " + date.encode()
     head = f"tree {tree}\nparent {parent}\n".encode()
     raw(repo, head + b"author " + who + b"\ncommitter " + who + b"\n\nsubj\xffect\n\nbo\xfedy\x1b[31m\n")
-    strange, first = since(repo, [], 10)
+    strange, first = commits_since(repo, [], 10)
     assert (strange.subject, strange.body.split("\x1b")[0]) == ("subj\ufffdect", "bo\ufffddy")
     assert strange.time.endswith("Z")
     assert first.sha == parent
@@ -132,16 +132,16 @@ def test_another_encoding_is_read_as_it_was_meant(repo: Repository) -> None:
         repo,
         f"tree {tree}\n".encode() + b"author " + who + b"\ncommitter " + who + b"\nencoding ISO-8859-1\n\n\xfcber\n",
     )
-    assert (since(repo, [], 1)[0].subject, since(repo, [], 1)[0].author) == ("über", "Äda <a@b>")
+    assert (commits_since(repo, [], 1)[0].subject, commits_since(repo, [], 1)[0].author) == ("über", "Äda <a@b>")
 
 
 def test_what_is_too_long_is_cut_and_counted(repo: Repository) -> None:
-    write(repo.top, {f"many/{n:04}": "x" for n in range(MOST_FILES + 7)})
+    write(repo.top, {f"many/{n:04}": "x" for n in range(_MAX_FILES + 7)})
     sh(repo.top, "add", "-A")
     sh(repo.top, "commit", "-q", "-F", "-", stdin=b"s" * 1_000_000 + b"\n\n" + b"b\n" * 100_000)
-    found = since(repo, [], 1)[0]
-    assert (len(found.files), found.more_files) == (MOST_FILES, 7)
-    assert (len(found.subject), len(found.body)) == (MOST_LINE, MOST_BODY)
+    found = commits_since(repo, [], 1)[0]
+    assert (len(found.files), found.more_files) == (_MAX_FILES, 7)
+    assert (len(found.subject), len(found.body)) == (_MAX_LINE, _MAX_BODY)
 
 
 def test_a_hundred_parents(repo: Repository) -> None:
@@ -149,12 +149,12 @@ def test_a_hundred_parents(repo: Repository) -> None:
     who = "A <a@b> 1 +0000\n"
     parents = f"parent {parent}\n" * 100
     raw(repo, f"tree {tree}\n{parents}author {who}committer {who}\nx\n".encode())
-    assert len(since(repo, [], 1)[0].parents) == 100
+    assert len(commits_since(repo, [], 1)[0].parents) == 100
 
 
 def test_a_message_cannot_pretend_to_be_a_commit(repo: Repository) -> None:
     sh(repo.top, "commit", "-q", "--allow-empty", "-F", "-", stdin=b"x\n\n\x1f\x1e commit\nmark\nKey\x1f: value\n")
-    assert len(since(repo, [], 10)) == 2
+    assert len(commits_since(repo, [], 10)) == 2
 
 
 def test_one_process_and_no_trace(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def test_one_process_and_no_trace(repo: Repository, monkeypatch: pytest.MonkeyPa
     found = run.executable
     monkeypatch.setattr(run, "executable", lambda: calls.append("git") or found())
     before = fingerprint(repo.top)
-    since(repo, [], 10)
+    commits_since(repo, [], 10)
     assert (calls, fingerprint(repo.top)) == (["git"], before)
 
 
@@ -174,7 +174,7 @@ def test_thousands_are_streamed(repo: Repository) -> None:
         for n in range(1, 3001)
     )
     sh(repo.top, "fast-import", "--quiet", stdin=lines.encode())
-    got = since(repo, [], 2000)
+    got = commits_since(repo, [], 2000)
     assert (len(got), got[0].subject, got[-1].subject) == (2000, "3000", "1001")
 
 
@@ -192,7 +192,7 @@ def test_signatures_and_the_repositorys_settings_start_nothing(repo: Repository,
         sh(repo.top, "config", key, str(evil))
     sh(repo.top, "config", "log.showSignature", "true")
     sh(repo.top, "config", "log.mailmap", "true")
-    assert [c.subject for c in since(repo, [], 10)][:2] == ["attributes", "signed"]
+    assert [c.subject for c in commits_since(repo, [], 10)][:2] == ["attributes", "signed"]
     assert not fired.exists()
     sh(repo.top, "log", "--show-signature", "-1", "HEAD^")
     assert fired.exists()

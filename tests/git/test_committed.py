@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kl_hooks.git.committed import unlike_head
+from kl_hooks.git.files import differing_from_head
 from tests.support import Checkout
 
 
@@ -18,11 +18,11 @@ def test_only_what_is_as_committed_is_like_head(repo: Checkout) -> None:
     repo.write("edited.md", "other")
     repo.git("add", "edited.md", "new.md")
     (repo.root / "gone.md").unlink()
-    assert unlike_head(ws.repo, names) == {"edited.md", "gone.md", "never.md", "new.md"}
+    assert differing_from_head(ws.repo, names) == {"edited.md", "gone.md", "never.md", "new.md"}
 
 
 def test_before_the_first_commit_nothing_is(repo: Checkout) -> None:
     repo.git("checkout", "-q", "--orphan", "bare")
     ws = repo.workspace()
     assert ws.repo is not None
-    assert unlike_head(ws.repo, [".gitignore"]) == {".gitignore"}
+    assert differing_from_head(ws.repo, [".gitignore"]) == {".gitignore"}

@@ -13,8 +13,7 @@ import pytest
 
 import kl_hooks
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.git.hookfiles import NAMES
-from kl_hooks.git.hooks import install, status, uninstall
+from kl_hooks.git.hooks import HOOK_NAMES, hook_states, install_hooks, uninstall_hooks
 from kl_hooks.git.repository import Repository
 from tests.git.repos import CLEAN, commit, fingerprint, make, opened, sh, write
 
@@ -60,11 +59,11 @@ def calls(folder: Path) -> list[str]:
 
 
 def put(repo: Repository, *names: str, python: str = sys.executable) -> list[str]:
-    return [done.action for done in install(repo, names, python, spool(repo))]
+    return [done.action for done in install_hooks(repo, names, python, spool(repo))]
 
 
 def states(repo: Repository) -> list[str]:
-    return [hook.state for hook in status(repo)]
+    return [hook.state for hook in hook_states(repo)]
 
 
 def try_commit(repo: Repository, message: str = "try", **env: str) -> subprocess.CompletedProcess[str]:
@@ -112,7 +111,7 @@ def test_noted_for_rebase_cherry_pick_and_no_verify(repo: Repository) -> None:
 def test_a_spool_elsewhere_has_an_absolute_path(repo: Repository, tmp_path: Path) -> None:
     elsewhere = tmp_path / 'it\'s $(here) \\ "there"'
     elsewhere.mkdir()
-    install(repo, ["post-commit"], sys.executable, elsewhere)
+    install_hooks(repo, ["post-commit"], sys.executable, elsewhere)
     commit(repo.top, "one")
     assert (elsewhere / "commits").read_text() == "commit\n"
 
@@ -136,7 +135,7 @@ def test_trouble_with_the_spool_is_silent(repo: Repository, harm: str) -> None:
 def test_the_hook_that_was_there_runs_as_before_and_comes_back_as_it_was(repo: Repository, tmp_path: Path) -> None:
     hooks = repo.git_dir / "hooks"
     record = f'echo "$# $1 $2" >>{tmp_path}/ran; cat >>{tmp_path}/ran'
-    for name in NAMES:
+    for name in HOOK_NAMES:
         script(hooks / name, record, 0o750)
     os.utime(hooks / "post-commit", (1, 1))
     before = fingerprint(hooks)
@@ -154,14 +153,14 @@ def test_the_hook_that_was_there_runs_as_before_and_comes_back_as_it_was(repo: R
             f"refs/heads/main {sha} refs/heads/{target} {'0' * 40}\n" in ran or f"HEAD {sha} refs/heads/{target}" in ran
         )
     assert noted(repo) == 1
-    assert [done.action for done in uninstall(repo)] == ["restored"] * 3
+    assert [done.action for done in uninstall_hooks(repo)] == ["restored"] * 3
     assert fingerprint(hooks) == before
-    assert uninstall(repo) == []
+    assert uninstall_hooks(repo) == []
 
 
 def test_uninstall_leaves_nothing(repo: Repository) -> None:
     put(repo)
-    assert [done.action for done in uninstall(repo)] == ["removed"] * 3
+    assert [done.action for done in uninstall_hooks(repo)] == ["removed"] * 3
     assert list((repo.git_dir / "hooks").iterdir()) == []
     assert states(repo) == ["missing"] * 3
 
@@ -174,7 +173,7 @@ def test_a_linked_hook_is_chained_and_comes_back_as_a_link(repo: Repository, tmp
     put(repo, "post-commit")
     commit(repo.top, "one")
     assert ((tmp_path / "ran").read_text(), noted(repo)) == ("ran\n", 1)
-    uninstall(repo)
+    uninstall_hooks(repo)
     assert (repo.git_dir / "hooks/post-commit").readlink() == Path("../../tools/mine")
     assert "kl git hook" not in (repo.top / "tools/mine").read_text()
 
@@ -202,7 +201,7 @@ def test_what_somebody_edited_is_not_touched(repo: Repository) -> None:
     before = path.read_bytes()
     assert states(repo)[0] == "edited"
     assert put(repo, "post-commit") == ["kept"]
-    assert [done.action for done in uninstall(repo)] == ["kept"]
+    assert [done.action for done in uninstall_hooks(repo)] == ["kept"]
     assert path.read_bytes() == before
 
 
@@ -212,10 +211,10 @@ def test_two_hooks_to_keep_are_one_too_many(repo: Repository) -> None:
     script(repo.git_dir / "hooks/post-commit", "echo two")
     before = fingerprint(repo.git_dir / "hooks")
     assert put(repo, "post-commit") == ["refused"]
-    assert [done.action for done in uninstall(repo)] == ["kept"]
+    assert [done.action for done in uninstall_hooks(repo)] == ["kept"]
     assert fingerprint(repo.git_dir / "hooks") == before
     (repo.git_dir / "hooks/post-commit").unlink()
-    assert [done.action for done in uninstall(repo)] == ["restored"]
+    assert [done.action for done in uninstall_hooks(repo)] == ["restored"]
 
 
 def test_hooks_that_start_hooks_come_to_an_end(repo: Repository) -> None:
@@ -246,20 +245,20 @@ def test_husky_is_told_what_to_add_and_never_edited(repo: Repository) -> None:
     sh(repo.top, "config", "core.hooksPath", ".husky/_")
     before = fingerprint(repo.top)
     assert states(repo) == ["inert", "missing", "missing"]
-    done = install(repo, [], sys.executable, spool(repo))
+    done = install_hooks(repo, [], sys.executable, spool(repo))
     assert {d.action for d in done} == {"inert"}
     assert done[0].reason.endswith("add to .husky/post-commit: kl commits record")
     assert fingerprint(repo.top) == before
     write(repo.top, {".husky/post-commit": "npm test\nkl commits record\n"})
     assert states(repo)[0] == "called"
-    assert [d.action for d in uninstall(repo)] == ["removed"]
+    assert [d.action for d in uninstall_hooks(repo)] == ["removed"]
 
 
 def test_a_folder_of_the_person_or_none_at_all_is_left_alone(repo: Repository, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     for path, says in ((tmp_path / "mine", "add to"), (Path("/dev/null"), "git config --unset")):
         sh(repo.top, "config", "core.hooksPath", str(path))
-        done = install(repo, [], sys.executable, spool(repo))
+        done = install_hooks(repo, [], sys.executable, spool(repo))
         assert {d.action for d in done} == {"inert"}
         assert says in done[0].reason
     assert not any((tmp_path / "mine").iterdir())
@@ -271,7 +270,7 @@ def test_a_folder_inside_git_is_used(repo: Repository) -> None:
     commit(repo.top, "one")
     assert noted(repo) == 1
     assert states(repo)[0] == "installed"
-    assert [d.action for d in uninstall(repo)] == ["removed"]
+    assert [d.action for d in uninstall_hooks(repo)] == ["removed"]
 
 
 def test_a_hooks_folder_that_is_a_link_into_the_tree_is_not_ours(repo: Repository) -> None:
@@ -434,9 +433,9 @@ def test_beside_pre_commit_in_any_order(repo: Repository, name: str, ours_first:
     if ours_first:
         tool(repo, name, "uninstall")
         assert hosted_commit(repo) == (0, 0, 1)
-        uninstall(repo)
+        uninstall_hooks(repo)
     else:
-        uninstall(repo)
+        uninstall_hooks(repo)
         assert hosted_commit(repo) == (0, 2, 0)
         tool(repo, name, "uninstall")
     assert hosted_commit(repo) == (0, 0, 0)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.git.ignored import ignored
+from kl_hooks.git.files import files_matching
 from tests.support import Checkout
 
 
 def named(folder: Path, patterns: str, scratch: Path) -> list[str]:
     scratch.mkdir()
-    return ignored(folder, patterns.encode(), scratch)
+    return files_matching(folder, patterns.encode(), scratch)
 
 
 @pytest.fixture

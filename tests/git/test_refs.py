@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kl_hooks.git.refs import tips
-from kl_hooks.git.repository import find
+from kl_hooks.git.repository import find_repository, ref_trees
 from tests.support import Checkout
 
 
@@ -17,14 +16,14 @@ def test_every_name_counts_and_what_lost_its_name_does_not(repo: Checkout) -> No
             repo.git("tag", "-a", "v1", "-m", "with a message")
         if number == 1:
             repo.git("update-ref", "refs/remotes/origin/x", "HEAD")
-    found = find(repo.root)
+    found = find_repository(repo.root)
     assert found is not None
-    assert tips(found) == {trees[0], trees[1], trees[3]}
+    assert ref_trees(found) == {trees[0], trees[1], trees[3]}
 
 
 def test_a_repository_without_a_commit_has_none(repo: Checkout) -> None:
     repo.git("checkout", "-q", "--orphan", "empty")
     repo.git("branch", "-D", "main")
-    found = find(repo.root)
+    found = find_repository(repo.root)
     assert found is not None
-    assert tips(found) == set()
+    assert ref_trees(found) == set()

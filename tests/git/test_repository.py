@@ -1,4 +1,7 @@
-"""Which repository, which commit, which settings."""
+"""Which repository, which commit, which settings.
+
+Revisions and ranges: the commit that is meant, and where histories part.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import run
 from kl_hooks.git.repository import (
     GitSettings,
     Repository,
-    find,
+    find_repository,
+    git_version,
     head,
     is_shallow,
     is_tracked,
-    settings,
-    version,
-)  # fmt: skip
+    merge_base,
+    read_git_settings,
+    resolve_commit,
+)
 from kl_hooks.git.run import GitFailed, GitMissing, git
 from tests.git.repos import commit, make, opened, sh, write
 
@@ -28,11 +33,15 @@ def repo(tmp_path: Path) -> Repository:
 
 
 def test_found_from_any_folder(repo: Repository) -> None:
-    assert find(repo.top / "d/e") == repo == Repository(repo.top, repo.top / ".git", repo.top / ".git", False, "sha1")
+    assert (
+        find_repository(repo.top / "d/e")
+        == repo
+        == Repository(repo.top, repo.top / ".git", repo.top / ".git", False, "sha1")
+    )
 
 
 def test_none_where_there_is_none(tmp_path: Path) -> None:
-    assert find(tmp_path) is None
+    assert find_repository(tmp_path) is None
 
 
 def test_a_name_with_newlines(tmp_path: Path) -> None:
@@ -55,7 +64,7 @@ def test_bare_and_inside_of_git_are_refused_with_a_way_out(repo: Repository, tmp
     sh(tmp_path, "clone", "-q", "--bare", str(repo.top), "b.git")
     for place in (tmp_path / "b.git", repo.git_dir, repo.git_dir / "objects"):
         with pytest.raises(EnvironmentProblem, match="work tree"):
-            find(place)
+            find_repository(place)
 
 
 def test_a_work_tree_marked_bare(repo: Repository) -> None:
@@ -72,14 +81,14 @@ def test_the_environment_names_another(repo: Repository, tmp_path: Path, monkeyp
 
 def test_no_folder_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EnvironmentProblem, match="is not a folder"):
-        find(tmp_path / "nowhere")
+        find_repository(tmp_path / "nowhere")
     (tmp_path / "git").write_text("#!/bin/sh\necho never\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     for path in (str(tmp_path / "empty"), ".", ""):  # a `git` in the folder looked at is not git
         monkeypatch.setenv("PATH", path)
         with pytest.raises(GitMissing, match=r"Install git 2\.31"):
-            find(tmp_path)
+            find_repository(tmp_path)
 
 
 def fake_git(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +101,9 @@ def fake_git(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_old_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     echo = 'case "$*" in *rev-parse*) echo --path-format=absolute;; *) echo git version 2.17.1;; esac'
     fake_git(tmp_path, echo, monkeypatch)
-    assert version() == (2, 17, 1)
+    assert git_version() == (2, 17, 1)
     with pytest.raises(EnvironmentProblem, match=r"git 2\.17\.1 is too old"):
-        find(tmp_path)
+        find_repository(tmp_path)
 
 
 def test_a_git_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +113,7 @@ def test_a_git_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_version_of_this_git() -> None:
-    assert version() >= (2, 31)
+    assert git_version() >= (2, 31)
 
 
 def test_head(repo: Repository, tmp_path: Path) -> None:
@@ -125,7 +134,7 @@ def test_shallow(repo: Repository, tmp_path: Path) -> None:
 
 
 def test_settings(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert settings(repo) == GitSettings()
+    assert read_git_settings(repo) == GitSettings()
     mine = tmp_path / "gitconfig"
     mine.write_text('[filter "mine"]\n\tclean = cat\n[kl]\n\tstate = /old\n\tverbose\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(mine))
@@ -133,7 +142,7 @@ def test_settings(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     sh(repo.top, "config", "core.hooksPath", ".husky/_")
     sh(repo.top, "config", "core.fileMode", "false")
     sh(repo.top, "config", "filter.odd.name=x.clean", "cat")
-    found = settings(repo)
+    found = read_git_settings(repo)
     assert found.kl == {"state": "/a b\nc", "verbose": "true"}
     assert (found.hooks_path, found.drivers, found.file_mode) == (".husky/_", ("odd.name=x",), False)
     assert found.filters
@@ -160,8 +169,8 @@ def test_nothing_that_the_repository_names_is_run(repo: Repository, tmp_path: Pa
     sh(repo.top, "config", "log.showSignature", "true")
     write(repo.top, {"a.py": "edited\n", "u.py": "new\n"})
     trees.snapshot(repo)
-    list(files.read(repo, files.worktree(repo)))
-    settings(repo)
+    list(files.read_files(repo, files.worktree_files(repo)))
+    read_git_settings(repo)
     head(repo)
     assert not fired.exists()
     sh(repo.top, "status")  # the canary is alive
@@ -169,7 +178,7 @@ def test_nothing_that_the_repository_names_is_run(repo: Repository, tmp_path: Pa
 
 
 def test_what_the_repository_would_fetch_is_not_fetched(repo: Repository, tmp_path: Path) -> None:
-    from kl_hooks.git.objects import blobs
+    from kl_hooks.git.objects import read_blobs
 
     fired = tmp_path / "fired"
     sh(repo.top, "config", "extensions.partialClone", "evil")
@@ -177,7 +186,7 @@ def test_what_the_repository_would_fetch_is_not_fetched(repo: Repository, tmp_pa
     sh(repo.top, "config", "remote.evil.url", f"ext::sh -c touch% {fired}")
     sh(repo.top, "config", "remote.evil.promisor", "true")
     sh(repo.top, "config", "protocol.ext.allow", "always")
-    assert list(blobs(repo, ["1" * 40])) == [None]
+    assert list(read_blobs(repo, ["1" * 40])) == [None]
     assert not fired.exists()
     sh(repo.top, "cat-file", "-p", "1" * 40, ok=False)
     assert fired.exists()
@@ -197,4 +206,39 @@ def test_a_failure_says_what_git_said(repo: Repository) -> None:
     assert caught.value.returncode == 128
     with pytest.raises(GitFailed, match="can't be run"):
         git("rev-parse", "nul\0", cwd=repo.top)
-    assert run.verb(["--git-dir=x", "log", "-z"]) == "log"
+    assert run._verb(["--git-dir=x", "log", "-z"]) == "log"
+
+
+def test_whatever_names_a_commit(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r", {"a": "1"})
+    sha = sh(repo.top, "rev-parse", "HEAD")
+    sh(repo.top, "tag", "-a", "-m", "x", "v1")
+    for rev in ("HEAD", "main", "v1", sha[:10], "HEAD^{}"):
+        assert resolve_commit(repo, rev) == sha
+
+
+@pytest.mark.parametrize("rev", ["", "nowhere", "--all", "-h", "HEAD:a", "HEAD^{tree}", "a\0b", "HEAD..HEAD"])
+def test_whatever_does_not(tmp_path: Path, rev: str) -> None:
+    with pytest.raises(UsageProblem, match="is not a commit"):
+        resolve_commit(make(tmp_path / "r", {"a": "1"}), rev)
+
+
+def test_where_two_histories_part(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r", {"a": "1"})
+    base = sh(repo.top, "rev-parse", "HEAD")
+    one = commit(repo.top, "one")
+    sh(repo.top, "checkout", "-q", "-b", "other", base)
+    other = commit(repo.top, "other")
+    assert merge_base(repo, one, other) == base
+    sh(repo.top, "checkout", "-q", "--orphan", "alone")
+    with pytest.raises(UsageProblem, match="no commit in common"):
+        merge_base(repo, commit(repo.top, "alone"), one)
+
+
+def test_in_a_shallow_clone_it_says_what_to_fetch(tmp_path: Path) -> None:
+    repo = make(tmp_path / "r", {"a": "1"})
+    commit(repo.top, "two")
+    sh(tmp_path, "clone", "-q", "--depth=1", f"file://{repo.top}", "shallow")
+    with pytest.raises(UsageProblem) as refused:
+        resolve_commit(opened(tmp_path / "shallow"), "HEAD~1")
+    assert "fetch-depth: 0" in refused.value.hint

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.git import disk, run
+from kl_hooks.git import run, worktree
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.trees import Trees, snapshot, staged, tree_of
+from kl_hooks.git.trees import TreeSnapshot, snapshot, staged_tree, tree_of_revision
 from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
 
 START = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/e/c.txt": "c\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n"}
@@ -189,7 +189,7 @@ def test_the_id_is_the_one_git_would_give_and_nothing_is_touched(
     assert fingerprint(repo.top) == before
     assert (seen.tree, seen.tree_all) == expected
     assert seen.exact
-    assert seen.dirty == (seen.tree != tree_of(repo, "HEAD"))
+    assert seen.dirty == (seen.tree != tree_of_revision(repo, "HEAD"))
 
 
 def test_the_id_of_a_dirty_tree_is_the_id_of_the_commit_that_follows(repo: Repository) -> None:
@@ -199,7 +199,7 @@ def test_the_id_of_a_dirty_tree_is_the_id_of_the_commit_that_follows(repo: Repos
     dirty = snapshot(repo)
     commit(repo.top, "second")
     clean = snapshot(repo)
-    assert dirty.tree_all == clean.tree == clean.tree_all == tree_of(repo, "HEAD")
+    assert dirty.tree_all == clean.tree == clean.tree_all == tree_of_revision(repo, "HEAD")
     assert (dirty.dirty, dirty.changed, clean.dirty, clean.changed) == (True, 3, False, 0)
     assert (clean.head, clean.branch) == (sh(repo.top, "rev-parse", "HEAD"), "main")
 
@@ -215,7 +215,7 @@ def test_a_pipe_where_a_file_was_is_a_file_that_is_gone(repo: Repository) -> Non
 def test_no_commit_yet(tmp_path: Path) -> None:
     repo = make(tmp_path / "r")
     empty = snapshot(repo)
-    assert empty == Trees(sh(repo.top, "mktree", stdin=b""), empty.tree, False, 0, True, None, "main")
+    assert empty == TreeSnapshot(sh(repo.top, "mktree", stdin=b""), empty.tree, False, 0, True, None, "main")
     write(repo.top, {"a": "1\n", "b": "2\n"})
     sh(repo.top, "add", "a")
     seen = snapshot(repo)
@@ -232,7 +232,7 @@ def test_detached_and_worktree(repo: Repository, tmp_path: Path) -> None:
     assert seen.dirty
     assert not snapshot(repo).dirty
     commit(linked.top, "there")
-    assert seen.tree == tree_of(linked, "HEAD")
+    assert seen.tree == tree_of_revision(linked, "HEAD")
 
 
 def test_another_repository_in_the_environment_is_ignored(
@@ -245,10 +245,10 @@ def test_another_repository_in_the_environment_is_ignored(
     monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(other.git_dir / "objects"))
     edit(repo.top)
     tree = snapshot(opened(repo.top)).tree
-    assert staged(repo).tree == tree_of(repo, "HEAD")
+    assert staged_tree(repo).tree == tree_of_revision(repo, "HEAD")
     monkeypatch.undo()
     commit(repo.top, "second")
-    assert tree == tree_of(repo, "HEAD")
+    assert tree == tree_of_revision(repo, "HEAD")
 
 
 def test_sha256(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkey
 def test_what_git_was_told_not_to_look_at_is_looked_at(repo: Repository, tmp_path: Path, flag: str) -> None:
     sh(repo.top, "update-index", flag, "a.py", "run.sh")
     clean = snapshot(repo)
-    assert (clean.tree, clean.dirty) == (tree_of(repo, "HEAD"), False)
+    assert (clean.tree, clean.dirty) == (tree_of_revision(repo, "HEAD"), False)
     write(repo.top, {"a.py": "not seen by git\n", "n.py": "staged\n"})
     (repo.top / "run.sh").chmod(0o755)
     sh(repo.top, "add", "n.py")
@@ -316,7 +316,7 @@ def test_settings_that_let_git_overlook_an_edit_are_not_followed(repo: Repositor
     time.sleep(1.1)  # git compares whole seconds
     write(repo.top, {"a.py": "a = 9\n"})
     os.utime(repo.top / "a.py", (1, 1))
-    assert snapshot(repo).tree != tree_of(repo, "HEAD")
+    assert snapshot(repo).tree != tree_of_revision(repo, "HEAD")
 
 
 def test_an_edited_submodule_is_not_its_commit(repo: Repository, tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_an_edited_submodule_is_not_its_commit(repo: Repository, tmp_path: Path)
     sh(repo.top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "sub"), "sub")
     commit(repo.top, "sub")
     clean = snapshot(repo)
-    assert (clean.tree, clean.dirty) == (tree_of(repo, "HEAD"), False)
+    assert (clean.tree, clean.dirty) == (tree_of_revision(repo, "HEAD"), False)
     write(repo.top, {"sub/s.py": "s = 2\n"})
     edited = snapshot(repo)
     assert (edited.dirty, edited.tree == clean.tree) == (True, False)
@@ -360,26 +360,26 @@ def test_few_processes(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_data_that_nobody_ignored_is_not_read(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kl_hooks.git.trees.MOST_UNTRACKED", 10)
+    monkeypatch.setattr("kl_hooks.git.trees._MAX_UNTRACKED", 10)
     write(repo.top, {"data.bin": "x" * 11})
     seen = snapshot(repo)
-    assert seen.tree == tree_of(repo, "HEAD")
+    assert seen.tree == tree_of_revision(repo, "HEAD")
     assert seen.tree_all is None
 
 
 def test_what_vanishes_while_git_reads(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     write(repo.top, {"a.py": "a = 5\n", "u.py": "u\n"})
-    asked = disk.ask
+    asked = worktree.git_in
 
     def late(where: Repository, *args: str, **options: object) -> bytes:
         if args[0] == "hash-object":
             (where.top / "u.py").unlink(missing_ok=True)
         return asked(where, *args, **options)
 
-    monkeypatch.setattr(disk, "ask", late)
+    monkeypatch.setattr(worktree, "git_in", late)
     seen = snapshot(repo)
     commit(repo.top, "second")
-    assert seen.tree == seen.tree_all == tree_of(repo, "HEAD")
+    assert seen.tree == seen.tree_all == tree_of_revision(repo, "HEAD")
 
 
 def test_staged_is_what_the_commit_will_hold(repo: Repository) -> None:
@@ -387,10 +387,10 @@ def test_staged_is_what_the_commit_will_hold(repo: Repository) -> None:
     write(repo.top, {"later.py": "later\n"})
     sh(repo.top, "add", "-N", "later.py")
     before = fingerprint(repo.top)
-    tree = staged(repo).tree
+    tree = staged_tree(repo).tree
     assert fingerprint(repo.top) == before
     sh(repo.top, "commit", "-q", "-m", "second")
-    assert tree == tree_of(repo, "HEAD")
+    assert tree == tree_of_revision(repo, "HEAD")
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda f: f.__name__)
@@ -399,42 +399,42 @@ def test_what_is_staged_has_the_id_that_git_would_give(
 ) -> None:
     change(repo.top)
     before = fingerprint(repo.top)
-    seen = staged(repo)
+    seen = staged_tree(repo)
     assert fingerprint(repo.top) == before
     shutil.copytree(repo.top, tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("*pipe", "a.py"))
     made = sh(tmp_path / "copy", "write-tree", ok=False)
     assert seen.tree == (made or None)
-    assert seen.dirty == (made != tree_of(repo, "HEAD"))
+    assert seen.dirty == (made != tree_of_revision(repo, "HEAD"))
     assert (seen.head, seen.branch) == (sh(repo.top, "rev-parse", "HEAD"), sh(repo.top, "branch", "--show-current"))
 
 
 def test_what_is_staged_before_the_first_commit(tmp_path: Path) -> None:
     repo = make(tmp_path / "r")
-    empty = staged(repo)
+    empty = staged_tree(repo)
     assert (empty.tree, empty.dirty, empty.head) == (sh(repo.top, "write-tree"), False, None)
     write(repo.top, START)
     sh(repo.top, "add", "-A")
-    seen = staged(repo)
+    seen = staged_tree(repo)
     assert (seen.tree, seen.changed, seen.head) == (sh(repo.top, "write-tree"), len(START), None)
 
 
 def test_few_processes_for_what_is_staged(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = count(monkeypatch)
-    staged(repo)
+    staged_tree(repo)
     assert len(calls) == 2
     stage_then_edit(repo.top)
     calls.clear()
-    staged(repo)
+    staged_tree(repo)
     assert len(calls) == 3
 
 
 def test_nothing_staged_can_be_named_in_a_conflict(repo: Repository) -> None:
     conflict(repo.top)
-    assert staged(repo).tree is None
+    assert staged_tree(repo).tree is None
 
 
 def test_no_such_tree(repo: Repository) -> None:
-    assert [tree_of(repo, rev) for rev in ("nope", "--all", "", "HEAD:a.py")] == [None] * 4
+    assert [tree_of_revision(repo, rev) for rev in ("nope", "--all", "", "HEAD:a.py")] == [None] * 4
 
 
 def test_bytecode_is_no_untracked_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrate import migrate
+from kl_hooks.store.migrations import migrate
 from kl_hooks.store.sqlite import open_sqlite
 
 

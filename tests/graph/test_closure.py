@@ -14,7 +14,7 @@ from kl_hooks.graph.closure import ANY_DEPTH, first_of, reach
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrate import migrate
+from kl_hooks.store.migrations import migrate
 from kl_hooks.store.sqlite import open_sqlite
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kl_hooks.index.index import Document, Hit, named, remove, replace, replace_many, search
 from kl_hooks.index.plugin import kl_schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrate import migrate
+from kl_hooks.store.migrations import migrate
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 
 

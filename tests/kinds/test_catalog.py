@@ -7,8 +7,8 @@ import re
 import pytest
 
 from kl_hooks.kinds.plugin import kl_kinds
-from kl_hooks.model.ids import RECORD_ID
-from kl_hooks.model.kind import SHARES, TYPES, Kind
+from kl_hooks.model.kind import BUDGET_CATEGORIES, FIELD_TYPES, Kind
+from kl_hooks.model.symbol import RECORD_ID
 
 KINDS = list(kl_kinds())
 
@@ -26,7 +26,7 @@ def test_names_plurals_and_prefixes_are_unique() -> None:
 
 
 def test_what_a_kind_names_is_there(kind: Kind) -> None:
-    assert kind.home in ("file", "state") and kind.share in SHARES and kind.purpose and kind.section
+    assert kind.home in ("file", "state") and kind.share in BUDGET_CATEGORIES and kind.purpose and kind.section
     assert set(kind.live) <= set(kind.statuses) and set(kind.filed) <= set(kind.statuses)
     assert set(kind.spellings.values()) <= set(kind.statuses)
     assert not set(kind.spellings) & set(kind.statuses)
@@ -43,7 +43,7 @@ def test_its_fields_are_sound(kind: Kind) -> None:
     sections = [one.section for one in kind.all_fields if one.section]
     assert len(sections) == len({one.casefold() for one in sections})
     for one in kind.all_fields:
-        assert re.fullmatch(r"[a-z][a-z0-9_]*", one.name) and one.type in TYPES and one.says.endswith(".")
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", one.name) and one.type in FIELD_TYPES and one.says.endswith(".")
         assert bool(one.choices) == (one.type == "choice") and set(one.also.values()) <= set(one.choices)
         assert not set(one.also) & set(one.choices)
         assert bool(one.relation) == (one.type == "ids")

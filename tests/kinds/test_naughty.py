@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.failure import record_failure
 from kl_hooks.kinds.interview import QUESTIONS, record_answer
 from kl_hooks.kinds.objective import link_task
 from kl_hooks.kinds.turn import add_turn
+from kl_hooks.model.problem import Problems
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import create_record, redact_values
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.records.naughty import naughty
 from tests.support import Checkout
 

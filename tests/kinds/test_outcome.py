@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.config.problems import Problems
 from kl_hooks.kinds.outcome import read_task_file
+from kl_hooks.model.problem import Problems
 
 
 def test_without_front_matter_the_sections_speak() -> None:

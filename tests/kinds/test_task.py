@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.config.problems import Problems
 from kl_hooks.kinds.task import (
     Work,
     can_execute,
@@ -23,6 +22,7 @@ from kl_hooks.kinds.task import (
     read_works,
     unmet_requirements,
 )
+from kl_hooks.model.problem import Problems
 
 TOKENS = ["artifact:design", "ARTIFACT:Design", "file:src/a.py", "file:./src/A.py", "symbol:pkg.f", "artifact:tests"]
 WORKS = st.lists(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kl_hooks.kinds.turn import continuation, last_turns, next_id, next_number
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.record import Record, Value
+from kl_hooks.model.symbol import RECORD_ID
 
 
 def turn(number: int, **values: Value) -> Record:

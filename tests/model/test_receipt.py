@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kl_hooks.model.receipt import HEADER_KEYS, Evidence, Receipt, receipt_from, receipt_id
+from kl_hooks.model.receipt import HEADER_KEYS, Evidence, Receipt, receipt_from_header, receipt_id
 
 RECEIPT = Receipt(
     run="ab" * 16, source="pytest", observer="pytest", producer="local:a@b",
@@ -19,7 +19,7 @@ RECEIPT = Receipt(
 
 def test_it_comes_back_from_its_plain_form() -> None:
     plain = RECEIPT.plain()
-    assert receipt_from(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"])) == RECEIPT
+    assert receipt_from_header(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"])) == RECEIPT
     assert receipt_id(RECEIPT.header()) == RECEIPT.id == plain["id"]
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.config.problems import Problems
 from kl_hooks.evidence.catch_up import Taken
 from kl_hooks.evidence.ledger import Entry, append
 from kl_hooks.evidence.place import place_of
-from kl_hooks.git.trees import tree_of
+from kl_hooks.git.trees import tree_of_revision
+from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.defined_tests import DefinedTests
 from kl_hooks.proof.expected_tests import Expected
@@ -416,7 +416,7 @@ def judged(repo: Checkout, *runs: Entry, rev: str | None = None, tree: str = "",
     """What runs in a ledger prove of a commit, or of the files as they are. Without a tree they are of that content."""
     ws = repo.workspace()
     assert ws.repo
-    here = (tree_of(ws.repo, rev) or "",) if rev else place_of(ws.repo).trees
+    here = (tree_of_revision(ws.repo, rev) or "",) if rev else place_of(ws.repo).trees
     with ws.store.writing() as db, db.transaction():
         for one in runs:
             of_it = one.receipt.tree == HERE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kl_hooks.store.spool_read import Spool, read
+from kl_hooks.store.spool import SpoolContent, read_spool
 from tests.support import FOREIGN, INNER, WHO, from_template, run_in_process
 
 PLUGIN = ("-p", "pytest_kl.plugin")
@@ -81,7 +81,7 @@ def shown(folder: Path, run: str) -> dict[str, Any]:
 class Recorded:
     """One spool file, read."""
 
-    spool: Spool
+    spool: SpoolContent
     path: Path
 
     @property
@@ -132,7 +132,9 @@ class Recorded:
 def recorded(folder: Path) -> list[Recorded]:
     """Every run that waits in the spool of a repository, oldest first; each line of each must be whole."""
     state = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")) / "kl"
-    found = [Recorded(read(path), path) for path in sorted(state.rglob("*.jsonl"), key=lambda p: p.stat().st_mtime_ns)]
+    found = [
+        Recorded(read_spool(path), path) for path in sorted(state.rglob("*.jsonl"), key=lambda p: p.stat().st_mtime_ns)
+    ]
     assert all(one.spool.bad == 0 for one in found)
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.outcome import TEST_OUTCOMES
+from kl_hooks.model.receipt import TEST_OUTCOMES
 from pytest_kl.account import Ending, result
 
 GREEN = Ending(exit=0, verdicts=("passed", "passed", "skipped"), ran=3, selected=3)

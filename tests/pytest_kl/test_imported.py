@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.evidence.place import place_of
-from kl_hooks.git.repository import find
+from kl_hooks.git.repository import find_repository
 from pytest_kl import imported
 from pytest_kl.imported import Content, Observer, report, summarize
 
@@ -30,7 +30,7 @@ PROJECT = '[build-system]\nrequires = ["setuptools"]\n[project]\nname = "shop"\n
 
 def content_of(top: Path) -> Content:
     """The content of a repository, as a run sees it at its start."""
-    repo = find(top)
+    repo = find_repository(top)
     assert repo is not None
     return Content.of(repo, place_of(repo).seen)
 
@@ -143,7 +143,7 @@ def test_where_a_module_belongs(tmp_path: Path, case: str) -> None:
         put(where, text)
     content = content_of(top)
     found = report(Content.unpacked(content.packed()), {name: module(name, where)}, [str(top / one) for one in path])
-    repo = find(top)
+    repo = find_repository(top)
     assert repo is not None
     told, reasons = summarize(content, repo, [found])
     lists = ("different", "missing", "generated")

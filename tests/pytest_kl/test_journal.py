@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.canonical import canonical
-from kl_hooks.store.spool import SpoolWriter
-from kl_hooks.store.spool_read import read
+from kl_hooks.store.spool import SpoolWriter, read_spool
 from pytest_kl.journal import LONGEST_ID, Journal, clean_id, without_group
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -27,7 +26,7 @@ def lines(folder: Path, *calls: tuple[str, str], plan: list[str] | None = None, 
             else:
                 journal.finished(nodeid, "passed", 0.0015, None)
         assert journal.lines == sum(what == "t" for what, _ in calls)
-    return read(folder / "run.jsonl").records
+    return read_spool(folder / "run.jsonl").records
 
 
 def test_a_planned_run_names_the_next_test_and_writes_one_line_a_test(tmp_path: Path) -> None:

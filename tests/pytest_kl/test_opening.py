@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.store.spool_read import read
+from kl_hooks.store.spool import read_spool
 
 from .recorded import Recorded, git, only, recorded, repository, run_pytest
 
@@ -46,7 +46,7 @@ def test_repositories_of_every_sort_are_recorded(tmp_path: Path, state: str) -> 
 
 def _newest(folder: Path) -> Recorded:
     path = max(folder.rglob("*.jsonl"), key=os.path.getmtime)
-    return Recorded(read(path), path)
+    return Recorded(read_spool(path), path)
 
 
 def test_a_read_only_state_directory_sends_the_record_elsewhere_and_says_where(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.outcome import TEST_OUTCOMES, worst
+from kl_hooks.model.receipt import TEST_OUTCOMES, worst_outcome
 from pytest_kl.verdict import Test, word_of
 
 from .adversarial import SUITE, VERDICTS
@@ -29,7 +29,7 @@ def test_the_worst_of_all_reports_counts_whatever_their_order(words: list[str]) 
     for word in words:
         test.hear(word)
     said = [word for word in words if word]
-    assert test.final()[0] == (worst(said) if said else "")
+    assert test.final()[0] == (worst_outcome(said) if said else "")
 
 
 @given(st.lists(st.lists(st.sampled_from(TEST_OUTCOMES), min_size=1), min_size=1, max_size=4))
@@ -42,7 +42,7 @@ def test_only_the_last_attempt_counts_and_a_late_pass_is_flaky(attempts: list[li
             test.again()
         assert test.closed() is (number == len(attempts))
     verdict, detail = test.final()
-    last = worst(attempts[-1])
+    last = worst_outcome(attempts[-1])
     assert verdict == ("flaky" if last == "passed" and len(attempts) > 1 else last)
     assert (detail or {}).get("attempts", 1) == len(attempts)
 
@@ -94,7 +94,7 @@ def junit(path: Path) -> dict[tuple[str, str], str]:
             if child.tag in ("failure", "error", "skipped")
         }
         words = [found[key]] if key in found else []
-        found[key] = worst(words + [{"skipped": "skipped"}.get(tag, tag) for tag in tags] + ["passed"])
+        found[key] = worst_outcome(words + [{"skipped": "skipped"}.get(tag, tag) for tag in tags] + ["passed"])
     return found
 
 

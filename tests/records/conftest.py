@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kl_hooks.model.kind import Field, Kind, Verb
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 FILED = Kind(

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from kl_hooks.cli.main import KINDS
 from kl_hooks.kinds.plugin import kl_kinds
-from kl_hooks.model.kind import SHARES, TYPES, Field, Kind
+from kl_hooks.model.kind import BUDGET_CATEGORIES, FIELD_TYPES, Field, Kind
 from kl_hooks.model.record import Record
 from kl_hooks.records.document import read_document, render_document, template
 from kl_hooks.records.validate import validate
-from kl_hooks.workspace.kinds import catalogue
+from kl_hooks.workspace import build_catalog
 
 from .naughty import naughty
 
@@ -42,18 +42,18 @@ def least(kind: Kind) -> dict[str, Any]:
 
 
 def test_the_catalogue_and_the_commands_hold_the_same_kinds(tmp_path: Path) -> None:
-    assert list(catalogue(tmp_path, SHIPPED).kinds) == list(KINDS)
+    assert list(build_catalog(tmp_path, SHIPPED).kinds) == list(KINDS)
 
 
 @BY_NAME
 def test_a_kind_is_whole(kind: Kind) -> None:
-    assert kind.home in ("file", "state") and kind.share in SHARES and kind.purpose.strip()
+    assert kind.home in ("file", "state") and kind.share in BUDGET_CATEGORIES and kind.purpose.strip()
     assert set(kind.live) <= set(kind.statuses) and set(kind.filed) <= set(kind.statuses)
     assert set(kind.spellings.values()) <= set(kind.statuses)
     names = [field.name for field in kind.all_fields]
     assert len(names) == len(set(names))
     for field in kind.all_fields:
-        assert field.type in TYPES and field.says.endswith("."), field.name
+        assert field.type in FIELD_TYPES and field.says.endswith("."), field.name
         assert (field.type == "choice") == bool(field.choices), field.name
         assert set(field.also.values()) <= set(field.choices), field.name
         assert not field.section or field.type in ("text", "lines"), field.name

@@ -21,7 +21,7 @@ from kl_hooks.records.retrieval import (
     uncommitted_paths,
 )
 from kl_hooks.records.write import create_record
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 from .conftest import FILED, KEPT

@@ -9,7 +9,7 @@ import pytest
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import apply_verb, change_record, create_record, supersede
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 from .conftest import FILED, KEPT

@@ -12,7 +12,7 @@ from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import apply_verb as verb
 from kl_hooks.records.write import change_record, create_record, delete_record
 from kl_hooks.upkeep.run import apply_policies, preview
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import NOW, Checkout, sql
 
 ONLY = ("expired records",)

@@ -10,7 +10,7 @@ from kl_hooks.records.liveness import is_live
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records, search_records
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import create_record, delete_record
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 from .conftest import FILED, KEPT

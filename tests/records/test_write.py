@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.clock import iso
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.problem import Problems
 from kl_hooks.records.events import list_events
 from kl_hooks.records.query import RecordFilter, get_record, list_records, past_versions, supersession_chain
 from kl_hooks.records.repository import FileChanges
 from kl_hooks.records.write import apply_verb, change_record, create_record, create_records, delete_record, supersede
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import NOW, Checkout
 
 from .conftest import FILED, KEPT

@@ -30,7 +30,7 @@ FILES = {
 NOT_NEEDED = {
     "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scan", "kl_hooks.code.walk",
     "kl_hooks.code.facts", "kl_hooks.evidence.intake", "kl_hooks.evidence.catch_up", "kl_hooks.model.contract",
-    "kl_hooks.store.spool_read", "kl_hooks.store.secret_tokens", "kl_hooks.store.secret_assigned", "secrets",
+    "secrets",
     "tempfile", "shutil", "random",
 }  # fmt: skip
 CALL = (

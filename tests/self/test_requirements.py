@@ -51,7 +51,7 @@ def test_inner_functions_are_not_seen_from_outside() -> None:
     assert {"test_by_fixture", "test_by_helper"} <= found
     assert "test_pure" not in found
     row = PRINTER["Requirement"]("A title.", "")
-    inner = PRINTER["Marked"]("A1", "tests/model/test_tier.py", "test_pure", 1, False)
+    inner = PRINTER["Marked"]("A1", "tests/model/test_claim.py", "test_pure", 1, False)
     assert PRINTER["status"](row, [inner]).startswith("partly")
     assert PRINTER["status"](row, [inner._replace(outside=True)]) == "works"
     assert PRINTER["status"](row, []) == "not yet"

@@ -14,7 +14,7 @@ import pytest
 from kl_hooks.errors import EnvironmentProblem, StoreNewer
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrate import is_current, migrate, refuse_newer, statements, taken
+from kl_hooks.store.migrations import is_current, migrate, refuse_newer, split_statements, steps_taken
 
 Opener = Callable[[bool], Database]
 """Opens the one database of a test, for writing or for reading only."""
@@ -130,9 +130,9 @@ class DatabaseContract:
 
     def test_steps_are_taken_once_in_order_and_remembered(self, opener: Opener, place: Any) -> None:
         with closing(opener(True)) as db:
-            assert taken(db) == {}
+            assert steps_taken(db) == {}
             assert migrate(db, [schema(ONE)], place, None) == 1
-            assert taken(db) == {"room": 1}
+            assert steps_taken(db) == {"room": 1}
             assert not is_current(db, [schema(ONE, TWO)])
             assert migrate(db, [schema(ONE, TWO), schema(room="empty")], place, None) == 1
             assert migrate(db, [schema(ONE, TWO)], place, None) == 0
@@ -144,13 +144,13 @@ class DatabaseContract:
             other = schema("CREATE TABLE other (id TEXT);", room="another")
             migrate(db, [schema(ONE)], place, None)
             assert migrate(db, [other, schema(ONE)], place, None) == 1
-            assert taken(db) == {"another": 1, "room": 1}
+            assert steps_taken(db) == {"another": 1, "room": 1}
 
     def test_a_step_that_fails_leaves_nothing_of_itself(self, opener: Opener, place: Any) -> None:
         with closing(opener(True)) as db:
             with pytest.raises(Exception, match="missing_table"):
                 migrate(db, [schema(ONE, BROKEN)], place, None)
-            assert taken(db) == {"room": 1}
+            assert steps_taken(db) == {"room": 1}
             db.execute("CREATE TABLE half (id TEXT)")
 
     def test_newer_steps_are_refused_before_anything_is_written(self, opener: Opener, place: Any) -> None:
@@ -161,10 +161,13 @@ class DatabaseContract:
                 migrate(db, newer, place, None)
             with pytest.raises(StoreNewer):
                 refuse_newer(db, newer, place)
-            assert taken(db) == {"room": 2}
+            assert steps_taken(db) == {"room": 2}
 
 
 def test_statements_end_at_a_semicolon_at_a_lines_end() -> None:
-    assert statements("A;\nB (\n x; y, -- why;\n z);\n\n-- only a remark;\n") == ["A;", "B (\n x; y, -- why;\n z);"]
-    assert statements("A;\nB") == ["A;", "B"]
-    assert statements("\n") == []
+    assert split_statements("A;\nB (\n x; y, -- why;\n z);\n\n-- only a remark;\n") == [
+        "A;",
+        "B (\n x; y, -- why;\n z);",
+    ]
+    assert split_statements("A;\nB") == ["A;", "B"]
+    assert split_statements("\n") == []

@@ -16,7 +16,7 @@ from typing import Any
 import diskcache
 import pytest
 
-from kl_hooks.store.cache import FOLDER, Cache, _prepare
+from kl_hooks.store.cache import _FOLDER, Cache, _prepare
 
 REPO = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ def cache(folder: Path) -> Iterator[Cache]:
 
 
 def _database(folder: Path) -> Path:
-    return folder / FOLDER / "cache.db"
+    return folder / _FOLDER / "cache.db"
 
 
 def _sql(folder: Path, sql: str, *params: Any) -> None:
@@ -98,13 +98,13 @@ print(sorted({{"diskcache", "sqlite3", "pickle"}} & set(sys.modules)))
 
 def test_the_folder_is_ours_alone(cache: Cache, folder: Path) -> None:
     cache.set("k", b"v", ttl=None)
-    assert (folder / FOLDER).stat().st_mode & 0o777 == 0o700
+    assert (folder / _FOLDER).stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_that_is_a_link_is_not_used(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     folder.mkdir()
-    (folder / FOLDER).symlink_to(tmp_path / "elsewhere")
+    (folder / _FOLDER).symlink_to(tmp_path / "elsewhere")
     with Cache(folder) as cache:
         cache.set("k", b"v", ttl=None)
         assert cache.get("k") is None
@@ -114,7 +114,7 @@ def test_a_folder_that_is_a_link_is_not_used(folder: Path, tmp_path: Path) -> No
 def test_a_folder_of_somebody_else_is_not_used(folder: Path) -> None:
     theirs = Path("/usr")
     if os.geteuid() == 0:
-        theirs = folder / FOLDER
+        theirs = folder / _FOLDER
         theirs.mkdir(parents=True)
         os.chown(theirs, 65534, 65534)
     with pytest.raises(PermissionError, match="not a folder of ours"):
@@ -145,9 +145,9 @@ def test_a_pickled_value_is_a_miss_and_runs_nothing(cache: Cache, folder: Path, 
     cache.set("k", b"v", ttl=None)
     _sql(folder, "UPDATE Cache SET mode = 4, value = ?", pickle.dumps(Bomb(mark)))
     assert cache.get("k") is None
-    (folder / FOLDER / "ab" / "cd").mkdir(parents=True)
+    (folder / _FOLDER / "ab" / "cd").mkdir(parents=True)
     name = "ab/cd/" + "0" * 28 + ".val"
-    (folder / FOLDER / name).write_bytes(pickle.dumps(Bomb(mark)))
+    (folder / _FOLDER / name).write_bytes(pickle.dumps(Bomb(mark)))
     _sql(folder, "UPDATE Cache SET mode = 4, value = NULL, filename = ?", name)
     assert cache.get("k") is None
     cache.set("k", b"w", ttl=None)
@@ -179,8 +179,8 @@ def _outside(tmp_path: Path) -> Path:
 
 NAMES = {
     "absolute": lambda victim, folder: str(victim),
-    "dots": lambda victim, folder: os.path.relpath(victim, folder / FOLDER),
-    "dots inside": lambda victim, folder: "ab/cd/" + os.path.relpath(victim, folder / FOLDER / "ab" / "cd"),
+    "dots": lambda victim, folder: os.path.relpath(victim, folder / _FOLDER),
+    "dots inside": lambda victim, folder: "ab/cd/" + os.path.relpath(victim, folder / _FOLDER / "ab" / "cd"),
     "newline": lambda victim, folder: "ab/cd/" + "0" * 28 + ".val\n",
     "arabic digits": lambda victim, folder: "ab/cd/" + "\u0660" * 28 + ".val",
     "bytes": lambda victim, folder: str(victim).encode(),
@@ -229,7 +229,7 @@ def test_a_folder_swapped_for_a_link_leads_nowhere(cache: Cache, folder: Path, t
     (tmp_path / "out" / "cd").mkdir(parents=True)
     (tmp_path / "out" / "cd" / name).write_bytes(b"precious")
     cache.set("k", b"v", ttl=None)
-    (folder / FOLDER / "ab").symlink_to(tmp_path / "out")
+    (folder / _FOLDER / "ab").symlink_to(tmp_path / "out")
     _sql(folder, "UPDATE Cache SET mode = 2, value = NULL, filename = ?", f"ab/cd/{name}")
     assert cache.get("k") is None
     cache.clear()

@@ -8,10 +8,10 @@ from contextlib import closing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.store.rows import AT_ONCE, marks, pieces
+from kl_hooks.store.database import _AT_ONCE, chunks, placeholders
 
 
-@given(st.integers(0, 3 * AT_ONCE))
+@given(st.integers(0, 3 * _AT_ONCE))
 def test_each_value_is_asked_about_once(number: int) -> None:
     values = list(range(number))
     with closing(sqlite3.connect(":memory:")) as db:
@@ -19,7 +19,7 @@ def test_each_value_is_asked_about_once(number: int) -> None:
         db.executemany("INSERT INTO t VALUES (?)", [(value,) for value in values])
         found = [
             row[0]
-            for some in pieces(values)
-            for row in db.execute(f"SELECT n FROM t WHERE n IN ({marks(some)}) ORDER BY n", some)
+            for some in chunks(values)
+            for row in db.execute(f"SELECT n FROM t WHERE n IN ({placeholders(some)}) ORDER BY n", some)
         ]
     assert found == values

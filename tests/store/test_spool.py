@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.canonical import canonical
-from kl_hooks.store import spool_read
-from kl_hooks.store.spool import SpoolWriter, first_writable
-from kl_hooks.store.spool_read import Spool, pending, read
+from kl_hooks.store import spool
+from kl_hooks.store.spool import SpoolContent, SpoolWriter, first_writable, pending_spools, read_spool
 
 REPO = Path(__file__).parents[2]
 
@@ -56,7 +55,7 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, reco
     with SpoolWriter.create(folder, "run") as writer:
         for record in records:
             writer.line(canonical(record).decode())
-    found = read(writer.path)
+    found = read_spool(writer.path)
     assert found.records == [json.loads(canonical(record)) for record in records]
     assert (found.bad, found.busy, found.cut) == (0, False, False)
 
@@ -64,16 +63,16 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, reco
 def test_a_lone_surrogate_does_not_stop_a_capture(tmp_path: Path) -> None:
     with SpoolWriter.create(tmp_path, "run") as writer:
         writer.line('["\ud800"]')
-    assert read(writer.path).records == [["\ufffd"]]
+    assert read_spool(writer.path).records == [["\ufffd"]]
 
 
 def test_it_is_busy_while_its_writer_lives_and_ends_with_an_end_record(tmp_path: Path) -> None:
     writer = SpoolWriter.create(tmp_path, "run")
     writer.record({"t": "open"})
-    assert read(writer.path) == Spool([{"t": "open"}], busy=True)
+    assert read_spool(writer.path) == SpoolContent([{"t": "open"}], busy=True)
     writer.record({"t": "end"})
     writer.close()
-    assert read(writer.path) == Spool([{"t": "open"}, {"t": "end"}], ended=True)
+    assert read_spool(writer.path) == SpoolContent([{"t": "open"}, {"t": "end"}], ended=True)
 
 
 def test_a_writer_can_tell_at_the_end_whether_its_file_still_holds_what_was_written(tmp_path: Path) -> None:
@@ -100,7 +99,7 @@ def test_it_is_locked_before_it_has_its_name(tmp_path: Path) -> None:
 
     def watch() -> None:
         while not stop.is_set():
-            seen.extend(read(path).busy for path in pending(tmp_path))
+            seen.extend(read_spool(path).busy for path in pending_spools(tmp_path))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -133,8 +132,8 @@ def test_pending_lists_the_oldest_first_and_nothing_else(tmp_path: Path) -> None
     (tmp_path / ".new.jsonl").write_text("")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
-    assert [path.name for path in pending(tmp_path)] == ["c.jsonl", "a.jsonl", "b.jsonl"]
-    assert pending(tmp_path / "missing") == []
+    assert [path.name for path in pending_spools(tmp_path)] == ["c.jsonl", "a.jsonl", "b.jsonl"]
+    assert pending_spools(tmp_path / "missing") == []
 
 
 GOOD = '{"t":"open"}'
@@ -146,11 +145,11 @@ GOOD = '{"t":"open"}'
      "[" + "9" * 5000 + "]", '{"a":1}x'],
 )  # fmt: skip
 def test_what_is_no_record_is_dropped_and_counted(tmp_path: Path, body: str) -> None:
-    assert read(_spool(tmp_path / "a.jsonl", GOOD, body, GOOD)) == Spool([{"t": "open"}] * 2, bad=1)
+    assert read_spool(_spool(tmp_path / "a.jsonl", GOOD, body, GOOD)) == SpoolContent([{"t": "open"}] * 2, bad=1)
 
 
 def test_escaped_surrogates_are_replaced(tmp_path: Path) -> None:
-    assert read(_spool(tmp_path / "a.jsonl", r'["\ud800","\u00e4"]')).records == [["\ufffd", "ä"]]
+    assert read_spool(_spool(tmp_path / "a.jsonl", r'["\ud800","\u00e4"]')).records == [["\ufffd", "ä"]]
 
 
 @given(st.data())
@@ -168,7 +167,7 @@ def test_no_altered_or_torn_line_is_believed(tmp_path_factory: pytest.TempPathFa
     else:
         bytes_ = whole[:at] + data.draw(st.binary(min_size=1, max_size=5)) + whole[at:]
     path.write_bytes(bytes_)
-    found = read(path)
+    found = read_spool(path)
     real = [{"t": "open"}, ["t", "x"], {"t": "end"}]
     assert all(record in real for record in found.records)
     assert len(found.records) + found.bad <= 4
@@ -176,20 +175,20 @@ def test_no_altered_or_torn_line_is_believed(tmp_path_factory: pytest.TempPathFa
 
 
 def test_a_hostile_file_does_not_eat_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool_read, "MOST_BYTES", 200_000)
-    monkeypatch.setattr(spool_read, "MOST_LINE", 50_000)
+    monkeypatch.setattr(spool, "MAX_SPOOL_BYTES", 200_000)
+    monkeypatch.setattr(spool, "_MAX_LINE", 50_000)
     long = _spool(tmp_path / "long.jsonl", GOOD, '"' + "x" * 60_000 + '"', GOOD)
-    assert read(long) == Spool([{"t": "open"}] * 2, bad=1)
+    assert read_spool(long) == SpoolContent([{"t": "open"}] * 2, bad=1)
     many = _spool(tmp_path / "many.jsonl", *[GOOD] * 5000, '{"t":"end"}')
-    found = read(many)
+    found = read_spool(many)
     assert found.cut
     assert not found.ended
     assert len(found.records) * 78 <= 200_000
-    monkeypatch.setattr(spool_read, "MOST_RECORDS", 10)
-    assert len(read(many).records) == 10
+    monkeypatch.setattr(spool, "_MAX_RECORDS", 10)
+    assert len(read_spool(many).records) == 10
     with long.open("r+b") as file:
         file.truncate(1 << 40)
-    assert read(long).cut or read(long).bad
+    assert read_spool(long).cut or read_spool(long).bad
 
 
 def test_only_regular_files_of_ours_are_read(tmp_path: Path) -> None:
@@ -198,9 +197,9 @@ def test_only_regular_files_of_ours_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     for name in ("link.jsonl", "pipe.jsonl", "missing.jsonl"):
         with pytest.raises(OSError):
-            read(tmp_path / name)
+            read_spool(tmp_path / name)
     with pytest.raises(OSError):
-        read(tmp_path)
+        read_spool(tmp_path)
 
 
 def test_a_full_disk_breaks_the_writer_once_and_for_all(tmp_path: Path) -> None:
@@ -208,8 +207,7 @@ def test_a_full_disk_breaks_the_writer_once_and_for_all(tmp_path: Path) -> None:
     code = """
 import resource, signal, sys
 from pathlib import Path
-from kl_hooks.store.spool import SpoolWriter
-from kl_hooks.store.spool_read import read
+from kl_hooks.store.spool import SpoolWriter, read_spool
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = SpoolWriter.create(Path(sys.argv[1]), "run")
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
@@ -227,7 +225,7 @@ try:
 except OSError:
     pass
 writer.close()
-found = read(writer.path)
+found = read_spool(writer.path)
 print(len(found.records) + len(told) == 20, all(told), found.bad, size == 1000, found.records[-1])
 """
     out = _python(code, tmp_path).communicate(timeout=60)[0].decode()
@@ -268,7 +266,7 @@ os._exit(0)
     assert process.stdout.readline() == b"child\n"
     process.wait(timeout=60)
     try:
-        assert read(tmp_path / "run.jsonl") == Spool([["parent"]], busy=False)
+        assert read_spool(tmp_path / "run.jsonl") == SpoolContent([["parent"]], busy=False)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.stdout.close()
@@ -303,15 +301,15 @@ second.close()
     process = _python(code, tmp_path)
     process.communicate(timeout=60)
     assert process.returncode == 0
-    assert read(tmp_path / "first.jsonl").records == [["a"], {"password": "[redacted:key]", "t": "end"}]
-    assert read(tmp_path / "second.jsonl").records == [["token=[redacted:assignment]"]]
+    assert read_spool(tmp_path / "first.jsonl").records == [["a"], {"password": "[redacted:key]", "t": "end"}]
+    assert read_spool(tmp_path / "second.jsonl").records == [["token=[redacted:assignment]"]]
 
 
 def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = """
 import sys
 before = set(sys.modules)
-import kl_hooks.store.spool, kl_hooks.store.state, kl_hooks.store.lock
+import kl_hooks.store.spool, kl_hooks.store.state, kl_hooks.store.locks
 heavy = {"sqlite3", "subprocess", "yaml", "diskcache", "click", "pluggy", "asyncio", "logging"}
 print(sorted(heavy & (set(sys.modules) - before)))
 """
@@ -378,8 +376,8 @@ def test_killed_at_200_moments_it_loses_nothing_acknowledged_and_believes_nothin
     acknowledged = [int(line) for line in out.split()]
     found: dict[int, str] = {}
     torn = unended = 0
-    for path in pending(tmp_path):
-        spool = read(path)
+    for path in pending_spools(tmp_path):
+        spool = read_spool(path)
         assert not spool.busy
         torn += spool.bad
         unended += not spool.ended
@@ -409,7 +407,7 @@ for run in range(5):
 """
     processes = [_python(code, tmp_path, n) for n in range(8)]
     assert [p.communicate(timeout=120) and p.returncode for p in processes] == [0] * 8
-    found = [record[1] for path in pending(tmp_path) for record in read(path).records]
+    found = [record[1] for path in pending_spools(tmp_path) for record in read_spool(path).records]
     assert sorted(found) == sorted(f"{w}-{run}-{n}" for w in range(8) for run in range(5) for n in range(100))
 
 
@@ -420,6 +418,6 @@ def test_what_a_killed_writer_never_named_goes_after_an_hour(tmp_path: Path) -> 
         path.write_text("x", encoding="utf-8")
         os.utime(path, (1000.0, 1000.0))
     os.utime(young, (4000.0, 4000.0))
-    assert spool_read.tidy(tmp_path, 1000.0 + spool_read.NAMELESS + 1) == 1
+    assert spool.remove_nameless_spools(tmp_path, 1000.0 + spool._NAMELESS_SECONDS + 1) == 1
     assert sorted(tmp_path.iterdir()) == sorted([young, *kept])
-    assert spool_read.tidy(tmp_path / "nowhere", 1e12) == 0
+    assert spool.remove_nameless_spools(tmp_path / "nowhere", 1e12) == 0

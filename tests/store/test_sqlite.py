@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.store.filesystem import is_local
-from kl_hooks.store.migrate import migrate, refuse_unexpected, taken
-from kl_hooks.store.sqlite import FORMAT, SqliteDatabase, open_sqlite
-from kl_hooks.store.sqlite_look import APPLICATION, journal_mode, wal_is_safe
+from kl_hooks.store.files import is_local
+from kl_hooks.store.migrations import migrate, refuse_unexpected, steps_taken
+from kl_hooks.store.sqlite import _APPLICATION_ID, FORMAT, SqliteDatabase, _journal_mode, _wal_is_safe, open_sqlite
 
 from .contract import ONE, TWO, DatabaseContract, Opener, schema
 
@@ -75,10 +74,10 @@ def test_settings(path: Path) -> None:
         found = {n: _pragma(db, n) for n in ("trusted_schema", "cell_size_check", "mmap_size", "busy_timeout")}
         assert found == {"trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0, "busy_timeout": 60_000}
         assert _pragma(db, "synchronous") in (2, 3), "FULL, or EXTRA, which is more"
-        mode = journal_mode(sqlite3.sqlite_version_info, path.parent)
+        mode = _journal_mode(sqlite3.sqlite_version_info, path.parent)
         assert str(_pragma(db, "journal_mode")).upper() == mode
         assert (_pragma(db, "synchronous") == 3) == (mode == "DELETE")
-        assert (_pragma(db, "application_id"), _pragma(db, "user_version")) == (APPLICATION, FORMAT)
+        assert (_pragma(db, "application_id"), _pragma(db, "user_version")) == (_APPLICATION_ID, FORMAT)
         assert db._connection.isolation_level is None
         if sys.version_info >= (3, 12):
             assert db._connection.getconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
@@ -89,14 +88,14 @@ def test_settings(path: Path) -> None:
 def test_wal_only_where_it_is_safe(tmp_path: Path) -> None:
     safe = [(3, 51, 3), (3, 52, 0), (3, 50, 7), (3, 50, 9), (3, 44, 6), (4, 0, 0)]
     unsafe = [(3, 40, 1), (3, 51, 2), (3, 51, 0), (3, 50, 6), (3, 44, 5), (3, 45, 0), (3, 49, 2), (3, 7, 0)]
-    assert [wal_is_safe(v) for v in safe + unsafe] == [True] * 6 + [False] * 8
+    assert [_wal_is_safe(v) for v in safe + unsafe] == [True] * 6 + [False] * 8
     mounts = tmp_path / "mounts"
     lines = ["/dev/a / ext4 rw", "server:/x /net nfs4 rw", "x /net/tmp tmpfs rw", "x /with\\040blank fuse.sshfs rw"]
     mounts.write_text("".join(f"{line} 0 0\n" for line in lines))
     answers = {"/": True, "/net/repo": False, "/net/tmp/x": True, "/with blank/x": False, "/network": True}
     assert {place: is_local(Path(place), mounts) for place in answers} == answers
     assert not is_local(Path("/"), tmp_path / "no such list")
-    assert journal_mode((3, 40, 1), tmp_path) == "DELETE"
+    assert _journal_mode((3, 40, 1), tmp_path) == "DELETE"
 
 
 def _text(path: Path) -> None:
@@ -404,7 +403,7 @@ def test_a_backup_is_made_before_the_first_step_and_two_are_kept(path: Path) -> 
     assert sorted(p.name for p in backup.iterdir()) == ["kl-0003.db", "kl-0004.db"]
     assert (backup / "kl-0004.db").stat().st_mode & 0o777 == 0o600
     with closing(open_sqlite(backup / "kl-0004.db", write=False)) as db:
-        assert taken(db) == {"room": 4}
+        assert steps_taken(db) == {"room": 4}
         assert db.rows("SELECT id FROM thing ORDER BY id") == [("a",), ("of step 2",)]
 
 
@@ -413,7 +412,7 @@ def test_without_room_for_a_backup_nothing_is_changed(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db:
         with pytest.raises(OSError):
             migrate(db, [schema(ONE, TWO)], path, path.parent / "backup")
-        assert taken(db) == {"room": 1}
+        assert steps_taken(db) == {"room": 1}
 
 
 def test_a_new_database_needs_no_backup(tmp_path: Path) -> None:
@@ -433,8 +432,8 @@ from pathlib import Path
 import kl_hooks.store.sqlite
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Schema
-from kl_hooks.store.lock import store_lock
-from kl_hooks.store.migrate import migrate, taken
+from kl_hooks.store.locks import store_lock
+from kl_hooks.store.migrations import migrate, steps_taken
 from kl_hooks.store.sqlite import open_sqlite
 
 folder = Path({str(tmp_path)!r})
@@ -474,7 +473,7 @@ for kill in range(60):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     with closing(open_sqlite(path, write=True)) as db:
-        step = taken(db)["room"]
+        step = steps_taken(db)["room"]
         columns = [row[1] for row in db.rows("PRAGMA table_info(thing)")]
         tables = sorted(n for (n,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
         assert columns == ["id", "n", "two"][: 2 if step == 1 else 3], (step, columns)
@@ -485,7 +484,7 @@ for kill in range(60):
             assert db.rows("SELECT COUNT(*) FROM thing WHERE two = CAST(id AS TEXT)") == [(3000,)]
         ends.append(step)
         migrate(db, rooms(first, step2, step3), path, None)
-        assert taken(db) == {{"room": 3}} and count(db) == 3000
+        assert steps_taken(db) == {{"room": 3}} and count(db) == 3000
 print(len(ends), ends.count(1) > 0, ends.count(3) > 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)

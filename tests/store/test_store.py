@@ -15,10 +15,10 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.hookspecs import Schema
-from kl_hooks.store.lock import store_lock
+from kl_hooks.store.locks import store_lock
 from kl_hooks.store.sqlite import FORMAT, open_sqlite
-from kl_hooks.store.state import State, locate
-from kl_hooks.store.store import WAIT, Store
+from kl_hooks.store.state import State, locate_state
+from kl_hooks.store.store import _WAIT, Store
 from tests.support import sql
 
 from .contract import ONE, TWO, schema
@@ -31,7 +31,7 @@ DERIVED = "CREATE TABLE link (source TEXT, target TEXT);"
 def state(tmp_path: Path) -> State:
     common = tmp_path / "repo" / ".git"
     common.mkdir(parents=True)
-    return locate(tmp_path / "repo", common, common, None, {"HOME": str(tmp_path / "home")})
+    return locate_state(tmp_path / "repo", common, common, None, {"HOME": str(tmp_path / "home")})
 
 
 def _store(state: State, *steps: str, graph: tuple[str, ...] = (DERIVED,), wait: str = "0.3") -> Store:
@@ -261,7 +261,7 @@ os.kill(os.getpid(), 9)
 
 def test_a_place_that_can_not_be_made_is_an_environment_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    state = locate(tmp_path, None, None, str(tmp_path / "file" / "kl"), {"HOME": str(tmp_path)})
+    state = locate_state(tmp_path, None, None, str(tmp_path / "file" / "kl"), {"HOME": str(tmp_path)})
     with pytest.raises(EnvironmentProblem, match="KL_STATE"), _store(state).writing():
         pass
     assert _ids(_store(state)) is None
@@ -272,7 +272,7 @@ def test_there_are_two_databases(store: Store) -> None:
         pass
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("", WAIT), ("soon", WAIT), ("2.5", 2.5), ("-1", 0.0), ("1e9", 600.0)])
+@pytest.mark.parametrize(("text", "seconds"), [("", _WAIT), ("soon", _WAIT), ("2.5", 2.5), ("-1", 0.0), ("1e9", 600.0)])
 def test_how_long_to_wait(state: State, text: str, seconds: float) -> None:
     assert _store(state, wait=text).wait == seconds
 
@@ -282,11 +282,11 @@ import os, sys
 sys.path.insert(0, {repo!r})
 from pathlib import Path
 from kl_hooks.hookspecs import Schema
-from kl_hooks.store.state import locate
+from kl_hooks.store.state import locate_state
 from kl_hooks.store.store import Store
 common = Path({common!r})
 schemas = [Schema("room", "kl", ("CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);",))]
-state = locate(common.parent, common, common, None, {{"HOME": "/nowhere"}})
+state = locate_state(common.parent, common, common, None, {{"HOME": "/nowhere"}})
 store = Store(state, lambda: schemas, {{"KL_LOCK_WAIT": "60"}})
 def write(start, count):
     rows = [(f"{{start}}-{{n}}", n) for n in range(count)] + [(f"shared-{{n}}", n) for n in range(count)]

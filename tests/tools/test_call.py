@@ -14,7 +14,7 @@ from kl_hooks.records.permissions import pending_proposals
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import accept_proposals, apply_verb, create_record
 from kl_hooks.tools.call import MOST_CHARACTERS, call, catalogue
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 SOURCE = (

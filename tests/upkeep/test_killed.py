@@ -26,7 +26,7 @@ CALL = (
     "from pathlib import Path\n"
     "from kl_hooks.clock import FixedClock\n"
     "from kl_hooks.upkeep import run as module\n"
-    "from kl_hooks.workspace.open import open_workspace\n"
+    "from kl_hooks.workspace import open_workspace\n"
     "steps = 0\n"
     "def step(frame, event, arg):\n"
     "    global steps\n"

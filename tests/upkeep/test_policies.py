@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kl_hooks.clock import iso
 from kl_hooks.evidence.decay import DAY
 from kl_hooks.kinds.memory.score import INJECTED, OPENED, REINFORCED, REVIEWED
-from kl_hooks.model.lifecycle import FILE, Lifecycle
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, append_events, list_events
 from kl_hooks.records.query import RecordFilter, get_record, list_records
@@ -70,7 +70,7 @@ def test_its_number_is_never_used_again(decided: Checkout) -> None:
 
 @pytest.mark.requirement("A68")
 def test_it_stays_for_the_days_that_were_asked_for(decided: Checkout) -> None:
-    decided.write(FILE, "AdrRetentionDays: 10\n")
+    decided.write(LIFECYCLE_FILE, "AdrRetentionDays: 10\n")
     assert preview(decided.workspace(), ONLY).changes == ()
     assert len(preview(decided.workspace(now=NOW + 12 * DAY), ONLY).changes) == 1
 
@@ -95,7 +95,7 @@ def test_an_archive_that_is_a_link_is_refused(decided: Checkout, tmp_path: Path)
 
 
 def test_an_imported_decision_is_retained_from_the_day_its_successor_was_decided(repo: Checkout) -> None:
-    repo.write(FILE, "adr_retention_days: 30\n")
+    repo.write(LIFECYCLE_FILE, "adr_retention_days: 30\n")
     ws = repo.workspace()
     old = {"title": "Old", **SAID, "date": "2015-01-01", "status": "superseded", "superseded_by": ["ADR-0002"]}
     new = {"title": "New", **SAID, "date": "2026-12-31", "supersedes": ["ADR-0001"]}  # 15 days before NOW
@@ -215,5 +215,5 @@ def test_a_candidate_that_nobody_looked_at_goes_and_may_come_back(repo: Checkout
 def test_the_windows_are_numbers_and_0_switches_them_off(repo: Checkout) -> None:
     remember(repo, "Test passes: a", approved=True)
     remember(repo, "Test passes: b")
-    repo.write(FILE, "memory_reinforce_window_days: 0\nMemoryCandidatePruningDays: 0\n")
+    repo.write(LIFECYCLE_FILE, "memory_reinforce_window_days: 0\nMemoryCandidatePruningDays: 0\n")
     assert apply_policies(repo.workspace(now=NOW + 900 * DAY), MEMORY_POLICIES).changes == ()

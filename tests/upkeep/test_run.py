@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.evidence.assertions import archived, asserted
-from kl_hooks.model.lifecycle import FILE
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE
 from kl_hooks.upkeep.run import Report, apply_policies, preview, to_dict
 from tests.support import NOW, Checkout
 
@@ -100,14 +100,14 @@ def test_an_archived_claim_is_still_found_and_may_be_made_again(repo: Checkout) 
 @pytest.mark.requirement("A66")
 def test_with_a_mistake_in_the_numbers_it_shows_by_the_defaults_and_changes_nothing(repo: Checkout) -> None:
     untidy(repo)
-    repo.write(FILE, "run_rows_days: soon\n")
+    repo.write(LIFECYCLE_FILE, "run_rows_days: soon\n")
     shown_ = repo.kl("knowledge", "gc")
     assert shown_.returncode == 0
-    assert f'{FILE}:1:16: "run_rows_days" must be a whole number' in shown_.stderr
+    assert f'{LIFECYCLE_FILE}:1:16: "run_rows_days" must be a whole number' in shown_.stderr
     before = snapshot(repo)
     applied = repo.kl("knowledge", "gc", "--apply")
     assert applied.returncode == 2
-    assert f"{FILE}:1:16" in applied.stderr
+    assert f"{LIFECYCLE_FILE}:1:16" in applied.stderr
     assert snapshot(repo) == before
 
 

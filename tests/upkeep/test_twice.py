@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from kl_hooks.evidence.decay import DAY
-from kl_hooks.model.lifecycle import FILE, Lifecycle
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.records.write import apply_verb, create_record, supersede
 from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout
@@ -40,7 +40,7 @@ def test_twice_is_once_and_a_dry_run_is_right(repo: Checkout, seed: int) -> None
     for _ in range(6):
         now += chance.randrange(0, 90) * DAY
         numbers = {one.name: chance.choice([0, 1, 30, 90, 400]) for one in fields(Lifecycle)}
-        repo.write(FILE, "".join(f"{name}: {days}\n" for name, days in numbers.items()))
+        repo.write(LIFECYCLE_FILE, "".join(f"{name}: {days}\n" for name, days in numbers.items()))
         ws = repo.workspace(now=now)
         shown = preview(ws)
         done = apply_policies(ws)

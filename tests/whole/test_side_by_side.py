@@ -22,7 +22,7 @@ from kl_hooks.records.liveness import is_live
 from kl_hooks.records.permissions import pending_proposals
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import accept_proposals, apply_verb, change_record, create_record, reject_proposals
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
 STEPS = 200

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.asking.stored import find, in_file
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.store.rows import marks
+from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def addressed(graph: Graph, text: str) -> Symbol:
     else in any; a record, a page.
     """
     text = text.strip()
-    prefix, name = split(text)
+    prefix, name = split_id(text)
     exact = find(graph.db, "id = ?", (text,))
     if exact:
         return exact[0]
@@ -69,7 +69,7 @@ def addressed(graph: Graph, text: str) -> Symbol:
 
 def file_of(graph: Graph, text: str) -> str:
     """The path of the one file that `text` means: a path or its end, or a module. UsageProblem as `addressed`."""
-    name = split(text.strip())[1]
+    name = split_id(text.strip())[1]
     paths = _paths(graph, name)
     if len(paths) > 1:
         raise Ambiguous(text, [s for path in paths for s in in_file(graph.db, path)[:1]])
@@ -81,7 +81,7 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
     path, colons, test = name.partition("::")
     if colons:
         tests = find(graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],))
-        return [one for one in tests if _ends(split(one.id)[1], name.partition("[")[0], "/")]
+        return [one for one in tests if _ends(split_id(one.id)[1], name.partition("[")[0], "/")]
     place = _PLACE.fullmatch(name)
     paths = _paths(graph, place["path"] if place else path)
     if not paths:
@@ -118,7 +118,7 @@ def _called(graph: Graph, prefix: str, name: str) -> list[Symbol]:
     for condition, fold in (("name = ?", False), ("name LIKE ? ESCAPE '\\'", True)):
         asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
         wanted = name.lower() if fold else name
-        fitting = [one for one in find(graph.db, condition, (asked,)) if _fits(split(one.id)[0], prefix)]
+        fitting = [one for one in find(graph.db, condition, (asked,)) if _fits(split_id(one.id)[0], prefix)]
         names = [(_plain(one.id, fold), one) for one in fitting]
         whole = [one for plain, one in names if plain == wanted]
         found = whole or [one for plain, one in names if _ends(plain, wanted, ".")]
@@ -134,7 +134,7 @@ def reexported(graph: Graph, name: str, prefix: str = "") -> Symbol | None:
     """
     parts = name.split(".")
     modules = [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
-    if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({marks(modules)})", modules):
+    if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({placeholders(modules)})", modules):
         return None
     from kl_hooks.code.imports import Known
     from kl_hooks.code.linking import Outlines
@@ -148,7 +148,7 @@ def reexported(graph: Graph, name: str, prefix: str = "") -> Symbol | None:
             found = resolver.resolve(f"@{module}:{first}" + (f"|{'.'.join(rest)}" if rest else ""), module)
             if found.symbols and not found.lost and not found.beyond:
                 last = find(graph.db, "id = ?", (found.symbols[-1].id,))
-                return last[0] if last and _fits(split(last[0].id)[0], prefix) else None
+                return last[0] if last and _fits(split_id(last[0].id)[0], prefix) else None
     return None
 
 
@@ -158,7 +158,7 @@ def _fits(prefix: str, asked: str) -> bool:
 
 
 def _plain(identifier: str, fold: bool) -> str:
-    name = _QUALIFIED.sub("", split(identifier)[1])
+    name = _QUALIFIED.sub("", split_id(identifier)[1])
     return name.lower() if fold else name
 
 
@@ -169,7 +169,7 @@ def _ends(text: str, end: str, mark: str) -> bool:
 def _unknown(graph: Graph, text: str) -> Unknown:
     from difflib import get_close_matches
 
-    last = split(text)[1].rpartition(".")[2].rpartition("/")[2]
+    last = split_id(text)[1].rpartition(".")[2].rpartition("/")[2]
     names = [row[0] for row in graph.db.rows("SELECT DISTINCT name FROM symbols WHERE name >= '' ORDER BY name")]
     near = get_close_matches(last, names, 3, 0.7)
     meant = [_likeliest(find(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,))) for name in near]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from kl_hooks.code.asking.stored import by_ids
 from kl_hooks.graph import links
-from kl_hooks.model.ids import split
-from kl_hooks.model.symbol import Symbol
-from kl_hooks.store.rows import Rows
+from kl_hooks.model.symbol import Symbol, split_id
+from kl_hooks.store.database import Rows
 
 _BASES = ("inherits", "implements")
 _MEMBERS = ("method", "property", "field")
@@ -48,11 +47,11 @@ def _all(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
 
 
 def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
-    prefix, name = split(symbol.id)
+    prefix, name = split_id(symbol.id)
     owner, _, last = name.rpartition(".")
     if prefix not in _MEMBERS:
         return []
     classes = _all(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
-    ids = [f"{kind}:{split(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
+    ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
     there = by_ids(db, ids)
     return [there[one] for one in ids if one in there]

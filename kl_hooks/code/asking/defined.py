@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kl_hooks.code.asking.address import file_of
 from kl_hooks.code.asking.stored import in_file
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -23,7 +23,7 @@ def symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]], str
     found: list[tuple[int, Symbol]] = []
     names: list[str] = []
     for symbol in in_file(graph.db, path):
-        name = split(symbol.id)[1]
+        name = split_id(symbol.id)[1]
         while names and not name.startswith(f"{names[-1]}."):
             names.pop()
         found.append((len(names), symbol))

@@ -11,7 +11,7 @@ from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.stored import parts
 from kl_hooks.graph import links
 from kl_hooks.graph.closure import DEPENDS, Reach, first_of, reach
-from kl_hooks.store import rows
+from kl_hooks.store import database
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -66,7 +66,7 @@ def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str
 def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:
     """Id → the links by which it depends on something."""
     found: dict[str, list[Link]] = {}
-    for some in rows.pieces(list(ids)):
+    for some in database.chunks(list(ids)):
         found |= links.of_many(graph.db, some, incoming=False)
     return {name: [link for link in some if link.relation in DEPENDS] for name, some in found.items()}
 

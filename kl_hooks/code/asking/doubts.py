@@ -9,7 +9,7 @@ from kl_hooks.code.asking.classes import above, overridden
 from kl_hooks.code.asking.stored import by_ids, parts
 from kl_hooks.code.writing import last_name
 from kl_hooks.graph import links
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -27,7 +27,7 @@ _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedT
 
 def doubts_of_calls(graph: Graph, symbol: Symbol) -> list[str]:
     """For something that no link calls."""
-    prefix = split(symbol.id)[0]
+    prefix = split_id(symbol.id)[0]
     said = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
     said += _decorated(symbol)
     if prefix == "namespace":
@@ -74,7 +74,7 @@ def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
 
 def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
     """A base that is not of this repository may call what it expects to be overridden."""
-    owner = split(symbol.id)[1].rpartition(".")[0]
+    owner = split_id(symbol.id)[1].rpartition(".")[0]
     classes = [f"type:{owner}", f"interface:{owner}"]
     for one in by_ids(graph.db, [*classes, *above(graph.db, classes)]).values():
         known = {

@@ -11,7 +11,7 @@ from kl_hooks.code.asking.answers import Answer, answer, names_of
 from kl_hooks.code.asking.doubts import doubts_of_calls
 from kl_hooks.code.asking.written import METHODS, about
 from kl_hooks.graph import links
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -47,7 +47,7 @@ def callers(graph: Graph, text: str) -> Inbound:
     Without any, other ways in which it may be called are said (see `asking.doubts`).
     """
     symbol = addressed(graph, text)
-    prefix, name = split(symbol.id)
+    prefix, name = split_id(symbol.id)
     asked, relations = [symbol.id], ["calls"]
     if prefix in ("type", "interface"):
         asked.append(f"method:{name}.__init__")

@@ -12,7 +12,7 @@ from kl_hooks.code.wanted import Watch, unwatched
 if TYPE_CHECKING:
     from kl_hooks.model.problem import Problem
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 class Graph(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.answers import Answer
@@ -28,7 +28,7 @@ def plain_name(identifier: str, kind: str = "") -> dict[str, Any]:
     """What an Id says by itself: the name, the kind (`kind`, where the Id has no prefix), and the dotted name (of a
     test or file: the path) of what it is defined in; null for none.
     """
-    prefix, whole = split(identifier)
+    prefix, whole = split_id(identifier)
     seam = "::" if prefix == "test" and "::" in whole else "/" if prefix == "file" else "."
     owner, _, name = whole.rpartition(seam)
     return {"name": name, "kind": kind or prefix, "owner": owner or None}

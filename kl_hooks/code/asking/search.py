@@ -13,7 +13,7 @@ from kl_hooks.code.asking.address import reexported
 from kl_hooks.code.asking.stored import by_ids, find
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
-from kl_hooks.model.ids import RECORD_ID, split
+from kl_hooks.model.symbol import RECORD_ID, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -99,10 +99,10 @@ def _named(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) 
     for word in words:
         for symbol in _beginning(graph, word):
             rank = _rank(symbol, word)
-            if rank is not None and split(symbol.id)[0] in kinds and in_place(symbol.path, file):
+            if rank is not None and split_id(symbol.id)[0] in kinds and in_place(symbol.path, file):
                 ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
     for name in filter(lambda word: "." in word, words):
-        if (one := reexported(graph, name)) and split(one.id)[0] in kinds and in_place(one.path, file):
+        if (one := reexported(graph, name)) and split_id(one.id)[0] in kinds and in_place(one.path, file):
             ranked.append(((1, len(one.id), one.id, one.path), one))
     order = sorted(ranked, key=lambda pair: pair[0])
     found = [(rank[0] <= _INFLECTED, Found(s.id, s.path, s.line, s.signature, "name")) for rank, s in order]
@@ -129,10 +129,10 @@ def _rank(symbol: Symbol, word: str) -> int | None:
     """How well a name fits, less is better; None: not at all."""
     if symbol.id == word:
         return 0
-    prefix, asked = split(word)
-    name = _QUALIFIED.sub("", split(symbol.id)[1]).replace("::", ".")
+    prefix, asked = split_id(word)
+    name = _QUALIFIED.sub("", split_id(symbol.id)[1]).replace("::", ".")
     asked = asked.replace("::", ".")
-    if prefix and prefix != split(symbol.id)[0]:
+    if prefix and prefix != split_id(symbol.id)[0]:
         return None
     owner, _, last = name.rpartition(".")
     asked_owner, _, asked_last = asked.rpartition(".")

@@ -14,7 +14,7 @@ from kl_hooks.code.asking.dependents import reaching_tests
 from kl_hooks.code.asking.inbound import USES
 from kl_hooks.code.asking.written import METHODS, about, said_by
 from kl_hooks.graph import links
-from kl_hooks.model.ids import split
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -56,7 +56,7 @@ def show(graph: Graph, text: str) -> Page:
     owners = [k.source for k in into if k.relation == "defines"]
     used_by = sorted((k for k in into if k.relation != "defines"), key=_by_place)
     uses = sorted((k for k in out if k.relation in USES and not k.target.startswith("name:")), key=_by_place)
-    is_class = split(symbol.id)[0] in ("type", "interface")
+    is_class = split_id(symbol.id)[0] in ("type", "interface")
     return Page(
         symbol, owners[0] if owners else "",
         tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),

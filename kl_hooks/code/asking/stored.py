@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kl_hooks.model.ids import split
-from kl_hooks.model.symbol import Symbol
-from kl_hooks.store.rows import Rows, marks, pieces
+from kl_hooks.model.symbol import Symbol, split_id
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 _COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decorators"
 
@@ -29,8 +28,8 @@ def _symbol(
 def by_ids(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
     """Id → its symbol, of those that have one; of several the first."""
     wanted, found = sorted(set(ids)), dict[str, Symbol]()
-    for some in pieces(wanted):
-        for symbol in find(db, f"id IN ({marks(some)})", some):
+    for some in chunks(wanted):
+        for symbol in find(db, f"id IN ({placeholders(some)})", some):
             found.setdefault(symbol.id, symbol)
     return found
 
@@ -43,10 +42,10 @@ def in_file(db: Rows, path: str) -> list[Symbol]:
 
 def parts(db: Rows, symbol: Symbol) -> list[Symbol]:
     """What is defined inside a symbol, at any depth; of a module everything."""
-    prefix, name = split(symbol.id)
+    prefix, name = split_id(symbol.id)
     if prefix == "test":
         return []
     inside = in_file(db, symbol.path)
     if prefix == "namespace":
         return [one for one in inside if one.id != symbol.id]
-    return [one for one in inside if split(one.id)[1].startswith(f"{name}.")]
+    return [one for one in inside if split_id(one.id)[1].startswith(f"{name}.")]

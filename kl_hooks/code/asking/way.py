@@ -12,8 +12,7 @@ from kl_hooks.code.asking.stored import find, parts
 from kl_hooks.code.asking.written import placed
 from kl_hooks.graph import links
 from kl_hooks.graph.closure import Reach, reach
-from kl_hooks.model.ids import split
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.opened import Graph
@@ -113,7 +112,7 @@ def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | No
 
 def _inside(graph: Graph, node: str) -> list[Link]:
     """Steps that no link says: from a section to its page, from a folder to the source files in it."""
-    prefix, name = split(node)
+    prefix, name = split_id(node)
     if prefix != "file":
         return []
     page, mark, _ = name.partition("#")
@@ -144,7 +143,7 @@ def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) 
 
 
 def _class_of(name: str, level: int, reached: Reach) -> str:
-    owner = split(name)[1]
+    owner = split_id(name)[1]
     while owner:
         owner = owner.rpartition(".")[0]
         for prefix in ("type", "interface"):

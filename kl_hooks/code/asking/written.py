@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.graph import links
 from kl_hooks.index.index import called
-from kl_hooks.model.ids import RECORD_ID, split
-from kl_hooks.model.symbol import Symbol
+from kl_hooks.model.symbol import RECORD_ID, Symbol, split_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,7 @@ def about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[Link]:
     a file. `whole`: for what is defined in a file too, as a decision that governs the file governs it.
     """
     asked = [symbol.id]
-    if whole or split(symbol.id)[0] in ("namespace", "file"):
+    if whole or split_id(symbol.id)[0] in ("namespace", "file"):
         parts = symbol.path.split("/")
         asked += [f"file:{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
     found = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
@@ -56,7 +55,7 @@ def thing(graph: Graph, text: str) -> Symbol | None:
         else:
             known = called(graph.db, identifier)
         if known or any(link.method in METHODS for link in (*out, *into)):
-            prefix, rest = split(identifier)
+            prefix, rest = split_id(identifier)
             path = known[0].path if known else rest if prefix == "file" else _first(out)
             line = max(known[0].line, 1) if known else 1
             return Symbol(identifier, path, line, line, known[0].title if known else "", "", "")

@@ -16,7 +16,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -81,9 +81,11 @@ def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
     repo = ws.repo
     if repo is None:
         raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
-    entries = [entry for entry in files.worktree(repo, [".py"]) if _is_text(entry.path)]
-    facts = facts_of(ws.store, entries, lambda some: files.read(repo, some), scanners_of(ws.plugins))
-    contents = {entry.path: content for entry, content in files.read(repo, entries) if not facts[entry.path]["error"]}
+    entries = [entry for entry in files.worktree_files(repo, [".py"]) if _is_text(entry.path)]
+    facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws.plugins))
+    contents = {
+        entry.path: content for entry, content in files.read_files(repo, entries) if not facts[entry.path]["error"]
+    }
     return {path: facts[path] for path in sorted(contents)}, contents
 
 

@@ -18,11 +18,11 @@ from kl_hooks.evidence.capture import PARENT, begin, finish, new_run
 from kl_hooks.evidence.place import Place, place_of
 from kl_hooks.evidence.sources.spawn import Ended, spawn
 from kl_hooks.git.run import LOCAL_VARIABLES
-from kl_hooks.model.ids import make
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.store.redact import redact, redact_value
+from kl_hooks.model.symbol import make_id
+from kl_hooks.store.redaction import redact, redact_value
 from kl_hooks.store.spool import SpoolWriter
-from kl_hooks.workspace.open import Workspace
+from kl_hooks.workspace import Workspace
 
 TAIL: Final = 8 * 1024
 """Characters of output kept of a command that failed."""
@@ -105,7 +105,7 @@ def fact_of(shown: str, ended: Ended, micros: int) -> Evidence:
     detail: dict[str, Any] = {"exit": exit_of(ended), "pid": ended.pid}
     if ended.code and ended.tail:
         detail["tail"] = tail_of(ended)
-    return Evidence("ExitCode", make("command", shown), _word(ended), micros, None, detail)
+    return Evidence("ExitCode", make_id("command", shown), _word(ended), micros, None, detail)
 
 
 def tail_of(ended: Ended) -> str:

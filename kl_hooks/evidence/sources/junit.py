@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.ids import make
-from kl_hooks.model.outcome import worst
-from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.receipt import Evidence, Receipt, worst_outcome
+from kl_hooks.model.symbol import make_id
 from kl_hooks.model.text import one_line
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -84,7 +83,7 @@ def _evidence(root: Element) -> tuple[Evidence, ...]:
 
 
 def _merged(cases: list[Evidence]) -> Evidence:
-    outcome = worst(c.outcome for c in cases)
+    outcome = worst_outcome(c.outcome for c in cases)
     if outcome == "failed" and cases[-1].outcome == "passed":
         outcome = "flaky"
     chosen = next((c for c in cases if c.outcome == outcome), cases[-1])
@@ -95,10 +94,12 @@ def _case(case: Element) -> Evidence:
     outcome, message = "passed", ""
     for child in case:
         said = _says(child)
-        if said and worst([outcome, said]) != outcome:
+        if said and worst_outcome([outcome, said]) != outcome:
             outcome, message = said, child.get("message") or ""
     detail = {"message": redact(one_line(message, 300))} if message else {}
-    return Evidence("TestResult", make("test", redact(_nodeid(case))), outcome, _micros(case.get("time")), None, detail)
+    return Evidence(
+        "TestResult", make_id("test", redact(_nodeid(case))), outcome, _micros(case.get("time")), None, detail
+    )
 
 
 def _says(child: Element) -> str | None:

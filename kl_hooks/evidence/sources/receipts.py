@@ -13,7 +13,7 @@ from kl_hooks.evidence.shape import flaw
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.receipt import SCHEMA, Evidence, Receipt, receipt_from
+from kl_hooks.model.receipt import RECEIPT_SCHEMA, Evidence, Receipt, receipt_from_header
 
 LONGEST: Final = 64 * 1024 * 1024
 """Bytes of a line; a receipt of a million tests is shorter."""
@@ -38,9 +38,9 @@ def _one(line: bytes) -> Receipt | str:
         return "longer than any receipt"
     try:
         plain = replace_surrogates(json.loads(line))
-        if plain.get("schema") != SCHEMA:
-            return f"schema {plain.get('schema')!r} is not {SCHEMA!r}"
-        receipt = receipt_from(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"]))
+        if plain.get("schema") != RECEIPT_SCHEMA:
+            return f"schema {plain.get('schema')!r} is not {RECEIPT_SCHEMA!r}"
+        receipt = receipt_from_header(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"]))
         if receipt.evidence_digest != plain["evidence_digest"]:
             return "its evidence was edited (digest differs)"
         if receipt.id != plain["id"]:

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.symbol import Symbol
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.write import create_records
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _THRESHOLD: Final = 70
@@ -360,7 +360,7 @@ def _all(ws: Workspace) -> list[Proposal]:
     from kl_hooks.git import files
 
     assert ws.repo is not None
-    paths = [one.path for one in files.worktree(ws.repo) if not one.path.startswith(".kl/")]
+    paths = [one.path for one in files.worktree_files(ws.repo) if not one.path.startswith(".kl/")]
     dependencies = declared_dependencies({path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths})
     with opened(ws) as graph:
         symbols = find(graph.db, "1 = 1", ())

@@ -54,7 +54,7 @@ def write_files(folder: Path, files: Mapping[str, str], force: bool = False) -> 
 
     EnvironmentProblem where one can't be written.
     """
-    from kl_hooks.store.atomic import write_atomic
+    from kl_hooks.store.files import write_atomic
 
     there = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
     if there and not force:

@@ -9,26 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.files import read_small
-from kl_hooks.config.nodes import Mapping as Map
-from kl_hooks.config.nodes import Node, Text
-from kl_hooks.config.problems import Problems
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import MapNode as Map
+from kl_hooks.config.yaml import Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.formats.entry import REFERENCES, Draft, Entry, NotReadable, field_of_heading, front_matter
 from kl_hooks.kinds.decision.formats.head import iso_date
 from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
 from kl_hooks.kinds.decision.formats.sections import split_sections
-from kl_hooks.model.problem import Problem
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import used_numbers
 from kl_hooks.records.validate import validate
 from kl_hooks.records.write import create_records
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _MAX_BYTES: Final = 1_000_000
@@ -132,9 +130,9 @@ def _adr_folder(folder: Path) -> Path:
     said = read_small(folder / ".adr-dir", within=folder)
     inner = (said or b"").decode("utf-8", "replace").strip()
     if not inner and (text := read_small(folder / ".log4brains.yml", within=folder)):
-        root, _ = load(".log4brains.yml", text)
+        root, _ = load_yaml(".log4brains.yml", text)
         place = _value(_value(root, "project"), "adrFolder")
-        inner = place.value if isinstance(place, Text) else ""
+        inner = place.value if isinstance(place, TextNode) else ""
     target = (folder / inner).resolve() if inner else folder
     return target if target.is_relative_to(folder.resolve()) or not inner else folder
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.config.files import read_small
 from kl_hooks.errors import UsageProblem
-from kl_hooks.git.repository import ask
+from kl_hooks.git.repository import git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.model.ids import RECORD_ID
 from kl_hooks.model.kind import Kind
+from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.repository import FileChanges, files_naming_records, kind_folder, used_numbers
 from kl_hooks.records.sync import sync
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _NEW: Final = "0" * 40
 _MOST: Final = 1_000_000
@@ -158,7 +158,7 @@ def _meant_lines(ws: Workspace, path: str, hits: list[int], moved: str, others: 
     if ws.repo is None:
         return {}
     try:
-        out = ask(ws.repo, "blame", "--porcelain", "--", path).decode("utf-8", "surrogateescape")
+        out = git_in(ws.repo, "blame", "--porcelain", "--", path).decode("utf-8", "surrogateescape")
     except GitFailed:
         return {}
     commits = re.findall(r"^([0-9a-f]{40,64}) \d+ (\d+)", out, re.MULTILINE)
@@ -177,6 +177,6 @@ def _exists_in(ws: Workspace, commit: str, paths: list[str]) -> bool:
     """True where a commit has any of these files."""
     assert ws.repo is not None
     try:
-        return bool(ask(ws.repo, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", *paths))
+        return bool(git_in(ws.repo, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", *paths))
     except GitFailed:
         return False

@@ -27,10 +27,10 @@ from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import REVIVE, change_record, create_record, require_setup
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 def find_existing(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:

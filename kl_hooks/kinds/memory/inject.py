@@ -16,14 +16,14 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.score import INJECTED, OPENED, Tally, has_faded, importance_today, support_of, tallies
 from kl_hooks.model.kind import AUTHORITIES
-from kl_hooks.model.quote import field, quoted
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.liveness import is_live
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 HEADING: Final = "## Project Knowledge"
@@ -91,13 +91,13 @@ def fit(chosen: Sequence[Offer], budget: int) -> Injection:
 
 
 def _line(one: Offer) -> str:
-    return f"- [{one.tier}] (×{one.reinforcement}) {field(one.title, 200)} ({one.id}, {one.authority})\n"
+    return f"- [{one.tier}] (×{one.reinforcement}) {quoted_field(one.title, 200)} ({one.id}, {one.authority})\n"
 
 
 def _whole(one: Offer) -> str:
     """The line, and the text below it where it says more than the line."""
     said = one.text.strip()
-    return _line(one) + (f"{quoted(said, '  > ')}\n" if said and said != one.title.strip() else "")
+    return _line(one) + (f"{quoted_lines(said, '  > ')}\n" if said and said != one.title.strip() else "")
 
 
 BUDGET: Final = 8_000

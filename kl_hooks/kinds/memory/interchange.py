@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
-from kl_hooks.config.typed import snake
+from kl_hooks.config.yaml import snake_case
 from kl_hooks.kinds.memory.mining import MiningResult, candidate_values, store_patterns
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, id_of
 from kl_hooks.kinds.memory.review import ReviewItem
@@ -19,7 +19,7 @@ from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.problem import Problem
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 _STATUSES: Final = ("candidate", "approved", "rejected")
@@ -61,7 +61,8 @@ def read_memories(plain: Any, place: str) -> tuple[list[ForeignMemory], list[Pro
 def _snake_keys(entry: Mapping[Any, Any]) -> dict[str, Any]:
     """Its keys in one spelling: `SourceSessionId`, `sourceSessionId` → `source_session_id`."""
     return {
-        snake(str(key)[:1].upper() + str(key)[1:]) if "_" not in str(key) else str(key): v for key, v in entry.items()
+        snake_case(str(key)[:1].upper() + str(key)[1:]) if "_" not in str(key) else str(key): v
+        for key, v in entry.items()
     }
 
 

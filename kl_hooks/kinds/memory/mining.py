@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

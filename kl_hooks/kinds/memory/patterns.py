@@ -17,7 +17,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import one_line
 from kl_hooks.records.repository import identity_digest
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 
 # what must be seen                                  sessions, times
 SUCCEEDS_IN_SESSIONS: Final = 2

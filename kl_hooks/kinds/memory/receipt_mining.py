@@ -35,8 +35,7 @@ from kl_hooks.kinds.memory.patterns import (
     session_of,
     shorten,
 )
-from kl_hooks.model.outcome import REFUTES
-from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.model.text import one_line
 
 

@@ -13,8 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.files import read_small
-from kl_hooks.config.problems import Problems
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.who import agent, producer
 from kl_hooks.kinds.memory.kind import KIND, REJECTED
@@ -33,7 +31,7 @@ from kl_hooks.kinds.memory.score import (
     support_of,
     tallies,
 )
-from kl_hooks.model.problem import Problem
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.events import Event, append_events, rank_by_sessions, stored_records
@@ -42,10 +40,11 @@ from kl_hooks.records.query import RecordFilter, get_record, get_records, list_r
 from kl_hooks.records.repository import FileChanges
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import change_record
-from kl_hooks.store.redact import redact
+from kl_hooks.store.files import read_small
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 ACTIONS: Final = ("approve", "reject", "skip", "edit")

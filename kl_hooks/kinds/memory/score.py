@@ -16,13 +16,13 @@ from kl_hooks.evidence.headers import headers
 from kl_hooks.evidence.weight import observation
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.patterns import IMPORTANCE, Sighting
+from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.record import Record
-from kl_hooks.model.tier import Observation, Tier, tier
 from kl_hooks.records.events import Event, events_by_record
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 REINFORCED: Final = "reinforced"

@@ -14,7 +14,7 @@ from kl_hooks.records.repository import authored_files
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 
 CURSOR: Final = "memory"

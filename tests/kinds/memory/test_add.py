@@ -13,7 +13,7 @@ from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.model.text import safe_text
 from kl_hooks.records.document import read_document
 from kl_hooks.records.query import RecordFilter, get_record, list_records, search_records
-from kl_hooks.store.redact import redact
+from kl_hooks.store.redaction import redact
 from tests.support import NOW, Checkout
 
 from .conftest import Call

@@ -28,7 +28,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.write import delete_record
 from kl_hooks.upkeep.policies import idle_candidates, prune_candidates
-from kl_hooks.workspace.open import open_workspace
+from kl_hooks.workspace import open_workspace
 from tests.store.secrets import SHAPES
 from tests.support import KL, NOW, Checkout, checkout
 

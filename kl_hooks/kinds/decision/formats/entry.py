@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kl_hooks.config.nodes import Listing, Node, Text
-from kl_hooks.config.nodes import Mapping as Map
-from kl_hooks.config.yaml import load
+from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
+from kl_hooks.config.yaml import MapNode as Map
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.formats.sections import (
     Section,
@@ -137,7 +136,7 @@ def take_number(keys: dict[str, object]) -> str:
 
 def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
     """The keys and values of a block of YAML that has so many lines above it. NotReadable."""
-    root, problems = load("", text.encode("utf-8", "replace"))
+    root, problems = load_yaml("", text.encode("utf-8", "replace"))
     if problems:
         raise NotReadable(
             problems[0].message + (f" {problems[0].hint}" if problems[0].hint else ""), above + problems[0].line
@@ -159,16 +158,16 @@ def _lines(items: Iterable[tuple[str, Value]]) -> list[str]:
 
 
 def _plain(node: Node) -> object:
-    if isinstance(node, Text):
+    if isinstance(node, TextNode):
         return "" if node.plain and node.value.lower() in _EMPTY else node.value
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return tuple(map(_leaf, node.items))
     return {key.value: _leaf(item) for key, item in node.entries}
 
 
 def _leaf(node: Node) -> str:
     """Nothing of a decision is deeper than a list: what is, is kept as one text."""
-    return node.value if isinstance(node, Text) else json.dumps(_plain(node), ensure_ascii=False)
+    return node.value if isinstance(node, TextNode) else json.dumps(_plain(node), ensure_ascii=False)
 
 
 def _is_date(key: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 from kl_hooks.kinds.decision.formats import json_objects, log4brains, madr, nygard
 from kl_hooks.kinds.decision.formats.entry import Entry, Other
 from kl_hooks.kinds.decision.formats.sections import split_sections
-from kl_hooks.model.slug import slug
+from kl_hooks.model.text import slug
 
 _DATED: Final = re.compile(r"\d{8}-.*\.md")
 

@@ -1,18 +1,24 @@
-"""Opening a repository: finds its root, its settings and its state, and creates nothing."""
+"""The opened repository: root, settings, store, cache, clock, plugin manager, catalog of kinds.
+
+A workspace is made once, at the edge (a command, a test run), and passed to the functions of the packages above.
+Opening it creates nothing. Pure functions never take it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kl_hooks.clock import Clock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
-from kl_hooks.git.repository import GitSettings, Repository, find, is_tracked, settings
-from kl_hooks.store.state import State, locate
+from kl_hooks.errors import UsageProblem
+from kl_hooks.git.repository import GitSettings, Repository, find_repository, is_tracked, read_git_settings
+from kl_hooks.model.problem import Problem
+from kl_hooks.store.state import State, locate_state
 from kl_hooks.store.store import Store
 
 if TYPE_CHECKING:
@@ -20,7 +26,54 @@ if TYPE_CHECKING:
 
     from kl_hooks.model.kind import Kind
     from kl_hooks.store.cache import Cache
-    from kl_hooks.workspace.kinds import Catalogue
+
+
+class Catalog(NamedTuple):
+    """The kinds that can be used, and why others can't."""
+
+    kinds: Mapping[str, Kind]
+    """Name → kind."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong in `.kl/kinds/`: such a file gives no kind, and nobody guesses what it meant."""
+
+
+def build_catalog(root: Path, kinds: Sequence[Kind]) -> Catalog:
+    """These kinds, in the order given (a plugin's are listed before ours), then those of the repository at `root`.
+
+    UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not fit together. Of
+    two files of the repository that share one neither is taken: nobody can tell which was there first.
+    """
+    found: dict[str, Kind] = {}
+    for kind in kinds:
+        other = next(iter(_conflicting(kind, found.values())), None)
+        if other:
+            reason = f"the kind {kind.name!r} ({kind.prefix}) is there twice: from {other.by} and from {kind.by}."
+            raise UsageProblem(reason, place=kind.by, hint="Give one of them another name and prefix.")
+        found[kind.name] = kind
+    described, problems = _described(root)
+    for kind in described:
+        others = _conflicting(kind, [*kinds, *(one for one in described if one is not kind)])
+        if others:
+            reason = f"its name, plural or prefix is there already: from {', '.join(one.by for one in others)}."
+            problems.append(Problem(kind.by, 1, 1, reason, "Give one of them another name, plural and prefix."))
+        else:
+            found[kind.name] = kind
+    return Catalog(found, tuple(problems))
+
+
+def _conflicting(kind: Kind, others: Iterable[Kind]) -> list[Kind]:
+    """Those that have its name, plural or prefix."""
+    names = {kind.name, kind.plural}
+    return [one for one in others if names & {one.name, one.plural} or kind.prefix == one.prefix]
+
+
+def _described(root: Path) -> tuple[list[Kind], list[Problem]]:
+    """The kinds of `.kl/kinds/*.yaml`, and everything that is wrong there."""
+    if not (root / ".kl" / "kinds").is_dir():
+        return [], []
+    from kl_hooks.config.kinds_file import read_kinds
+
+    return read_kinds(root)
 
 
 @dataclass(frozen=True)
@@ -44,11 +97,10 @@ class Workspace:
         return self.make_plugins()
 
     @cached_property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> Catalog:
         """Every kind of knowledge: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
-        from kl_hooks.workspace.kinds import catalogue
 
-        return catalogue(self.root, _flat(self.plugins.hook.kl_kinds()))
+        return build_catalog(self.root, _flat(self.plugins.hook.kl_kinds()))
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -68,7 +120,7 @@ class Workspace:
         return (self.root / ".kl").is_dir()
 
 
-def home_of_kl(start: Path) -> Path | None:
+def find_kl_root(start: Path) -> Path | None:
     """The nearest folder at or above `start` that holds a `.kl/` folder; None where there is none."""
     for folder in (start, *start.parents):
         if (folder / ".kl").is_dir():
@@ -83,11 +135,11 @@ def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[
     EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone else's).
     """
     start = start.resolve()
-    repo = find(start)
-    root = repo.top if repo else home_of_kl(start) or start
-    asked = settings(repo) if repo else None
+    repo = find_repository(start)
+    root = repo.top if repo else find_kl_root(start) or start
+    asked = read_git_settings(repo) if repo else None
     override = environ.get("KL_STATE") or (asked.kl.get("state") if asked else None)
-    state = locate(root, repo.common_dir if repo else None, repo.git_dir if repo else None, override, environ)
+    state = locate_state(root, repo.common_dir if repo else None, repo.git_dir if repo else None, override, environ)
     if repo and override:
         _refuse_tracked(repo, state.directory)
     read = load_settings(root, asked.kl if asked else {}, environ, state.cache)
@@ -106,10 +158,10 @@ def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[
 
 def _add_redaction(plugins: pluggy.PluginManager) -> None:
     """What installed plugins redact counts from the first write on, so they are asked at once."""
-    from kl_hooks.store.redact import configure
+    from kl_hooks.store.redaction import configure_redaction
 
     found = (one for answer in plugins.hook.kl_redact() for one in answer)
-    configure([(name, function) for name, function in found if name != "built-in"])
+    configure_redaction([(name, function) for name, function in found if name != "built-in"])
 
 
 def _flat(answers: list[Any]) -> list[Any]:

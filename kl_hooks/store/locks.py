@@ -1,4 +1,7 @@
-"""The store lock: one writer at a time, across processes. Held by the kernel, so a killed holder leaves none behind."""
+"""Locks between processes: one writer at a time, for the store and for the files of a folder.
+
+Both are `flock`: the kernel releases them when their holder dies, so no stale lock file has to be judged.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from kl_hooks.errors import StoreBusy
+from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.model.text import one_line
 
 
@@ -22,7 +26,7 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     ours = os.getpid()
     try:
-        _take(handle, path, wait)
+        _acquire_store_lock(handle, path, wait)
         try:
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{ours} {one_line(what)}\n".encode(), 0)
@@ -36,7 +40,7 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _take(handle: int, path: Path, wait: float) -> None:
+def _acquire_store_lock(handle: int, path: Path, wait: float) -> None:
     started = time.monotonic()
     pause = 0.001
     while True:
@@ -54,3 +58,36 @@ def _take(handle: int, path: Path, wait: float) -> None:
                 ) from None
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
+
+
+_FOLDER_WAIT: Final = 5.0
+"""Seconds. Who holds it compares two texts and writes one."""
+
+
+@contextmanager
+def folder_lock(folder: Path, wait: float = _FOLDER_WAIT) -> Iterator[None]:
+    """Holds the folder itself, which makes no file; the kernel lets go for whoever is killed. Does not nest.
+
+    EnvironmentProblem after `wait` seconds; OSError where there is no such folder. A file system without locks (some
+    network drives) is written without one.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _acquire_folder_lock(handle, folder, time.monotonic() + wait)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _acquire_folder_lock(handle: int, folder: Path, end: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                place = folder.name or str(folder)
+                raise EnvironmentProblem("another kl is writing here.", place=place, hint="Try again.") from None
+        except OSError:
+            return
+        time.sleep(0.01)

@@ -1,4 +1,7 @@
-"""Redaction: what it finds, what it leaves alone, and that its time grows with the text and no faster."""
+"""Redaction: what it finds, what it leaves alone, and that its time grows with the text and no faster.
+
+Words that are secrets by themselves: what is known to be none is not looked at again, and nothing is missed.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.text import safe_text
-from kl_hooks.store import redact as module
-from kl_hooks.store.redact import configure, redact, redact_value, suspicious
+from kl_hooks.store import redaction
+from kl_hooks.store import redaction as module
+from kl_hooks.store.redaction import _hide_words, _turns, configure_redaction, may_hold_secret, redact, redact_value
 
 from .secrets import ALNUM, SHAPES
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    configure(environ={})
+    configure_redaction(environ={})
     yield
-    configure()
+    configure_redaction()
 
 
 def _found(name: str, count: int) -> int:
@@ -133,7 +137,7 @@ def test_what_is_put_in_its_place(text: str, after: str) -> None:
 
 
 def test_values_of_the_environment_with_secret_names_are_found_anywhere() -> None:
-    configure(
+    configure_redaction(
         environ={
             "MY_API_TOKEN": "plain little horse",
             "SSH_AUTH_SOCK": "/tmp/sock-file",
@@ -143,11 +147,11 @@ def test_values_of_the_environment_with_secret_names_are_found_anywhere() -> Non
     )
     assert redact("xx plain little horse yy") == "xx [redacted:environment] yy"
     assert redact("/home/somebody /tmp/sock-file short") == "/home/somebody /tmp/sock-file short"
-    assert suspicious("plain little horse"), "a cheap look must not miss what stands in the environment"
+    assert may_hold_secret("plain little horse"), "a cheap look must not miss what stands in the environment"
 
 
 def test_words_that_anybody_has_are_no_secret_of_the_environment() -> None:
-    configure(
+    configure_redaction(
         environ={"A_PASSWORD": "changeme", "B_PASSWORD": "postgres", "PWD": "/somewhere/else", "C_TOKEN": "penguins"}
     )
     assert redact("changeme postgres /somewhere/else") == "changeme postgres /somewhere/else"
@@ -155,8 +159,8 @@ def test_words_that_anybody_has_are_no_secret_of_the_environment() -> None:
 
 
 def test_a_cheap_look_is_cheap_for_harmless_ids_and_misses_no_token() -> None:
-    assert not suspicious("tests/a/test_b.py::test_c[1]")
-    assert all(suspicious(f"test_{one}abc") for one in ("glpat-", "hf_", "sk-"))
+    assert not may_hold_secret("tests/a/test_b.py::test_c[1]")
+    assert all(may_hold_secret(f"test_{one}abc") for one in ("glpat-", "hf_", "sk-"))
 
 
 def test_what_is_redacted_already_stays() -> None:
@@ -167,7 +171,9 @@ def test_what_is_redacted_already_stays() -> None:
 
 
 def test_plugins_are_applied_after_ours() -> None:
-    configure([("kl", module.ours), ("shout", lambda text: text.replace("penguin", "[redacted:bird]"))], environ={})
+    configure_redaction(
+        [("kl", module.builtin_rules), ("shout", lambda text: text.replace("penguin", "[redacted:bird]"))], environ={}
+    )
     assert redact("penguin password=hunter2") == "[redacted:bird] password=[redacted:assignment]"
 
 
@@ -203,9 +209,11 @@ def test_redacting_twice_changes_nothing_more_and_leaves_no_control_character(te
 
 @given(_TEXT | st.text(ALNUM + ":/_[]-.", max_size=80))
 def test_what_is_not_suspicious_is_not_changed(text: str) -> None:
-    if not suspicious(text):
+    if not may_hold_secret(text):
         assert redact(text) == text
-        assert module.ours(text) == text or len(text) > 12, "short harmless text must be harmless to the rules as well"
+        assert module.builtin_rules(text) == text or len(text) > 12, (
+            "short harmless text must be harmless to the rules as well"
+        )
 
 
 _HOSTILE = {
@@ -240,7 +248,7 @@ def test_a_line_of_ten_megabytes_takes_seconds() -> None:
 
 
 def test_it_works_where_the_environment_is_empty() -> None:
-    code = "import os; os.environ.clear(); from kl_hooks.store.redact import redact; print(redact('password=abc1'))"
+    code = "import os; os.environ.clear(); from kl_hooks.store.redaction import redact; print(redact('password=abc1'))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -254,11 +262,11 @@ def test_it_works_where_the_environment_is_empty() -> None:
 def test_the_folder_that_a_shell_stands_in_is_no_password() -> None:
     folders = {"PWD": "/home/ada/shop", "OLDPWD": "/home/ada/other", "DB_PWD": "Tr0ub4dor-and-3"}
     try:
-        configure(environ=folders)
+        configure_redaction(environ=folders)
         assert redact("run /home/ada/shop/x /home/ada/other/y") == "run /home/ada/shop/x /home/ada/other/y"
         assert "Tr0ub4dor" not in redact("it is Tr0ub4dor-and-3 here")
     finally:
-        configure()
+        configure_redaction()
 
 
 PARTS = [
@@ -270,14 +278,102 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS), max_size=8).map("".join) | st.text(max_size=40))
 def test_what_hides_no_name_is_not_searched_and_loses_nothing(text: str) -> None:
     """Redaction looks at assignments only where a word of theirs stands at all."""
-    from kl_hooks.store.secret_assigned import hide_assignments
+    from kl_hooks.store.redaction import _hide_assignments
 
-    assert module._assignments(text) == hide_assignments(text)
+    assert module._assignments(text) == _hide_assignments(text)
 
 
 @given(st.text("0123456789abcdef", min_size=16, max_size=80))
 def test_no_id_of_git_is_taken_for_a_token(text: str) -> None:
-    from kl_hooks.store.secret_tokens import KNOWN
+    from kl_hooks.store.redaction import _known_tokens
 
-    assert KNOWN.sub("x", text) == text
+    assert _known_tokens().sub("x", text) == text
     assert redact(text) == text
+
+
+WORDS = st.text("aAbBzZ0189_./-", min_size=10, max_size=40) | st.from_regex(
+    r"sk-(proj-)?[A-Za-z0-9]{20,40}", fullmatch=True
+)
+
+
+@given(WORDS)
+def test_what_turns_often_has_a_digit_or_four_capital_letters(word: str) -> None:
+    assert _turns(word) <= 9 or redaction._MAY_TURN.search(word)
+
+
+@given(st.lists(st.lists(WORDS, max_size=4).map(" ".join), max_size=6))
+def test_what_was_seen_before_changes_nothing(texts: list[str]) -> None:
+    first = []
+    for text in texts:
+        redaction._harmless_words.clear()
+        first.append(_hide_words(text))
+    assert [_hide_words(text) for text in texts] == [_hide_words(text) for text in texts] == first
+
+
+def test_what_is_remembered_has_an_end() -> None:
+    for number in range(redaction._MAX_CACHED + 50):
+        _hide_words(f"a_word_that_is_long_{number}")
+    assert len(redaction._harmless_words) <= redaction._MAX_CACHED + 1
+    secret = "ghp_" + "a1B2c3D4" * 5
+    assert _hide_words(secret) == _hide_words(secret) == "[redacted:github]"
+    assert secret not in redaction._harmless_words
+
+
+MARKS = {
+    "sk_live_" + "a" * 12: "stripe", "sk-" + "a1" * 12: "openai", "shpat_" + "a1" * 16: "shopify",
+    "dapi" + "a1" * 16: "databricks", "glsa_" + "a1" * 16: "grafana", "secret_" + "a1" * 20: "notion",
+    "ntn_" + "a1" * 20: "notion", "AKIA" + "A1" * 8: "aws", "glpat-" + "a1" * 10: "gitlab",
+    "xoxb-" + "1a" * 10: "slack", "AIza" + "a1" * 16: "google", "npm_" + "a1" * 16: "npm",
+    "pypi-" + "a1" * 20: "pypi", "dop_v1_" + "a1" * 20: "digitalocean", "hf_" + "a" * 32: "huggingface",
+    "SG." + "a1" * 10 + "." + "b2" * 20: "sendgrid", "key-" + "a1" * 16: "mail", "hvs." + "a1" * 14: "vault",
+    "a1" * 7 + ".atlasv1." + "a1" * 24: "hashicorp", "lin_api_" + "a1" * 16: "linear", "figd_" + "a1" * 20: "misc",
+    "q1w2x3r4t5y6u7i8o9p0z1": "random",
+    "eyJ" + "a" * 20 + ".eyJ" + "b" * 20: "jwt", "eyJ" + "a" * 16 + ".": "jwt",
+}  # fmt: skip
+
+
+def test_each_mark_names_the_rule() -> None:
+    assert {word: _hide_words(f"at {word} end") for word in MARKS} == {
+        word: f"at [redacted:{rule}] end" for word, rule in MARKS.items()
+    }
+
+
+def test_what_only_looks_a_little_like_a_token_stays() -> None:
+    for word in ("eyJ" + "a" * 30, "eyJ.aaaaaaaaaaaaaa", "plain.words.with.dots.in.them", "xyz1-xyz1-xyz1-wxyz-wxyz"):
+        assert _hide_words(word) == word
+
+
+TURNS = {"": 0, "word": 0, "aB": 2, "ABc": 2, "aBC": 4, "a1": 3, "1a1": 6, "aB1c": 8}
+
+
+def test_turns_are_counted() -> None:
+    assert {word: _turns(word) for word in TURNS} == TURNS
+
+
+NAMES = {
+    "DB_PASSWORD": True, "apiKey": True, "api_keys": True, "x-auth-token": True, "token_count": False, "author": False,
+    "key": False, "bypass": False, "ssh_key": True, "other_key": False, "password2": True, "2": False,
+    "accesskey": True, "idtoken": True, "secretary": False,
+}  # fmt: skip
+
+
+def test_names_that_say_secret() -> None:
+    assert {name: redaction._is_secret_name(name) for name in NAMES} == NAMES
+    passwords = {"DB_PASS": True, "pwd": True, "secret": True, "passwords": False, "secrets": False, "token": False}
+    assert {name: redaction._is_password(name) for name in passwords} == passwords
+
+
+LOOKS = {"self.token": True, "get_token(": True, "tokens[0]": True, "a-b": False, "abc12def34gh": False}
+
+
+def test_random_words_and_code() -> None:
+    assert {word: redaction._looks_like_code(word) for word in LOOKS} == LOOKS
+    random = {
+        "a1b2c3d4": True,
+        "a1b2c3d": False,
+        "12345678": False,
+        "abcdefgh": False,
+        "ab!cd!ef": True,
+        "a$1bcdefg": True,
+    }
+    assert {word: redaction._is_random_word(word) for word in random} == random

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.git.files import read, worktree
-from kl_hooks.git.look import look_at
+from kl_hooks.git.files import read_files, worktree_files
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.trees import snapshot
+from kl_hooks.git.worktree import scan_worktree
 from tests.git.repos import make, write
 from tests.git.test_trees import START, STATES, count, edit
 
@@ -24,20 +24,20 @@ def repo(tmp_path: Path) -> Repository:
 def test_files_and_tree_are_those_that_each_would_find_alone(repo: Repository, change: Callable[[Path], None]) -> None:
     change(repo.top)
     write(repo.top, {"untracked/u.py": "u\n", "ignored.log": "no\n"})
-    look = look_at(repo)
-    assert worktree(repo, look=look) == worktree(repo)
-    assert worktree(repo, (".py",), look) == worktree(repo, (".py",))
+    look = scan_worktree(repo)
+    assert worktree_files(repo, look=look) == worktree_files(repo)
+    assert worktree_files(repo, (".py",), look) == worktree_files(repo, (".py",))
     assert snapshot(repo, look=look) == snapshot(repo)
 
 
 def test_what_is_edited_is_hashed_once(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(repo.top)
     calls = count(monkeypatch)
-    look = look_at(repo)
+    look = scan_worktree(repo)
     assert len(calls) == 2
-    found = worktree(repo, (".py",), look)
+    found = worktree_files(repo, (".py",), look)
     assert len(calls) == 3
-    assert dict(read(repo, found)).keys() == set(found), "the disk has them all: git is not asked"
+    assert dict(read_files(repo, found)).keys() == set(found), "the disk has them all: git is not asked"
     assert len(calls) == 3
     snapshot(repo, look=look)
     assert len(calls) == 6, "HEAD, what is staged, the folders above the file that was edited"
@@ -46,6 +46,6 @@ def test_what_is_edited_is_hashed_once(repo: Repository, monkeypatch: pytest.Mon
 def test_where_nothing_was_committed_yet(tmp_path: Path) -> None:
     repo = make(tmp_path / "r")
     write(repo.top, {"a.py": "a = 1\n"})
-    look = look_at(repo)
-    assert [entry.path for entry in worktree(repo, look=look)] == ["a.py"]
+    look = scan_worktree(repo)
+    assert [entry.path for entry in worktree_files(repo, look=look)] == ["a.py"]
     assert snapshot(repo, look=look) == snapshot(repo)

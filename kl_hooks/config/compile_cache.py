@@ -1,7 +1,7 @@
-"""Keeps the compiled form of a file that people write, so that a commit needs no YAML parser.
+"""The compiled form of files that people write, so that a commit needs no YAML parser.
 
-The compiled form is plain JSON under the hash of the file's bytes: other bytes, another entry. It is a convenience and
-nothing more: whatever is odd about an entry (not ours, not private, not whole, not JSON) means compiling again.
+It is plain JSON under the hash of the file's bytes: other bytes, another entry. It is a convenience and nothing more:
+whatever is odd about an entry (not ours, not private, not whole, not JSON) means compiling again.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-FORMAT: Final = 1
+_FORMAT: Final = 1
 """Of the entry itself; what a kind's compiled form looks like is numbered in the kind's name."""
-_MOST: Final = 32 * 1024 * 1024
-_MOST_ENTRIES: Final = 40
+_MAX_BYTES: Final = 32 * 1024 * 1024
+_MAX_ENTRIES: Final = 40
 
-Plain = Any
+_Json = Any
 """What JSON can hold."""
 
 
-def compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[], Plain]) -> Plain:
+def load_compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[], _Json]) -> _Json:
     """The compiled form of `text`: from the cache, else `compile()`, which is then kept for the next time.
 
     `kind` names what it was compiled to and in which version (`manifest-1`). What `compile` raises is passed on, and
@@ -32,29 +32,29 @@ def compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[
     key = hashlib.sha256(text).hexdigest()
     if cache_dir is None:
         return compile()
-    found = kept(cache_dir, kind, key)
+    found = read_entry(cache_dir, kind, key)
     if found is not None:
         return found
     plain = compile()
-    keep(cache_dir, kind, key, plain)
+    write_entry(cache_dir, kind, key, plain)
     return plain
 
 
-def kept(cache_dir: Path, kind: str, key: str) -> Plain | None:
+def read_entry(cache_dir: Path, kind: str, key: str) -> _Json | None:
     """What was kept under a key (hexadecimal digits); None for nothing, and for what is not as we left it."""
-    return _read(_place(cache_dir, kind, key), kind, key)
+    return _read(_entry_path(cache_dir, kind, key), kind, key)
 
 
-def keep(cache_dir: Path, kind: str, key: str, plain: Plain) -> None:
+def write_entry(cache_dir: Path, kind: str, key: str, plain: _Json) -> None:
     """Keeps something under a key; trouble is never seen by the caller."""
-    _keep(_place(cache_dir, kind, key), {"format": FORMAT, "kind": kind, "sha256": key, "plain": plain})
+    _write(_entry_path(cache_dir, kind, key), {"format": _FORMAT, "kind": kind, "sha256": key, "plain": plain})
 
 
-def _place(cache_dir: Path, kind: str, key: str) -> Path:
+def _entry_path(cache_dir: Path, kind: str, key: str) -> Path:
     return cache_dir / "compiled" / f"{kind}-{key}.json"
 
 
-def _read(path: Path, kind: str, key: str) -> Plain | None:
+def _read(path: Path, kind: str, key: str) -> _Json | None:
     """The compiled form in an entry, None for a missing entry and for one that is not as we leave them."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -66,21 +66,21 @@ def _read(path: Path, kind: str, key: str) -> Plain | None:
         return None
     try:
         with os.fdopen(handle, "rb") as file:
-            entry = json.loads(file.read(_MOST))
+            entry = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(entry, dict) or [entry.get(k) for k in ("format", "kind", "sha256")] != [FORMAT, kind, key]:
+    if not isinstance(entry, dict) or [entry.get(k) for k in ("format", "kind", "sha256")] != [_FORMAT, kind, key]:
         return None
     return entry.get("plain")
 
 
-def _keep(place: Path, entry: dict[str, Plain]) -> None:
+def _write(place: Path, entry: dict[str, _Json]) -> None:
     """Writes an entry, in folders that are private; the oldest ones make room."""
-    from kl_hooks.store.atomic import write_atomic
+    from kl_hooks.store.files import write_atomic
 
     try:
         _make_private(place.parent)
-        for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MOST_ENTRIES]:
+        for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MAX_ENTRIES]:
             old.unlink()
         write_atomic(place, json.dumps(entry).encode(), mode=0o600, sync=False)
     except (OSError, ValueError, TypeError):

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.git.objects import tree_reader
+from kl_hooks.git.objects import TreeBuilder, object_id, tree_reader
 from kl_hooks.git.run import GitFailed
-from kl_hooks.git.treehash import TreeBuilder, object_id
 from tests.git.repos import CLEAN, make, opened, sh
 
 NAMES = st.sampled_from([b"a", b"a.b", b"a-b", b"a0", b"b", b"\xff\xfe", b"\xc3\xa9", b"new\nline", b"Z", b"aa"])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.receipt import CLASSES, HARD
-from kl_hooks.model.tier import Observation, Tier, independent, tier
+from kl_hooks.model.claim import Observation, Tier, are_independent, tier
+from kl_hooks.model.receipt import EVIDENCE_CLASSES, HARD_CLASSES
 
 LINUX = ("cpython", "3.13", "linux-x86_64")
 
@@ -74,7 +74,7 @@ def test_with_the_rule_of_classes_two_classes_are_enough_and_two_runs_are_not() 
 OBSERVATIONS = st.lists(
     st.builds(
         Observation,
-        st.sampled_from(CLASSES),
+        st.sampled_from(EVIDENCE_CLASSES),
         st.sampled_from("ab"),
         st.sampled_from("xy"),
         st.sampled_from("12"),
@@ -96,8 +96,8 @@ def test_order_does_not_matter(observations: list[Observation]) -> None:
 @given(OBSERVATIONS)
 def test_independence_is_mutual_and_nothing_is_independent_of_itself(observations: list[Observation]) -> None:
     for one in observations:
-        assert not independent(one, one)
-        assert all(independent(one, other) == independent(other, one) for other in observations)
+        assert not are_independent(one, one)
+        assert all(are_independent(one, other) == are_independent(other, one) for other in observations)
 
 
 @given(OBSERVATIONS)
@@ -120,6 +120,6 @@ def test_more_evidence_never_lowers_it(few: list[Observation], more: list[Observ
 @given(OBSERVATIONS)
 @pytest.mark.requirement("A36")
 def test_verified_needs_two_independent_hard_ones(observations: list[Observation]) -> None:
-    hard = [o for o in observations if o.hard and o.kind in HARD]
-    pairs = any(independent(a, b) for a in hard for b in hard)
+    hard = [o for o in observations if o.hard and o.kind in HARD_CLASSES]
+    pairs = any(are_independent(a, b) for a in hard for b in hard)
     assert (tier(observations) is Tier.VERIFIED) == pairs

@@ -1,7 +1,11 @@
-"""The store lock: one holder, never a stale one, and whoever waits in vain is told for whom."""
+"""The store lock: one holder, never a stale one, and whoever waits in vain is told for whom.
+
+The lock on a folder: one at a time, nothing left behind, and no way to wait for ever.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -13,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.errors import StoreBusy
-from kl_hooks.store.lock import store_lock
+from kl_hooks.errors import EnvironmentProblem, StoreBusy
+from kl_hooks.store.locks import folder_lock, store_lock
 
 REPO = Path(__file__).parents[2]
 
@@ -24,7 +28,7 @@ def _holder(path: Path, more: str = "") -> Iterator[subprocess.Popen[bytes]]:
     code = f"""
 import os, subprocess, sys, time
 from pathlib import Path
-from kl_hooks.store.lock import store_lock
+from kl_hooks.store.locks import store_lock
 with store_lock(Path(sys.argv[1]), wait=5, what="taking in captures"):
     {more}
     os.write(1, b"held\\n")
@@ -68,7 +72,7 @@ def test_a_program_started_meanwhile_keeps_no_lock(tmp_path: Path) -> None:
     code = f"""
 import os, subprocess, sys
 from pathlib import Path
-from kl_hooks.store.lock import store_lock
+from kl_hooks.store.locks import store_lock
 with store_lock(Path(sys.argv[1]), wait=5, what="x"):
     {start}
     os.kill(os.getpid(), 9)
@@ -90,7 +94,7 @@ def test_a_forked_child_neither_keeps_it_nor_lets_it_go(tmp_path: Path) -> None:
 import os, sys, time
 from pathlib import Path
 from kl_hooks.errors import StoreBusy
-from kl_hooks.store.lock import store_lock
+from kl_hooks.store.locks import store_lock
 path = Path({str(path)!r})
 with store_lock(path, wait=5, what="parent"):
     if os.fork() == 0:
@@ -121,7 +125,7 @@ def test_it_waits_for_its_turn(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from kl_hooks.store.lock import store_lock
+from kl_hooks.store.locks import store_lock
 folder = Path(sys.argv[1])
 for _ in range(25):
     with store_lock(folder / "lock", wait=60, what="adding"):
@@ -145,3 +149,33 @@ def test_it_is_free_after_a_fault_and_follows_no_link(tmp_path: Path) -> None:
     with pytest.raises(OSError), store_lock(tmp_path / "link", wait=0, what="kl"):
         pass
     assert not (tmp_path / "target").exists()
+
+
+def test_one_at_a_time_and_free_afterwards(tmp_path: Path) -> None:
+    busy = pytest.raises(EnvironmentProblem, match="another kl is writing here")
+    with folder_lock(tmp_path), busy, folder_lock(tmp_path, 0.02):
+        pass
+    with folder_lock(tmp_path, 0):
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_inside_lets_go(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), folder_lock(tmp_path):
+        raise KeyError
+    with folder_lock(tmp_path, 0):
+        pass
+
+
+def test_a_file_system_without_locks_is_written_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(handle: int, how: int) -> None:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with folder_lock(tmp_path), folder_lock(tmp_path):
+        (tmp_path / "written").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["written"]
+
+
+def test_no_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), folder_lock(tmp_path / "none"):
+        pass

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.store import high_water
-from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store import state
+from kl_hooks.store.files import write_atomic
 
 REPO = Path(__file__).parents[2]
 
@@ -56,7 +56,7 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_beside(tmp_path: Path
     code = f"""
 import resource, signal
 from pathlib import Path
-from kl_hooks.store.atomic import write_atomic
+from kl_hooks.store.files import write_atomic
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
@@ -78,9 +78,9 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
 
 def test_the_high_water_mark_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "high-water"
-    assert high_water.read(path) is None
-    high_water.write(path, {"seq": 900, "chain": "ab"})
-    assert high_water.read(path) == {"seq": 900, "chain": "ab"}
+    assert state.read_high_water(path) is None
+    state.write_high_water(path, {"seq": 900, "chain": "ab"})
+    assert state.read_high_water(path) == {"seq": 900, "chain": "ab"}
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -90,4 +90,4 @@ def test_the_high_water_mark_comes_back(tmp_path: Path) -> None:
 def test_a_broken_mark_is_none(tmp_path: Path, bytes_: bytes) -> None:
     path = tmp_path / "high-water"
     path.write_bytes(bytes_)
-    assert high_water.read(path) is None
+    assert state.read_high_water(path) is None

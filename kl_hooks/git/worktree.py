@@ -1,7 +1,7 @@
-"""What the work tree really holds: what differs, what is untracked, and the blob ids of the contents.
+"""The working tree as it really is: what differs from the index, what is untracked, and the blob IDs of the contents.
 
-Nothing is written and no program named by the repository's own configuration is run. Paths are bytes here,
-as git and the file system have them.
+Nothing is written and no program named by the repository's own configuration is run. Paths are bytes here, as git
+and the file system have them. A `WorktreeScan` is shared by everybody who needs it: each question is asked once.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.git.repository import GitSettings, Repository, ask, no_drivers, own_index
+from kl_hooks.git.objects import object_id
+from kl_hooks.git.repository import GitSettings, Repository, content_settings, filters_off, git_in, is_commit_index
 from kl_hooks.git.run import GitFailed, git
-from kl_hooks.git.treehash import object_id
 
-GONE: Final = b""
-LINK: Final = b"120000"
+REMOVED: Final = b""
+_LINK: Final = b"120000"
 GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE = b"100644", b"100755"
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _REGULAR: Final = ("100644", "100755")
-_GITLINK: Final = "160000"
-_ODD: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
+_GITLINK_TEXT: Final = "160000"
+_SPECIAL_LINE: Final = re.compile(rb"\0(?!H 1[02]0)([^\0]+)")
 """A line of `ls-files` that is no ordinary file or link: git looks at those by itself."""
-_DIFF: Final = (
+_DIFF_OPTIONS: Final = (
     "--raw",
     "-z",
     "--no-renames",
@@ -38,19 +38,19 @@ _DIFF: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file that may differ on disk."""
 
     before: tuple[bytes, str]
     """(mode, blob id) in what it was compared with; zeros where it was not there."""
     mode: bytes | None
-    """On disk; `GONE`: not there; None (a conflict): as the file is."""
+    """On disk; `REMOVED`: not there; None (a conflict): as the file is."""
     blob: str | None
-    """None: only the disk knows, see `contents`."""
+    """None: only the disk knows, see `_hash_files`."""
 
 
 @dataclass(slots=True)
-class Content:
+class FileStates:
     """The state of some files on disk."""
 
     files: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Content:
     exact: bool = True
     """False if a filter driver that was not run might have made other blobs of them."""
 
-    def add(self, more: Content) -> None:
+    def add(self, more: FileStates) -> None:
         """Takes in the state of other files."""
         self.files.update(more.files)
         self.gone |= more.gone
@@ -69,39 +69,41 @@ class Content:
         self.exact = self.exact and more.exact
 
 
-def changed(repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()) -> dict[bytes, Change]:
+def changed_files(
+    repo: Repository, base: str | None, known: GitSettings, paths: Iterable[str] = ()
+) -> dict[bytes, FileChange]:
     """What differs on disk from tree `base` (None: from the index), or was only touched. One git process."""
-    command = ("diff-files", *_DIFF) if base is None else ("diff-index", *_DIFF, base)
-    return _changes(ask(repo, *command, "--", *paths, config=no_drivers(known)))
+    command = ("diff-files", *_DIFF_OPTIONS) if base is None else ("diff-index", *_DIFF_OPTIONS, base)
+    return _changes(git_in(repo, *command, "--", *paths, config=filters_off(known)))
 
 
-def staged(repo: Repository, base: str, *, to_commit: bool = True) -> dict[bytes, Change]:
+def staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> dict[bytes, FileChange]:
     """What differs in the index from tree `base`; a file in conflict has no mode. One git process.
 
     `to_commit`: in that of the commit being made, if this is its git hook, without files that are only announced (`git
     add -N`). Else the repository's own index, and all that stands there.
     """
     announced = "--ita-invisible-in-index" if to_commit else "--ita-visible-in-index"
-    command = ("diff-index", "--cached", announced, *_DIFF, base)
-    return _changes(ask(repo, *command, "--", keep_index=to_commit and own_index(repo)))
+    command = ("diff-index", "--cached", announced, *_DIFF_OPTIONS, base)
+    return _changes(git_in(repo, *command, "--", keep_index=to_commit and is_commit_index(repo)))
 
 
-def _changes(out: bytes) -> dict[bytes, Change]:
+def _changes(out: bytes) -> dict[bytes, FileChange]:
     cells = out.split(b"\0")
-    found: dict[bytes, Change] = {}
+    found: dict[bytes, FileChange] = {}
     for about, path in zip(cells[::2], cells[1::2], strict=False):
         old_mode, mode, old, new, status = about.decode("ascii").split(" ")
         before = (old_mode.removeprefix(":").encode(), old)
         if status == "D":
-            found[path] = Change(before, GONE, None)
+            found[path] = FileChange(before, REMOVED, None)
         else:
             known_blob = new if new.strip("0") and status != "U" else None
-            found[path] = Change(before, None if status == "U" else mode.encode(), known_blob)
+            found[path] = FileChange(before, None if status == "U" else mode.encode(), known_blob)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Overlooked:
+class FileListing:
     """What a comparison by git passes over."""
 
     untracked: list[bytes] = field(default_factory=list)
@@ -121,7 +123,7 @@ class Overlooked:
             if line[:2] == "? ":
                 if line.endswith(ends):
                     yield line[2:]
-            elif line[2:8] == _GITLINK:
+            elif line[2:8] == _GITLINK_TEXT:
                 yield line.partition("\t")[2] + "/"
             elif line[2:8] in _REGULAR and line.endswith(ends):
                 yield line.partition("\t")[2]
@@ -139,17 +141,17 @@ class Overlooked:
                     yield about[2:8], about[9:-2], path
 
 
-def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool = True) -> Overlooked:
-    """What `changed` does not see; what is untracked only if that is asked for. One git process.
+def list_files(repo: Repository, paths: Iterable[str] = (), *, untracked: bool = True) -> FileListing:
+    """What `changed_files` does not see; what is untracked only if that is asked for. One git process.
 
     A file that is left out of the work tree (sparse checkout), or a submodule that is not there, is none of it; nor is
     untracked bytecode in `__pycache__`, whether somebody thought of ignoring it or not: a first run of tests makes it.
     """
     more = ("--others", "--exclude-standard", "--exclude=__pycache__/") if untracked else ()
-    out = ask(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
+    out = git_in(repo, "ls-files", "-z", "-v", "--stage", "--cached", *more, "--", *paths)
     out, top = b"\0" + out, os.fsencode(repo.top)
-    found = Overlooked(listing=out.decode("utf-8", "surrogateescape"))
-    for line in _ODD.findall(out):
+    found = FileListing(listing=out.decode("utf-8", "surrogateescape"))
+    for line in _SPECIAL_LINE.findall(out):
         tag = line[:1]
         if tag == b"?":
             found.untracked.append(line[2:])
@@ -162,21 +164,21 @@ def overlooked(repo: Repository, paths: Iterable[str] = (), *, untracked: bool =
     return found
 
 
-def uncovered(changes: Mapping[bytes, Change], seen: Overlooked) -> dict[bytes, Change]:
+def with_unwatched(changes: Mapping[bytes, FileChange], seen: FileListing) -> dict[bytes, FileChange]:
     """The changes with what git does not look at among them: only the disk knows."""
     also = {
-        path: Change(changes[path].before if path in changes else before, None, None)
+        path: FileChange(changes[path].before if path in changes else before, None, None)
         for path, before in seen.tracked.items()
     }
     return {**changes, **also}
 
 
-def contents(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings) -> Content:
+def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings) -> FileStates:
     """The blob ids of files as they are on disk, by mode (None: as the file is). One git process, or none.
 
     Symbolic links and submodules are looked at, never followed. A file that went away meanwhile is `gone`.
     """
-    found, queue = Content(), {}
+    found, queue = FileStates(), {}
     top = os.fsencode(repo.top)
     for path, mode in wanted.items():
         try:
@@ -185,16 +187,16 @@ def contents(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitS
                 queue[path] = mode or _mode_of(state, known)
             elif stat.S_ISLNK(state.st_mode):
                 target = os.readlink(os.path.join(top, path))  # noqa: PTH115, PTH118
-                found.files[path] = (LINK, object_id(repo.object_format, b"blob", target))
+                found.files[path] = (_LINK, object_id(repo.object_format, b"blob", target))
             elif stat.S_ISDIR(state.st_mode):
-                _nested(repo, path.rstrip(b"/"), found)
+                _add_nested_repository(repo, path.rstrip(b"/"), found)
             else:  # a pipe or a device where a file was: opening it could wait for ever
                 found.gone.add(path)
         except (FileNotFoundError, NotADirectoryError):
             found.gone.add(path)
         except OSError:
             found.unreadable.add(path)
-    _hash(repo, queue, known, found)
+    _hash_queue(repo, queue, known, found)
     return found
 
 
@@ -202,7 +204,7 @@ def _mode_of(state: os.stat_result, known: GitSettings) -> bytes:
     return _EXECUTABLE if known.file_mode and state.st_mode & stat.S_IXUSR else _PLAIN
 
 
-def _nested(repo: Repository, path: bytes, found: Content) -> None:
+def _add_nested_repository(repo: Repository, path: bytes, found: FileStates) -> None:
     """A repository inside this one counts as the commit it stands on; without a commit it does not count."""
     folder = os.fsdecode(os.path.join(os.fsencode(repo.top), path))  # noqa: PTH118
     try:
@@ -215,7 +217,7 @@ def _nested(repo: Repository, path: bytes, found: Content) -> None:
         found.gone.add(path)
 
 
-def _hash(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: Content) -> None:
+def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: FileStates) -> None:
     top = os.fsencode(repo.top)
     for _ in range(3):  # once, unless files can't be read or vanish while git reads them
         for path in [p for p in queue if not os.access(os.path.join(top, p), os.R_OK)]:  # noqa: PTH118
@@ -226,7 +228,7 @@ def _hash(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found
             return
         names = b"".join(_quoted(path) + b"\n" for path in queue)
         try:
-            out = ask(repo, "hash-object", "--stdin-paths", stdin=names, config=no_drivers(known))
+            out = git_in(repo, "hash-object", "--stdin-paths", stdin=names, config=filters_off(known))
         except GitFailed:
             continue
         blobs = out.decode().split()
@@ -247,5 +249,42 @@ def _filtered(repo: Repository, paths: Iterable[bytes], known: GitSettings) -> b
     """True if the attributes give one of these files to a filter driver that was switched off."""
     if not known.drivers:
         return False
-    out = ask(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
+    out = git_in(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
     return not {os.fsdecode(value) for value in out.split(b"\0")[2::3]}.isdisjoint(known.drivers)
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreeScan:
+    """What the work tree held when it was looked at."""
+
+    repo: Repository
+    known: GitSettings
+    seen: FileListing
+    changes: Mapping[bytes, FileChange]
+    """What differs from the index, or was only touched; with what git does not look at among it."""
+    _content: FileStates = field(default_factory=FileStates, compare=False, repr=False)
+    _asked: set[bytes] = field(default_factory=set, compare=False, repr=False)
+
+    def contents(self, wanted: Mapping[bytes, bytes | None]) -> FileStates:
+        """As `disk.contents`, of all that was ever asked for: each file is hashed once."""
+        new = {path: mode for path, mode in wanted.items() if path not in self._asked}
+        self._asked.update(new)
+        if new:
+            self._content.add(_hash_files(self.repo, new, self.known))
+        return self._content
+
+    def against(self, base: str) -> dict[bytes, FileChange]:
+        """What differs on disk from a tree. One git process: what is staged differs from it."""
+        staged = staged_changes(self.repo, base, to_commit=False)
+        here = {
+            path: FileChange(staged[path].before if path in staged else one.before, one.mode, one.blob)
+            for path, one in self.changes.items()
+        }
+        return {**staged, **here}
+
+
+def scan_worktree(repo: Repository, paths: Iterable[str] = ()) -> WorktreeScan:
+    """The files on disk beside those staged, of these pathspecs (none: of all). Two git processes."""
+    known, paths = content_settings(repo), list(paths)
+    seen = list_files(repo, paths)
+    return WorktreeScan(repo, known, seen, with_unwatched(changed_files(repo, None, known, paths), seen))

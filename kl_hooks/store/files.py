@@ -1,0 +1,117 @@
+"""Files: small ones read with care, whole ones written so that they are there completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from kl_hooks.errors import UsageProblem
+
+MAX_BYTES: Final = 256 * 1024
+"""Of a file that is parsed; nothing that people write is longer."""
+
+
+def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) -> bytes | None:
+    """The bytes of a file, None where there is none; one byte more than `most` is the most that is read.
+
+    `within`: a folder that the file must really lie in, links followed (for files of a checkout).
+    UsageProblem for a folder, a pipe, a device, a link that leads out, or a file that may not be read.
+    """
+    try:
+        if within is not None and not path.resolve().is_relative_to(within.resolve()):
+            raise UsageProblem(
+                "a link that leads out of the repository.", place=str(path), hint="Put the file itself here."
+            )
+        # O_NONBLOCK: a named pipe must not keep us waiting
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageProblem(f"can't be read: {error}.", place=str(path)) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise UsageProblem("is not a file.", place=str(path), hint="Move it away.")
+    with os.fdopen(handle, "rb") as file:
+        return file.read(most + 1)
+
+
+_DIRECTORY_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW_FILE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | None = None, sync: bool = True) -> None:
+    """Writes `data` to `path`: a new file beside it, synced, renamed over it, the folder synced.
+
+    A link at `path` is replaced, not followed. With `within`, no folder between it and the file may be a link: a
+    checkout whose `.kl` leads elsewhere gets nothing written there. `mode` as far as the umask allows. `sync=False` is
+    for what can be derived again and shows when it is not whole: a power loss may take it. OSError as it comes
+    (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
+    """
+    folder = os.open(path.parent, _DIRECTORY_FLAGS) if within is None else _without_links(within, path.parent)
+    new = f".{path.name[:40]}.{os.urandom(8).hex()}"
+    try:
+        handle = os.open(new, _NEW_FILE_FLAGS, mode, dir_fd=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                if sync:
+                    os.fsync(handle)
+            os.rename(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(new, dir_fd=folder)
+            raise
+        if sync:
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes new names in `folder` survive a power loss."""
+    handle = os.open(folder, _DIRECTORY_FLAGS)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _without_links(within: Path, folder: Path) -> int:
+    """A handle on `folder`, reached from `within` one name at a time, none of them a link."""
+    parts = folder.relative_to(within).parts
+    if ".." in parts:
+        raise ValueError(f"{folder} is not in {within}")
+    handle = os.open(within, _DIRECTORY_FLAGS)
+    for part in parts:
+        try:
+            below = os.open(part, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = below
+    return handle
+
+
+_LOCAL_FILE_SYSTEMS: Final = frozenset(
+    ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "apfs", "bcachefs", "overlay")
+)
+
+
+def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
+    """True if the file system of `folder` is known to be local; False for the others and where it can't be told."""
+    try:
+        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return False
+    real = os.path.realpath(folder)
+    best, kind = "", ""
+    for line in lines:
+        fields = line.split(" ")
+        point = fields[1].encode("utf-8", "surrogateescape").decode("unicode_escape") if len(fields) > 2 else ""
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if point and inside and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind in _LOCAL_FILE_SYSTEMS

@@ -1,0 +1,481 @@
+"""Redaction: secrets are removed before the first write, the spool included.
+
+`[redacted:<rule>]` replaces a secret. Ours first (values of the environment, key blocks, URLs, headers,
+assignments, words with the look of a token), then what plugins add. Control characters become visible escapes, and
+colors are dropped. Applying it twice changes nothing more.
+
+A net, not a promise: a secret without a known look, a telling name or a value in the environment passes through.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+from kl_hooks.model.text import safe_text
+
+_SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
+"""One of these stands, in small or capital letters, wherever `secret_assigned` finds something."""
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ALONE: Final = _words(
+    """
+    password passwords passwd passphrase passcode pwd pass pw secret secrets token tokens credential
+    credentials creds auth authorization apikey jwt bearer pat otp
+    """
+)
+_WITH_KEY: Final = _words(
+    """
+    api access private secret signing signature encryption account master ssh auth shared client license
+    storage deploy service webhook session hmac aes
+    """
+)
+_GLUED: Final = re.compile(
+    r"passw(?:or)?d|passphrase|secret(?!ar)|credential|(?:api|access|private|secret|encryption|signing)key|"
+    r"(?:access|auth|refresh|bearer|id|session)token"
+)
+_ABOUT: Final = _words(
+    """
+    count counts type types name names len length size sizes limit limits file files filename path paths
+    url uri field fields ttl expiry expires expiration max min estimator kind class re regex pattern
+    budget sock socket dir directory policy policies prompt hash algorithm method methods mode scheme
+    format header headers index offset id ids start end line column position usage used per total error
+    errors required enabled disabled valid invalid manager provider handler backend backends server host
+    port version module plugin test tests page view form reset change changed status state level
+    endpoint
+    """
+)
+"""Last words that say the value is something *about* the secret."""
+_PLACEHOLDER: Final = re.compile(
+    r"none|null|nil|true|false|undefined|self|str|bytes|bytearray|int|float|bool|object|any|optional|string|text|"
+    r"required|optional|changeme|example|dummy|x{3,}|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_CODE: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*|\[[^\]]{0,40}\]?)*[(\[.,;:]*")
+
+
+@lru_cache(maxsize=4096)
+def _is_secret_name(name: str) -> bool:
+    """True for `DB_PASSWORD`, `apiKey`, `x-auth-token`; False for `token_count`, `author`, `key`, `bypass`."""
+    words = [w.lower() for w in _WORDS.findall(name[-100:])]
+    while words and words[-1].isdigit():
+        words.pop()
+    if not words or words[-1] in _ABOUT:
+        return False
+    if not _ALONE.isdisjoint(words):
+        return True
+    if any(b in ("key", "keys") and a in _WITH_KEY for a, b in pairwise(words)):
+        return True
+    return bool(_GLUED.search("".join(words)))
+
+
+def _is_password(name: str) -> bool:
+    """The name speaks of one password or secret, whose value may be any word or number (a token's may not)."""
+    low = name.lower()
+    return ("pass" in low or "pwd" in low or "secret" in low) and not low.endswith(("words", "secrets"))
+
+
+def _is_placeholder(value: str) -> bool:
+    """Nothing to hide: empty, `None`, `***`, `<token>`, `$TOKEN`, a type's name, or already redacted."""
+    return not value or _PLACEHOLDER.fullmatch(value) is not None
+
+
+def _looks_like_code(value: str) -> bool:
+    """`self.token`, `get_token(`, `tokens[0]`: a name that a program could hold, without the look of a random word."""
+    return _CODE.fullmatch(value) is not None and not _is_random_word(value)
+
+
+def _is_random_word(value: str) -> bool:
+    """At least eight characters that mix letters with digits or signs more than a name does."""
+    if len(value) < 8:
+        return False
+    digits = sum(c.isdigit() for c in value)
+    letters = sum(c.isalpha() for c in value)
+    signs = sum(c in "!@#$%^&*?~+/=" for c in value)
+    if not letters or not digits + signs:
+        return False
+    return _turns(value) // 3 + signs >= 2
+
+
+_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][A-Z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
+_DIGIT: Final = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+
+
+def _turns(word: str) -> int:
+    """How often `word` changes its mind: 2 where capitals and small letters meet, 3 where letters and digits do."""
+    return 2 * len(_CASE.findall(word)) + 3 * len(_DIGIT.findall(word))
+
+
+_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]+")
+_BREAK: Final = re.compile(r"\\n|\n")
+_PEM: Final = "[redacted:private-key]"
+_URL: Final = re.compile(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
+_COOKIE: Final = re.compile(r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)")
+
+
+def _hide_key_blocks(text: str) -> str:
+    """PEM private keys: from BEGIN to END, or to the end of the text where END is cut off; the lines of base64 before
+    an END whose BEGIN is cut off.
+    """
+    if "PRIVATE KEY" not in text:
+        return text
+    parts: list[str] = []
+    at = 0
+    while begin := _BEGIN.search(text, at):
+        parts += [_hide_headless(text[at : begin.start()]), _PEM]
+        end = _END.search(text, begin.end())
+        at = end.end() if end else len(text)
+    return "".join([*parts, _hide_headless(text[at:])])
+
+
+def _hide_headless(text: str) -> str:
+    """Each part of `text` that ends in an END mark loses the key lines at its end, and the mark."""
+    parts: list[str] = []
+    at = 0
+    for end in _END.finditer(text):
+        parts += [_without_key_lines(text[at : end.start()]), _PEM]
+        at = end.end()
+    return "".join([*parts, text[at:]])
+
+
+def _without_key_lines(text: str) -> str:
+    """`text` up to the last line that is not base64 (line breaks may be written as `\\n`)."""
+    keep = 0
+    at = 0
+    for line_break in [*_BREAK.finditer(text), None]:
+        line = text[at : line_break.start() if line_break else len(text)].strip()
+        after = line_break.end() if line_break else len(text)
+        if line and (not _KEY_LINE.fullmatch(line) or (len(line) < 16 and line_break and keep == at)):
+            keep = after
+        at = after
+    return text[:keep]
+
+
+def _hide_url_passwords(text: str) -> str:
+    """`scheme://user:password@host`: the password."""
+    return _URL.sub(r"://\1:[redacted:url]@", text) if "://" in text else text
+
+
+def _hide_cookies(text: str) -> str:
+    """`Cookie: …` and `Set-Cookie: …`, to the end of the line."""
+    return _COOKIE.sub(r"\1[redacted:cookie]", text) if "ookie" in text or "OOKIE" in text else text
+
+
+_B64: Final = "[A-Za-z0-9_-]"
+_PREFIXES: Final = (
+    ("aws", r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("github", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}"),
+    ("gitlab", rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-{_B64}{{20,300}}(?:\.{_B64}{{1,40}}){{0,3}}"),
+    ("slack", r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}|xoxe\.xox[bp]-[A-Za-z0-9-]{10,250}"),
+    ("stripe", r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9+/=]{20,100}"),
+    ("openai", rf"sk-(?:proj|ant|svcacct|admin|or|lf)-{_B64}{{16,300}}|sk-[A-Za-z0-9]{{20,100}}"),
+    ("google", rf"AIza{_B64}{{30,60}}|ya29\.{_B64}{{20,500}}|GOCSPX-{_B64}{{20,60}}|1//0{_B64}{{30,120}}"),
+    ("npm", r"npm_[A-Za-z0-9]{30,60}"),
+    ("pypi", rf"pypi-{_B64}{{32,1000}}"),
+    ("digitalocean", r"do[opr]_v1_[a-f0-9]{40,80}"),
+    ("huggingface", r"(?:hf_[A-Za-z]{30,60}|hf_[A-Za-z0-9]{30,60}|api_org_[A-Za-z]{30,60})"),
+    ("sendgrid", rf"SG\.{_B64}{{16,32}}\.{_B64}{{32,64}}"),
+    ("shopify", r"shp(?:at|ca|pa|ss|ua)_[A-Fa-f0-9]{32,64}"),
+    ("mail", rf"key-[0-9a-f]{{32}}|[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![0-9])|xkeysib-{_B64}{{60,120}}"),
+    ("vault", rf"hv[bs]\.{_B64}{{24,300}}"),
+    ("hashicorp", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_B64}{{40,100}}"),
+    ("databricks", r"dapi[0-9a-f]{32}(?:-[0-9])?"),
+    ("grafana", r"gls?a_[A-Za-z0-9_]{32,60}|glc_[A-Za-z0-9+/]{32,400}={0,2}"),
+    ("linear", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,80}"),
+    ("notion", r"(?:secret|ntn)_[A-Za-z0-9]{40,60}"),
+    ("misc", r"EAACEdEose0cBA[A-Za-z0-9]{10,300}|PMAK-[A-Za-z0-9-]{50,70}|" rf"dckr_pat_{_B64}{{20,60}}|"
+             rf"sntrys_[A-Za-z0-9+/=_]{{30,300}}|figd_{_B64}{{30,60}}|NRAK-[A-Z0-9]{{27}}|rubygems_[a-f0-9]{{48}}|"
+             rf"tskey-[a-z]{{2,12}}-[A-Za-z0-9-]{{16,100}}|CCIPAT_[A-Za-z0-9_]{{20,100}}|sl\.{_B64}{{60,300}}|"
+             rf"AGE-SECRET-KEY-1[A-Z0-9]{{58}}|gsk_[A-Za-z0-9]{{40,60}}|pplx-[A-Za-z0-9]{{40,60}}|r8_[A-Za-z0-9]{{30,50}}|"
+             rf"xai-[A-Za-z0-9]{{60,100}}|sbp_[a-f0-9]{{40}}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{{30,70}}|"
+             rf"SK[a-f0-9]{{32}}(?![A-Za-z0-9])|EAAA{_B64}{{60}}|sq0[a-z]{{3}}-{_B64}{{22,50}}"),
+)  # fmt: skip
+
+
+@cache
+def _known_tokens() -> re.Pattern[str]:
+    """Tokens where a word begins (also after a written `\\n`): `task-…` holds no `sk-…`. Compiled on first need."""
+    alternatives = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _PREFIXES)
+    return re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{alternatives})")
+
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}+")
+_PART: Final = re.compile(r"[A-Za-z0-9_+/-]{16,}+={0,2}")
+_PIECE: Final = re.compile(r"[A-Za-z0-9]{4,}")
+_HEX: Final = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
+_INTEGRITY: Final = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2[bs]|h1)[-:=]", re.ASCII)
+_LONGEST_CACHED: Final = 100
+"""Characters of a word that is worth remembering."""
+_MAX_CACHED: Final = 20_000
+_harmless_words: Final[set[str]] = set()
+"""Words that are no secret, as seen before: source says the same long words over and over, and what becomes of a word
+depends on nothing around it.
+"""
+_MAY_TURN: Final = re.compile(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
+"""Stands in every word with more than nine turns: without a digit each takes a capital letter, or two for one more."""
+_HEX_DIGITS: Final = "0123456789abcdef"
+
+
+def _hide_words(text: str) -> str:
+    """`text` with each word or part of a word that is a secret by itself as `[redacted:<rule>]`."""
+    new = set(_WORD.findall(text)) - _harmless_words
+    if not new:
+        return text
+    if len(_harmless_words) > _MAX_CACHED:
+        _harmless_words.clear()
+    _harmless_words.update(word for word in new if len(word) <= _LONGEST_CACHED and _redact_word(word) == word)
+    return text if new <= _harmless_words else _WORD.sub(lambda match: _redact_word(match[0]), text)
+
+
+def _redact_word(word: str) -> str:
+    if not word.strip(_HEX_DIGITS):  # an id of git or ours: most long words are one, and none is taken for a secret
+        return word
+
+    word = _known_tokens().sub(lambda m: f"[redacted:{m.lastgroup}]", word)
+    if "eyJ" in word:
+        word = _hide_jwt(word)
+    return _PART.sub(_redact_part, word) if _MAY_TURN.search(word) and _turns(word) > 9 else word
+
+
+def _hide_jwt(word: str) -> str:
+    """Replaces `eyJ….….…` (three parts or more); the parts of one token are all that hangs together by dots."""
+    start = word.find("eyJ")
+    token = word[start:]
+    if token.count(".") < 1 or len(token) < 20:
+        return word
+    return word[:start] + "[redacted:jwt]"
+
+
+def _redact_part(match: re.Match[str]) -> str:
+    return "[redacted:random]" if _looks_random(match[0]) and not _is_integrity_hash(match) else match[0]
+
+
+def _is_integrity_hash(match: re.Match[str]) -> bool:
+    """An integrity hash (`sha512-…`, `sha256=…`): says what a file is, opens nothing."""
+    before = match.string[max(0, match.start() - 10) : match.start()]
+    return bool(_INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before))
+
+
+def _looks_random(part: str) -> bool:
+    """Its longer alphanumeric pieces turn (see `_turns`) more often than names do. Pure hexadecimal never counts.
+
+    The figures come from 40,000 words of the standard library (0.7 % taken for random, nearly all of them base64) and
+    from random words of 20 to 64 characters (over 97 % found from 24 characters on).
+    """
+    pieces = [p for p in _PIECE.findall(part) if not _HEX.fullmatch(p)]
+    length = sum(map(len, pieces))
+    return length >= 18 and sum(map(_turns, pieces)) >= 0.6 * (length - len(pieces))
+
+
+_QUOTED: Final = re.compile(r"[^\"'`\n\\]+")
+_BARE: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]+")
+_VALUE_HEAD: Final = 64
+_HEAD: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
+
+
+@cache
+def _assignment() -> re.Pattern[str]:
+    """A name that may say secret, with the sign after it; compiled on first need."""
+    return re.compile(
+        r"(?:[Pp](?:[Aa][Ss][Ss]|[Ww][Dd])|[Ss][Ee][Cc][Rr][Ee][Tt]|[Tt][Oo][Kk][Ee][Nn]|[Cc][Rr][Ee][Dd]|[Aa][Uu][Tt][Hh]|"
+        r"[Kk][Ee][Yy]|[Bb]earer)"
+        r"(?P<rest>[A-Za-z0-9_.-]{0,40}+)(?:\\{0,3}[\"'`])?\]?"
+        r"(?P<type>: ?[A-Za-z]{1,20}(?: \| None)?(?= ?=))?"
+        r"(?P<sep>[ \t]{0,4}+(?:(?P<sign>:=|=>|==?|:(?!:))[ \t]{0,4}+)?(?:is |was )?)"
+        r"(?P<scheme>(?:[Bb]asic|[Bb]earer|[Dd]igest|[Tt]oken|[Aa]pi[Kk]ey|[Nn]egotiate)[ ]{1,4}+)?"
+        r"(?P<open>[bBrRuUfF]{0,2}\\{0,3}[\"'`])?(?=[^\s\"'`,;&|<>(){}\\])(?!\[redacted:)"
+    )
+
+
+def _hide_assignments(text: str) -> str:
+    """The values of names that say secret. What could be code (`token = self.token`) stays."""
+    parts: list[str] = []
+    kept = at = 0
+    while match := _assignment().search(text, at):
+        at = max(match.end(), match.start() + 1)
+        name = _assigned_name(match)
+        if not match["sep"] or not _is_secret_name(name):
+            continue
+        quoted = match["open"] is not None
+        pattern = _QUOTED if quoted else _BARE
+        first = pattern.match(text, match.end(), match.end() + _VALUE_HEAD)
+        if first and _is_assigned_secret(match, name, first[0], quoted):
+            end = pattern.match(text, match.end())
+            parts += [text[kept : match.end()], "[redacted:assignment]"]
+            kept = at = end.end() if end else at
+    return "".join([*parts, text[kept:]]) if parts else text
+
+
+def _assigned_name(match: re.Match[str]) -> str:
+    """The identifier around the keyword: what stands before it (at most 40 characters) belongs to the name."""
+    head = _HEAD.search(match.string, max(0, match.start() - 40), match.start())
+    return (head[0] if head else "") + match.string[match.start() : match.end("rest")]
+
+
+def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: bool) -> bool:
+    if _is_placeholder(value) or value.startswith("[redacted:"):
+        return False
+    if match["scheme"]:
+        return len(value) >= 6
+    sign = match["sign"]
+    if sign is None:
+        return _is_secret_after_name(name, value, match["sep"])
+    if value.strip("-+.,").isdigit() and len(value) < (4 if _is_password(name) else 12):
+        return False
+    if quoted:
+        return not value.isspace() and (" " not in value.strip() or _is_password(name))
+    if sign == "=" and match["sep"] == "=":
+        return not (value.endswith(":") or ("." in value and _looks_like_code(value)) or value == name)
+    if _is_random_word(value) or (any(c.isdigit() for c in value) and not _looks_like_code(value)):
+        return True
+    return sign == ":" and _is_password(name) and _ends_the_line(match.string, match.end() + len(value))
+
+
+def _ends_the_line(text: str, at: int) -> bool:
+    """`password: swordfish` as a settings file has it, unlike `:param password: what it is for`."""
+    return at == len(text) or text[at] in "\r\n"
+
+
+def _is_secret_after_name(name: str, value: str, sep: str) -> bool:
+    """No sign between: `--password value`, `Bearer value`, `the password is value`."""
+    if name.startswith("-"):
+        return not value.startswith("-") and not (value.isupper() and value.isalpha())
+    value = value.rstrip(".:!?")
+    if name.lower() == "bearer":
+        return len(value) >= 16
+    return _is_random_word(value) and not _looks_like_code(value)
+
+
+_Redactor = Callable[[str], str]
+
+_COLOR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
+_HARMLESS_ID: Final = re.compile(
+    r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]++(?![A-Za-z])|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
+).fullmatch
+"""A test id without the look of a token: small letters and the signs of a path, `:` in pairs, digits that no letter
+follows, few capitals. A random word of sixteen characters is none of these but by a rare accident.
+"""
+_OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
+_COMMON_VALUES: Final = frozenset(
+    ("password", "postgres", "postgresql", "changeme", "testtest", "testpass", "username", "disabled", "internal")
+)
+
+_FOLDERS: Final = frozenset(("PWD", "OLDPWD"))
+"""Variables of every shell that name a folder, although they sound like a password."""
+
+_added: tuple[_Redactor, ...] = ()
+_hidden: tuple[str, ...] = ()
+
+
+def configure_redaction(
+    functions: Iterable[tuple[str, _Redactor]] = (), environ: Mapping[str, str] | None = None
+) -> None:
+    """Sets what is applied after ours (answers of the hookspec `kl_redact`; ours among them is known and left out),
+    and whose environment's secrets are looked for (default: this process's, as it is now).
+    """
+    global _added, _hidden
+    _added = tuple(function for _, function in functions if function is not builtin_rules)
+    _hidden = _secret_values(os.environ if environ is None else environ)
+
+
+def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Values (eight characters or more, longest first) of variables whose names say secret."""
+    named = {k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and _is_secret_name(k)}
+    values = {v for v in named.values() if not _is_placeholder(v)}
+    return tuple(sorted((v for v in values if v.lower() not in _COMMON_VALUES), key=lambda v: (-len(v), v)))
+
+
+def may_hold_secret(text: str) -> bool:
+    """A cheap look: False means that `redact(text)` is `text`. Made for test ids, of which nearly all are harmless."""
+    if _added or not _HARMLESS_ID(text) or "glpat-" in text or "hf_" in text or "sk-" in text:
+        return True
+    for value in _hidden:  # noqa: SIM110 - a generator costs as much as all of the rest
+        if value in text:
+            return True
+    return False
+
+
+def redact(text: str) -> str:
+    """`text` without the secrets that can be recognised, and without control characters (newline and tab stay)."""
+    if not may_hold_secret(text):
+        return text
+    for _ in range(4):
+        new = builtin_rules(text)
+        for function in _added:
+            new = function(new)
+        if new == text:
+            break
+        text = new
+    return text
+
+
+def builtin_rules(text: str) -> str:
+    """Our own rules, once."""
+    text = safe_text(_COLOR.sub("", text) if "\x1b" in text else text)
+    for value in _hidden:
+        if value in text:
+            text = text.replace(value, "[redacted:environment]")
+    return _hide_words(_assignments(_hide_cookies(_hide_url_passwords(_hide_key_blocks(text)))))
+
+
+def _assignments(text: str) -> str:
+    low = text.lower()
+    if not any(word in low for word in _SECRET_WORDS):
+        return text
+
+    return _hide_assignments(text)
+
+
+def compile_patterns() -> None:
+    """Compile the patterns that otherwise wait for their first need."""
+    _known_tokens()
+    _assignment()
+
+
+def redact_value(value: Any) -> Any:
+    """The same plain value with every string redacted, keys of dicts too.
+
+    Under a key that says secret (`"password"`), a string is hidden whole; so is the argument after `--password`.
+    """
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(key): _redact_under(key, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return _redact_list(value)
+    return value
+
+
+def _redact_under(key: str, item: Any) -> Any:
+    if not _is_secret_name(key):
+        return redact_value(item)
+    if isinstance(item, str):
+        return item if _is_placeholder(item) or item.startswith("[redacted:") else "[redacted:key]"
+    if isinstance(item, list | tuple):
+        return [_redact_under(key, part) for part in item]
+    return redact_value(item)
+
+
+def _redact_list(items: list[Any] | tuple[Any, ...]) -> list[Any]:
+    found: list[Any] = []
+    after_secret_option = False
+    for item in items:
+        hide = after_secret_option and isinstance(item, str) and not item.startswith(("-", "[redacted:"))
+        found.append("[redacted:option]" if hide else redact_value(item))
+        option = _OPTION_NAME.fullmatch(item) if isinstance(item, str) else None
+        after_secret_option = option is not None and _is_secret_name(option[1])
+    return found
+
+
+configure_redaction()
