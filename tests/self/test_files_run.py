@@ -1,0 +1,58 @@
+"""The files of kl_hooks in which a command runs code: a reader who follows it opens as many, so each has a limit."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import HERE, Checkout, checkout, isolate
+
+TOOL = HERE / "tools" / "files_run.py"
+LIMITS = {
+    ("arch", "check"): (65, 116),
+    ("context", "total of an order"): (90, 184),
+    ("graph", "callers", "total"): (47, 113),
+    ("memory", "review"): (50, 128),
+    ("decision", "new", "Use SQLite", "--context", "c", "--decision", "d"): (56, 100),
+}
+"""Command → most files with a function that is called, and most files that are imported."""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    patch = pytest.MonkeyPatch()
+    base = tmp_path_factory.mktemp("files-run")
+    isolate(patch, base / "home")
+    made = checkout(base / "shop", runpy.run_path(str(TOOL))["FILES"])
+    assert made.kl("init", "--yes").returncode == 0
+    yield made
+    patch.undo()
+
+
+@pytest.mark.parametrize("command", LIMITS, ids=" ".join)
+def test_a_command_runs_code_in_few_files(shop: Checkout, command: tuple[str, ...]) -> None:
+    call = [sys.executable, str(TOOL), "--repo", str(shop.root), "--list", *command]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"code ran in (\d+) files of kl_hooks, (\d+) were imported", done.stdout)
+    assert found, done.stdout
+    called, imported = int(found[1]), int(found[2])
+    assert (called <= LIMITS[command][0], imported <= LIMITS[command][1]) == (True, True), done.stdout
+
+
+def test_the_tool_sets_up_a_repository_of_its_own() -> None:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), "--list", "--cold", "arch", "check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "clean: checked" in done.stderr
+    assert "\n  cli/main.py\n" in done.stdout
+    assert "\n- __init__.py\n" in done.stdout
