@@ -104,7 +104,7 @@ def check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> l
 
 def gate_to_dict(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
     """The gate in `kl verify --format json`."""
-    rows = [{"demand": one.name, "met": one.met, "reason": one.says} for one in found]
+    rows = [{"demand": one.name, "met": one.met, "reason": one.reason} for one in found]
     return {
         "id": gate.id,
         "title": gate.title,
@@ -119,4 +119,4 @@ def print_gate(gate: Record, found: Sequence[Demand]) -> None:
 
     echo(gate_line(gate))
     for one in found:
-        echo(f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12} {one.says}")
+        echo(f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12} {one.reason}")

@@ -55,9 +55,9 @@ DECISION: Final = Kind(
         Field("governs", "ids", "The files, folders and symbols that it applies to.", relation="adr_governs",
               aliases=("kl_governs",), example="src/shop/core/"),
         Field("trigger", "choice", "What brought it about.", choices=TRIGGERS, also=_TRIGGERS_ALSO),
-        Field("source_task_id", "line", "The task it came up in."),
-        Field("source_feature_id", "line", "The feature it came up in."),
-        Field("source_command", "line", "The command it came up in."),
+        Field("source_task_id", "line", "The task that raised it."),
+        Field("source_feature_id", "line", "The feature that raised it."),
+        Field("source_command", "line", "The command that raised it."),
         Field("related_adrs", "ids", "Other decisions it belongs with.", relation="related",
               aliases=("related_decisions",)),
         Field("amends", "ids", "Decisions that it changes in part; they stay in force.", relation="amends"),
@@ -67,7 +67,7 @@ DECISION: Final = Kind(
         Field("deprecated_at", "date", "Since when it is no longer in force."),
         Field("deciders", "lines", "Who decided.", aliases=("decision_makers",)),
         Field("consulted", "lines", "Whose advice was asked for."),
-        Field("informed", "lines", "Who was told."),
+        Field("informed", "lines", "Who was informed."),
     ),
     verbs=(
         Verb("accept", "accepted", "It is in force from now on.", of=("proposed",), stamps="decided_at", person=True),
@@ -80,12 +80,12 @@ DECISION: Final = Kind(
 
 OBJECTIVE: Final = with_proposals(Kind(
     name="objective", plural="objectives", prefix="OBJ",
-    purpose="What is being worked towards over many sessions, and what remains to be done.",
+    purpose="A goal of many sessions: its open tasks and its progress.",
     home="file", statuses=("active", "paused", "completed", "abandoned"), live=("active",), section="Objectives",
     share="feature_context", spellings={"cancelled": "abandoned", "done": "completed", "open": "active"},
     fields=(
         Field("description", "text", "Why it matters, and when it is reached.", section="Description"),
-        Field("remaining", "lines", "Tasks that are still to be done.", section="Remaining",
+        Field("remaining", "lines", "Open tasks.", section="Remaining",
               aliases=("tasks", "remaining_tasks"), example="Write the parser"),
         Field("completed", "lines", "Tasks that are done.", section="Completed", aliases=("completed_tasks",)),
         Field("sessions", "words", "The sessions that worked on it."),
@@ -100,11 +100,11 @@ OBJECTIVE: Final = with_proposals(Kind(
 
 TASK: Final = Kind(
     name="task", plural="tasks", prefix="TSK",
-    purpose="Something to be done, with what it needs and what it gives.",
+    purpose="A piece of work, with what it requires and what it produces.",
     home="state", nature="observation", statuses=("open", "blocked", "done"), live=("open", "blocked"), section="Tasks",
     share="feature_context", spellings={"todo": "open", "in_progress": "open", "completed": "done"},
     fields=(
-        Field("task_type", "line", "The type of work, which says what gate it must pass.", aliases=("type",),
+        Field("task_type", "line", "The type of work, which decides what gate it must pass.", aliases=("type",),
               example="feature"),
         Field("complexity", "number", "How much there is to it, 1 to 10.", least=1, most=10),
         Field("assignee", "line", "Who does it.", aliases=("agent",)),
@@ -119,13 +119,13 @@ TASK: Final = Kind(
     verbs=(
         Verb("block", "blocked", "It can't go on.", of=("open",), needs=("reason",)),
         Verb("unblock", "open", "It can go on.", of=("blocked",)),
-        Verb("reopen", "open", "It has to be done again.", of=("done",)),
+        Verb("reopen", "open", "It must be done again.", of=("done",)),
     ),
 )  # fmt: skip
 
 OUTCOME: Final = Kind(
     name="outcome", plural="outcomes", prefix="OUT",
-    purpose="How a task ended: what was tried, what went wrong, what was learned.",
+    purpose="How a task ended: what was tried, what failed, what was learned.",
     home="state", nature="observation", statuses=("recorded",), live=("recorded",), section="Outcomes of similar tasks",
     beside=("outcome_type",), share="similar_outcomes", numbering="random",
     fields=(
@@ -140,7 +140,7 @@ OUTCOME: Final = Kind(
         Field("feature_id", "ids", "The feature it belongs to.", relation="part_of", aliases=("feature",)),
         Field("tests_written", "flag", "Whether tests were written for it."),
         Field("test_coverage", "number", "Of what it changed, percent.", most=100, aliases=("coverage",)),
-        Field("review_cycles", "number", "How often it came back from review.", most=1000),
+        Field("review_cycles", "number", "How often review sent it back.", most=1000),
         Field("started_at", "date", "When it was begun."),
         Field("completed_at", "date", "When it ended."),
         Field("duration_minutes", "number", "How long it took."),
@@ -150,7 +150,7 @@ OUTCOME: Final = Kind(
               aliases=("requirements",)),
         Field("approach_used", "text", "How it was done.", section="Approach", aliases=("approach",)),
         Field("patterns_used", "lines", "Patterns that were applied.", section="Patterns used", aliases=("patterns",)),
-        Field("problems_encountered", "lines", "What went wrong on the way.", section="Problems",
+        Field("problems_encountered", "lines", "Problems on the way.", section="Problems",
               aliases=("problems",)),
         Field("lessons_learned", "lines", "What to do otherwise next time.", section="Lessons", aliases=("lessons",)),
     ),
@@ -168,7 +168,7 @@ FAILURE: Final = Kind(
         Field("task_id", "line", "The task it happened in."),
         Field("feature_id", "ids", "The feature it happened in.", relation="part_of", aliases=("feature",)),
         Field("file_path", "ids", "The file it happened in.", relation="about", aliases=("file",)),
-        Field("related_adrs", "ids", "Decisions that say how it should be done.", relation="related"),
+        Field("related_adrs", "ids", "Decisions on how it should be done.", relation="related"),
         Field("similar_failures", "ids", "Failures of the same sort.", relation="related"),
         Field("time_to_fix_minutes", "number", "How long it took to put right."),
         Field("approach", "line", "What was tried.", required=True, example="Mock the database in integration tests"),
@@ -266,7 +266,7 @@ MODE: Final = with_proposals(Kind(
     fields=(
         Field("mode", "line", "Its name, as a command or a task gives it.", required=True, example="tdd"),
         Field("invocation", "line", "How it is started.", aliases=("invocation_method",)),
-        Field("default", "flag", "Whether work is done this way unless somebody says otherwise."),
+        Field("default", "flag", "Whether work is done this way by default."),
         Field("max_turns", "number", "After how many turns without success work stops.", least=1, most=1000),
         Field("results", "line", "Where its results are found.", aliases=("result_location_pattern",)),
         Field("when_to_use", "lines", "When it is the right one.", section="When to use"),
@@ -284,7 +284,7 @@ MODE: Final = with_proposals(Kind(
 
 TURN: Final = Kind(
     name="turn", plural="turns", prefix="TURN",
-    purpose="One round of work and review: what was done, what the review said, what to try next.",
+    purpose="One round of work and review: what was done, the feedback of the review, what to try next.",
     home="state", nature="observation", statuses=("recorded",), live=("recorded",), section="Earlier turns",
     beside=("player_decision", "coach_decision"), share="turn_states", numbering="given",
     ttl={"human": 90, "agent": 30, "auto": 30}, retention=30,
@@ -295,7 +295,7 @@ TURN: Final = Kind(
         Field("mode", "choice", "How the work was done.",
               choices=("fresh_start", "recovering_state", "continuing_work", "standard", "tdd", "bdd")),
         Field("player_decision", "line", "What the player ended with.", example="implemented"),
-        Field("coach_decision", "choice", "What the review said.", choices=("pending", "approved", "rejected"),
+        Field("coach_decision", "choice", "The verdict of the review.", choices=("pending", "approved", "rejected"),
               also={"approve": "approved", "accepted": "approved", "reject": "rejected", "feedback": "rejected"}),
         Field("files_modified", "lines", "Files it changed."),
         Field("tests_passed", "number", "Tests that passed at its end."),
@@ -323,7 +323,7 @@ FACT_CATEGORIES: Final = (
 
 FACT: Final = with_proposals(Kind(
     name="fact", plural="facts", prefix="FACT",
-    purpose="What is true of this project: said by a person, or read in its own documents.",
+    purpose="What is true of this project: stated by a person, or read in its own documents.",
     home="file", statuses=("current", "outdated"), live=("current",), section="Facts about this project",
     share="domain_knowledge", gist="answer", spellings={"active": "current", "deprecated": "outdated"},
     fields=(
@@ -336,10 +336,10 @@ FACT: Final = with_proposals(Kind(
                   "implementation_modes": "workflow_preferences",
               }),
         Field("answers", "line", "The question of the interview that it answers.", example="target_users"),
-        Field("confidence", "number", "How sure whoever said it was, percent.", most=100),
+        Field("confidence", "number", "How sure its author was, percent.", most=100),
         Field("question", "line", "What was asked."),
         Field("task_id", "line", "The task in which it was asked."),
-        Field("answer", "text", "What was said, as it was said.", section="Answer"),
+        Field("answer", "text", "The answer, word for word.", section="Answer"),
         Field("facts", "lines", "Its sentences, one by one.", section="Facts", aliases=("extracted_facts",)),
         *SEEDED,
     ),
@@ -351,8 +351,8 @@ FACT: Final = with_proposals(Kind(
 
 GUIDE: Final = with_proposals(Kind(
     name="guide", plural="guides", prefix="GUIDE",
-    purpose="How things are done here: workflows, patterns, rules, commands, the stack.",
-    home="file", statuses=("current", "outdated"), live=("current",), section="How things are done here",
+    purpose="How we work here: workflows, patterns, rules, commands, the stack.",
+    home="file", statuses=("current", "outdated"), live=("current",), section="How we work here",
     share="relevant_patterns", gist="text", spellings={"active": "current", "deprecated": "outdated"},
     fields=(
         Field("topic", "choice", "What it is about.", aliases=("group", "category"),

@@ -24,41 +24,40 @@ from kl_hooks.records.write import IdTaken, apply_verb, change_record, create_re
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-
 _TRIES: Final = 5
-_KNOWN_BY: Final = ("approach", "title", "authority")
-_FIRST: Final = ("feature_id", "context")
-"""Fields that describe one occurrence: the first one's are kept, lest every later one change the file."""
+_NO_NEWS: Final = ("approach", "title", "authority", "task_id")
+_FIRST_ONLY: Final = ("feature_id", "context")
+"""Fields that describe one occurrence: the first one's stay, so that a later one does not change the file."""
 
 
 def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple[Record, OccurrenceCount]:
-    """The record of this approach, made or found, and how often it happened with this time.
+    """Record an occurrence of a failed approach; return its record, made or found, and the count with this time.
 
-    What `raw` says beyond the approach is filled in; a mitigated failure that comes back is open again. Several
+    What `raw` adds to the approach is filled in; a mitigated failure that occurs again is open again. Several
     processes may record the same failure for the first time at once: one makes the record, the others are counted.
     """
     approach = str(raw.get("approach", ""))
+    identifier = f"{FAILURE.prefix}-{identity_digest(FAILURE, redact_values({'approach': approach}))}"
     for left in reversed(range(_TRIES)):
-        known = _known(ws, approach)
-        if known is not None:
-            record = _again(ws, known, raw, by)
+        sync(ws)
+        if found := get_records(ws, [identifier]):
+            record = _record_again(ws, found[0], raw, by)
             break
         try:
-            record = create_record(ws, FAILURE, {"title": _title(approach), **raw}, by=by)
+            record = create_record(ws, FAILURE, {"title": one_line(approach, 120), **raw}, by=by)
             break
-        except IdTaken:  # another process was faster: it is there now
+        except IdTaken:  # another process was faster: the record exists now
             if not left:
                 raise
     return record, occurrences(ws, record)
 
 
-def _again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str) -> Record:
+def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str) -> Record:
     news = {
-        name: value
-        for name, value in raw.items()
-        if name not in (*_KNOWN_BY, "task_id") and not (name in _FIRST and record.values.get(name))
-    }
-    if any(record.values.get(name) != _kept(value) for name, value in news.items()):
+        name: value for name, value in raw.items()
+        if name not in _NO_NEWS and not (name in _FIRST_ONLY and record.values.get(name))
+    }  # fmt: skip
+    if any(record.values.get(name) != (tuple(v) if isinstance(v, list) else v) for name, v in news.items()):
         record = change_record(ws, record, news, by=by)
     if record.status == "mitigated":
         record = apply_verb(ws, record.id, "reopen", by=by)
@@ -67,33 +66,18 @@ def _again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str) -> Re
 
 
 def occurrences(ws: Workspace, record: Record) -> OccurrenceCount:
-    """How often it happened: the count in its file, and the Events of this clone since."""
+    """Return how often it happened: the count in its file, and the Events of this clone since."""
     return occurrence_counts(ws, FAILURE, [record])[record.id]
 
 
 def times_phrase(count: int) -> str:
-    """`once`, `twice`, `3 times`."""
+    """Return `once`, `twice`, `3 times`."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def failure_candidate(ws: Workspace, record: Record) -> Candidate:
-    """A failure as it may be in a package: with the warning, and how often it happened."""
-    plain, how_often = record_candidate(ws, record), occurrences(ws, record)
-    warning = f"DO NOT REPEAT: this failed {times_phrase(how_often.total)}, last on {how_often.last[:10]}."
+    """Return a failure as a candidate for a context package: with the warning, and how often it happened."""
+    made, count = record_candidate(ws, record), occurrences(ws, record)
+    warning = f"DO NOT REPEAT: this failed {times_phrase(count.total)}, last on {count.last[:10]}."
     instead = f" Instead: {one_line(record.text('prevention'), 160)}" if record.text("prevention") else ""
-    return replace(plain, text=f"{plain.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")
-
-
-def _known(ws: Workspace, approach: str) -> Record | None:
-    sync(ws)
-    values = redact_values({"approach": approach})
-    return next(iter(get_records(ws, [f"{FAILURE.prefix}-{identity_digest(FAILURE, values)}"])), None)
-
-
-def _title(approach: str) -> str:
-    line = " ".join(approach.split())
-    return line if len(line) <= 120 else line[:119] + "…"
-
-
-def _kept(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return replace(made, text=f"{made.text}\n{warning}{instead}", summary=f"{record.title}. {warning}{instead}")

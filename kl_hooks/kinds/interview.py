@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.kinds.catalog import FACT
+from kl_hooks.kinds.gate import is_demanded
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.interview import AnswerField, Question, answered_keys, facts_of_answer, split_sentences
 from kl_hooks.records.liveness import is_live
-from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
-
 
 _AIM = "Every task is read in the light of it."
 _PARTS = "Changes are put where they belong."
@@ -42,7 +42,8 @@ QUESTIONS: Final = (
     ),
     Question(
         "problem_statement", "project_overview", "high", "Which problem does it solve, and how was that done before?",
-        "What solves another problem is left out.", "Conversions were done by hand in three programs, with mistakes.",
+        "What solves another problem is out of scope.",
+        "Conversions were done by hand in three programs, with mistakes.",
     ),
     Question(
         "architecture_summary", "architecture", "high", "How is it built, in a few sentences?", _PARTS,
@@ -72,7 +73,7 @@ QUESTIONS: Final = (
         "They become tests, and are not broken for convenience.", "A parcel never overlaps another one.",
     ),
     Question(
-        "technical_constraints", "constraints", "high", "Which technical limits must be kept?", _LIMITS,
+        "technical_constraints", "constraints", "high", "Which technical limits must be respected?", _LIMITS,
         "Python 3.11 and newer, no network at run time, under 200 MB of memory.",
     ),
     Question(
@@ -127,17 +128,16 @@ QUESTIONS: Final = (
     ),
     Question(
         "max_auto_turns", "workflow_preferences", "low", "After how many turns without success should work stop?",
-        "Work that goes in circles is brought to a person.", "Five.",
+        "Work that makes no progress is handed to a person.", "Five.",
     ),
 )  # fmt: skip
-"""23 of them, in the order in which they are asked within one importance."""
-
+"""In the order in which they are asked within one importance."""
 
 _REVIEW_QUESTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "architectural": (
         ("architecture", "Which part of the architecture should the next change leave as it is, and why?"),
         ("architecture", "Which coupling that you saw should be undone first?"),
-        ("decisions", "Which choice that came up in this review is now settled?"),
+        ("decisions", "Which choice that this review raised is now settled?"),
         ("constraints", "Which limit did this change meet that was written down nowhere?"),
     ),
     "code-quality": (
@@ -171,7 +171,7 @@ REVIEW_MODES: Final = tuple(_REVIEW_QUESTIONS)
 
 
 def review_questions(mode: str) -> tuple[Question, ...]:
-    """The questions for a sort of review, one of `REVIEW_MODES`."""
+    """Return the questions after a review of this sort, one of `REVIEW_MODES`."""
     return tuple(
         Question(f"review_{mode.replace('-', '_')}_{number}", category, "high", asks, f"After a review: {mode}.")
         for number, (category, asks) in enumerate(_REVIEW_QUESTIONS[mode], 1)
@@ -184,13 +184,13 @@ _SOURCE: Final = "interview"
 
 
 def answered_questions(ws: Workspace, questions: Sequence[Question]) -> set[str]:
-    """The keys of the questions that need not be asked any more."""
-    kinds = tuple({place.kind for question in questions for place in question.filled_by} & set(ws.kinds))
-    records = [one for one in list_records(ws, RecordFilter((FACT.name, *kinds))) if is_live(ws, one)]
-    others: dict[str, list[Record]] = {}
-    for one in records:
-        others.setdefault(one.kind, []).append(one)
-    return answered_keys(questions, others.get(FACT.name, ()), others)
+    """Return the keys of the questions that records answer already."""
+    kinds = tuple({field.kind for question in questions for field in question.filled_by} & set(ws.kinds))
+    by_kind: dict[str, list[Record]] = {}
+    for record in list_records(ws, RecordFilter((FACT.name, *kinds))):
+        if is_live(ws, record):
+            by_kind.setdefault(record.kind, []).append(record)
+    return answered_keys(questions, by_kind.get(FACT.name, ()), by_kind)
 
 
 def record_answer(
@@ -203,40 +203,165 @@ def record_answer(
     raw: Mapping[str, Any] = {},
     by: str = "",
 ) -> tuple[Record, list[Record]]:
-    """Writes the answer: (its fact, the gates, modes and roles that it changed). An answer to the same question, and of
-    the same task, takes the place of the one before. `raw`: who says it; what an agent says changes nothing else.
-    Problems and EnvironmentProblem as `create_record`.
+    """Record an answer at once; return its fact, and the gates, modes and roles that it changed.
+
+    It replaces an earlier answer of the same authority to the same question in the same task: an agent's answer never
+    replaces a person's. `raw`: fields such as the authority. Raises as `create_record`.
     """
-    found = facts_of_answer(answer, question.category)
+    facts = facts_of_answer(answer, question.category)
     values: dict[str, Any] = {
-        "title": one_line(found[0] if found else answer, 100), "category": question.category, "answers": question.key,
-        "question": question.asks, "answer": answer.strip(), "facts": list(found), "confidence": sure,
+        "title": one_line(facts[0] if facts else answer, 100), "category": question.category, "answers": question.key,
+        "question": question.asks, "answer": answer.strip(), "facts": list(facts), "confidence": sure,
         "source": _SOURCE, "task_id": task or None, **raw,
     }  # fmt: skip
-    whose = str(raw.get("authority") or "human")  # what an agent answers takes the place of no person's answer
-    before = next(
-        (
-            one
-            for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
-            if _is_answer_to(one, question.key, task) and one.authority == whose
-        ),
-        None,
-    )
+    authority = str(raw.get("authority") or "human")
+    identity = (question.key, task, _SOURCE)
+    earlier = (
+        one for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
+        if tuple(map(one.text, ("answers", "task_id", "source"))) == identity and one.authority == authority
+    )  # fmt: skip
+    before = next(earlier, None)
     if before is not None:
         made = change_record(ws, before, {name: value for name, value in values.items() if name != "authority"}, by=by)
     else:
         made = create_record(ws, FACT, {name: value for name, value in values.items() if value is not None}, by=by)
-    if made.authority != "human":
+    effect = _effect_of(question, before.text("answer") if before else "")
+    if made.authority != "human" or effect is None:
         return made, []
-    return made, _apply_answer(ws, question.key, answer, question.adds_to, before.text("answer") if before else "", by)
+    return made, _apply_changes(ws, effect.changes(answer, _live_records(ws, effect.kind)), by)
 
 
-def _is_answer_to(record: Record, key: str, task: str) -> bool:
-    return record.text("answers") == key and record.text("task_id") == task and record.text("source") == _SOURCE
+def is_applicable(ws: Workspace, key: str, answer: str) -> bool:
+    """Return False for an answer that should change gates or modes, and names no number or mode of theirs."""
+    effect = _EFFECTS.get(key)
+    records = _live_records(ws, effect.kind) if effect else []
+    return effect is None or not records or bool(effect.changes(answer, records))
 
 
-_Effect = Callable[[str, Sequence[Record]], Mapping[str, Mapping[str, Any]]]
-"""(answer, live records of the kind) → ID → fields that change."""
+def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
+    """Apply earlier answers to records that were made after they were given; return those that changed."""
+    new = {one.id for one in made}
+    answers = {
+        one.text("answers"): one.text("answer")
+        for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
+        if one.authority == "human" and is_live(ws, one)
+    }
+    changed: dict[str, Record] = {}
+    for question in QUESTIONS:
+        effect = _effect_of(question) if question.key in answers else None
+        if effect is not None:
+            changes = effect.changes(answers[question.key], _live_records(ws, effect.kind))
+            changes = {key: values for key, values in changes.items() if key in new}
+            changed |= {one.id: one for one in _apply_changes(ws, changes, "interview")}
+    return list(changed.values())
+
+
+_Changes = Mapping[str, Mapping[str, Any]]
+"""Record ID → fields that change."""
+
+
+class _Effect(NamedTuple):
+    """The kind whose records an answer changes, and how: from the answer and the live records of that kind."""
+
+    kind: str
+    changes: Callable[[str, Sequence[Record]], _Changes]
+
+
+def _effect_of(question: Question, before: str = "") -> _Effect | None:
+    """`before`: the answer that is replaced."""
+    field = question.adds_to
+    if field is None:
+        return _EFFECTS.get(question.key)
+    return _Effect(field.kind, lambda answer, records: _list_changes(field, before, answer, records))
+
+
+def _live_records(ws: Workspace, kind: str) -> list[Record]:
+    return [one for one in list_records(ws, RecordFilter((kind,))) if is_live(ws, one)] if kind in ws.kinds else []
+
+
+def _apply_changes(ws: Workspace, changes: _Changes, by: str) -> list[Record]:
+    changed = []
+    for record in get_records(ws, list(changes)):
+        values = {
+            name: value for name, value in changes[record.id].items()
+            if record.values.get(name) != (tuple(value) if isinstance(value, list) else value)
+        }  # fmt: skip
+        if values:
+            changed.append(change_record(ws, record, values, how="interview", by=by))
+    return changed
+
+
+def _list_changes(field: AnswerField, before: str, answer: str, records: Sequence[Record]) -> _Changes:
+    """The sentences of an answer in a list of the record of this name, in place of those of the answer before."""
+    record = next((one for one in records if one.text(field.kind).casefold() == field.value), None)
+    if record is None:
+        return {}
+    new, old = (split_sentences(text) or (one_line(text, 200),) for text in (answer, before))
+    items = [one for one in record.many(field.field) if one not in old or one in new]
+    return {record.id: {field.field: [*items, *(one for one in new if one not in items)]}}
+
+
+def _coverage_changes(answer: str, gates: Sequence[Record]) -> _Changes:
+    """Every gate that demands coverage demands this much."""
+    least = _percent(answer)
+    if least is None:
+        return {}
+    demanding = [one for one in gates if is_demanded(one, "coverage")]
+    return {one.id: {"coverage_required": True, "coverage_threshold": least} for one in demanding}
+
+
+def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
+    """From this complexity on a review of at least this score; of the types of work that are reviewed at all."""
+    size = next((int(a or b) for a, b in _SIZE.findall(answer)), None)
+    least = _percent(_SIZE.sub("", answer))
+    if size is None and least is None:
+        return {}
+    types = {one.text("task_type") for one in gates if is_demanded(one, "arch_review")}
+    changes: dict[str, dict[str, Any]] = {}
+    for one in (gate for gate in gates if gate.text("task_type") in types):
+        wanted = is_demanded(one, "arch_review") if size is None else one.number("complexity_to", 10) >= size
+        score = least if least is not None else one.number("arch_review_threshold")
+        changes[one.id] = {"arch_review_required": wanted}
+        if wanted and score:
+            changes[one.id]["arch_review_threshold"] = score
+    return changes
+
+
+def _mode_changes(answer: str, modes: Sequence[Record]) -> _Changes:
+    """The mode that the answer names first is the default, and the answer is added to when to use it."""
+    words = _plain_words(answer)
+    places: dict[str, int] = {}
+    for one in modes:
+        names = (_plain_words(name) for name in (one.text("mode"), one.title))
+        starts = [match.start() for name in names if name and (match := re.search(rf"\b{re.escape(name)}\b", words))]
+        if starts:
+            places[one.id] = min(starts)
+    if not places:
+        return {}
+    chosen = min(places, key=lambda name: (places[name], name))
+    changes: dict[str, dict[str, Any]] = {}
+    for one in modes:
+        if one.id == chosen:
+            uses = [use for use in one.many("when_to_use") if not use.startswith("By default: ")]
+            changes[one.id] = {"default": True, "when_to_use": [*uses, f"By default: {one_line(answer, 200)}"]}
+        elif one.values.get("default"):
+            changes[one.id] = {"default": None}
+    return changes
+
+
+def _plain_words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _turns_changes(answer: str, modes: Sequence[Record]) -> _Changes:
+    """Modes that work in turns stop after so many."""
+    most = _number(answer)
+    turning = [
+        one for one in modes if one.number("max_turns") or "turn" in f"{one.text('mode')} {one.title}".casefold()
+    ]
+    return {one.id: {"max_turns": most} for one in turning} if most else {}
+
+
 _WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBER: Final = re.compile(rf"\b(?:(\d{{1,3}})|({'|'.join(_WORDS)}))\b", re.IGNORECASE)
 _SIZE: Final = re.compile(
@@ -247,147 +372,6 @@ _LEAST: Final = re.compile(
     r"(?:at least|minimum|not below|score\D{0,12})\s*(\d{1,3})|(\d{1,3})\s*(?:%|percent|of 100|points)", re.IGNORECASE
 )
 """At least how much: `at least 60`, `80 %`."""
-
-
-def _apply_answer(
-    ws: Workspace, key: str, answer: str, adds_to: AnswerField | None, before: str, by: str
-) -> list[Record]:
-    """Puts an answer where it takes effect; the records that it changed. `before`: the answer it takes the place of."""
-    if adds_to is not None:
-        kind, effect = adds_to.kind, _list_effect(adds_to, before)
-    elif key in _EFFECTS:
-        kind, effect = _EFFECTS[key]
-    else:
-        return []
-    return _apply_changes(ws, effect(answer, _live_records(ws, kind)), by)
-
-
-def is_applicable(ws: Workspace, key: str, answer: str) -> bool:
-    """False for an answer that should change gates or modes, and names no number and no mode of theirs."""
-    if key not in _EFFECTS:
-        return True
-    kind, effect = _EFFECTS[key]
-    records = _live_records(ws, kind)
-    return not records or bool(effect(answer, records))
-
-
-def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
-    """The same for records that were made after the answers were given."""
-
-    new = {one.id: one for one in made}
-    answers = {
-        one.text("answers"): one.text("answer")
-        for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
-        if one.authority == "human" and is_live(ws, one)
-    }
-    changed: dict[str, Record] = {}
-    for question in QUESTIONS:
-        if question.key not in answers or (question.adds_to is None and question.key not in _EFFECTS):
-            continue
-        kind, effect = (
-            (question.adds_to.kind, _list_effect(question.adds_to, "")) if question.adds_to else _EFFECTS[question.key]
-        )
-        found = effect(answers[question.key], _live_records(ws, kind))
-        some = {i: values for i, values in found.items() if i in new}
-        changed |= {one.id: one for one in _apply_changes(ws, some, "interview")}
-    return list(changed.values())
-
-
-def _live_records(ws: Workspace, kind: str) -> list[Record]:
-    return [one for one in list_records(ws, RecordFilter((kind,))) if is_live(ws, one)] if kind in ws.kinds else []
-
-
-def _apply_changes(ws: Workspace, found: Mapping[str, Mapping[str, Any]], by: str) -> list[Record]:
-    from kl_hooks.records.query import get_records
-
-    changed = []
-    for record in get_records(ws, list(found)):
-        values = {
-            n: v
-            for n, v in found[record.id].items()
-            if record.values.get(n) != (tuple(v) if isinstance(v, list) else v)
-        }
-        if values:
-            changed.append(change_record(ws, record, values, how="interview", by=by))
-    return changed
-
-
-def _list_effect(place: AnswerField, before: str) -> _Effect:
-    """Adds the sentences of an answer to a list of the record of this name, in place of those of the one before."""
-
-    def effect(answer: str, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-        record = next((one for one in records if one.text(place.kind).casefold() == place.value), None)
-        if record is None:
-            return {}
-        said, old = (
-            split_sentences(answer) or (one_line(answer, 200),),
-            split_sentences(before) or (one_line(before, 200),),
-        )
-        kept = [one for one in record.many(place.field) if one not in old or one in said]
-        return {record.id: {place.field: [*kept, *(one for one in said if one not in kept)]}}
-
-    return effect
-
-
-def _coverage_effect(answer: str, gates: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Every gate that demands coverage demands this much."""
-    least = _percent(answer)
-    if least is None:
-        return {}
-    demanding = [one for one in gates if _demands(one, "coverage")]
-    return {one.id: {"coverage_required": True, "coverage_threshold": least} for one in demanding}
-
-
-def _review_effect(answer: str, gates: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """From this complexity on a review of at least this score; of the types of work that are reviewed at all."""
-    size = next((int(a or b) for a, b in _SIZE.findall(answer)), None)
-    least = _percent(_SIZE.sub("", answer))
-    if size is None and least is None:
-        return {}
-    types = {one.text("task_type") for one in gates if _demands(one, "arch_review")}
-    found: dict[str, dict[str, Any]] = {}
-    for one in (gate for gate in gates if gate.text("task_type") in types):
-        wanted = _demands(one, "arch_review") if size is None else one.number("complexity_to", 10) >= size
-        number = least if least is not None else one.number("arch_review_threshold")
-        found[one.id] = {"arch_review_required": wanted}
-        if wanted and number:
-            found[one.id]["arch_review_threshold"] = number
-    return found
-
-
-def _mode_effect(answer: str, modes: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """The mode that the answer names first is the default; its own words say when to use it."""
-    said = " ".join(re.findall(r"\w+", answer.casefold()))
-    places: dict[str, int] = {}
-    for one in modes:
-        names = (" ".join(re.findall(r"\w+", name.casefold())) for name in (one.text("mode"), one.title))
-        at = [seen.start() for name in names if name and (seen := re.search(rf"\b{re.escape(name)}\b", said))]
-        if at:
-            places[one.id] = min(at)
-    if not places:
-        return {}
-    chosen = min(places, key=lambda name: (places[name], name))
-    found: dict[str, dict[str, Any]] = {
-        one.id: {"default": None} for one in modes if one.id != chosen and one.values.get("default")
-    }
-    record = next(one for one in modes if one.id == chosen)
-    word = f"By default: {one_line(answer, 200)}"
-    kept = [one for one in record.many("when_to_use") if not one.startswith("By default: ")]
-    return found | {chosen: {"default": True, "when_to_use": [*kept, word]}}
-
-
-def _turns_effect(answer: str, modes: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Modes that work in turns stop after so many."""
-    most = _number(answer)
-    turning = [
-        one for one in modes if one.number("max_turns") or "turn" in f"{one.text('mode')} {one.title}".casefold()
-    ]
-    return {} if not most else {one.id: {"max_turns": most} for one in turning}
-
-
-def _demands(gate: Record, name: str) -> bool:
-    required = gate.values.get(f"{name}_required")
-    return required is True or (required is None and bool(gate.number(f"{name}_threshold")))
 
 
 def _percent(text: str) -> int | None:
@@ -401,10 +385,10 @@ def _number(text: str) -> int | None:
     return (int(found[1]) if found[1] else _WORDS.index(found[2].lower())) if found else None
 
 
-_EFFECTS: Final[Mapping[str, tuple[str, _Effect]]] = {
-    "coverage_threshold": ("gate", _coverage_effect),
-    "arch_review_threshold": ("gate", _review_effect),
-    "implementation_mode_preference": ("mode", _mode_effect),
-    "max_auto_turns": ("mode", _turns_effect),
+_EFFECTS: Final[Mapping[str, _Effect]] = {
+    "coverage_threshold": _Effect("gate", _coverage_changes),
+    "arch_review_threshold": _Effect("gate", _review_changes),
+    "implementation_mode_preference": _Effect("mode", _mode_changes),
+    "max_auto_turns": _Effect("mode", _turns_changes),
 }
-"""Key of a question → the kind that its answer changes, and how."""
+"""By the key of the question."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,75 +14,66 @@ from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.kinds.catalog import OUTCOME
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.records.front_matter import read_front_matter
-from kl_hooks.records.markdown import leading_title, list_items, section_text, split_lines, split_sections
-from kl_hooks.records.write import create_record, redact_values, validate_or_raise
+from kl_hooks.records.markdown import fields_by_heading, leading_title, split_lines
+from kl_hooks.records.write import IdTaken, create_record, redact_values, validate_or_raise
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import spool_directories
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-
 _FOLDER: Final = "outcomes"
 _NAME: Final = re.compile(r"OUT-[0-9a-f]{8}\.json")
 
 
 def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple[str, str]:
-    """(the id, why it was put aside: empty where it was recorded). Problems for values that do not fit.
+    """Record an outcome; return (its ID, why it was queued: empty where it was recorded).
 
-    EnvironmentProblem only where it can't be put aside either.
+    Problems for invalid values; EnvironmentProblem only where it can't be queued either.
     """
-    validate_or_raise(OUTCOME, redact_values(raw), "kl outcome capture")
+    values = redact_values(raw)
+    validate_or_raise(OUTCOME, values, "kl outcome capture")
     identifier = f"{OUTCOME.prefix}-{secrets.token_hex(4)}"
     try:
         create_record(ws, OUTCOME, raw, asked=identifier, by=by)
     except EnvironmentProblem as problem:
-        _queue(ws, identifier, {"raw": redact_values(raw), "by": by, "at": ws.clock.now()}, problem)
-        return identifier, str(problem)
+        data = json.dumps({"raw": values, "by": by, "at": ws.clock.now()}, ensure_ascii=True).encode()
+        for folder in _queue_folders(ws):
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_atomic(folder / f"{identifier}.json", data, mode=0o600)
+                return identifier, str(problem)
+        raise
     return identifier, ""
 
 
 def record_queued(ws: Workspace) -> list[str]:
-    """Records what was put aside, now that the store can be written; the ids. What can't be taken in stays."""
-    taken: list[str] = []
+    """Record what was queued, now that the store can be written; return the IDs. Invalid files stay where they are."""
+    recorded: list[str] = []
     for path in list(_queued(ws)):
         try:
-            found = json.loads(read_small(path) or b"")
-            create_record(ws, OUTCOME, found["raw"], asked=path.stem, by=str(found.get("by", "")))
+            queued = json.loads(read_small(path) or b"")
+            with suppress(IdTaken):  # recorded by another process, or before a kill
+                create_record(ws, OUTCOME, queued["raw"], asked=path.stem, by=str(queued.get("by", "")))
         except EnvironmentProblem:
-            return taken  # not yet
-        except (KlError, ValueError, KeyError, TypeError) as problem:
-            if "is there already" not in str(problem):
-                continue
+            return recorded  # the store is still not writable
+        except (KlError, ValueError, KeyError, TypeError):
+            continue
         path.unlink(missing_ok=True)
-        taken.append(path.stem)
-    return taken
+        recorded.append(path.stem)
+    return recorded
 
 
-def _places(ws: Workspace) -> list[Path]:
-    """Beside the places of spools, outside of the work tree: what lies in it may have come by cloning."""
-    found = [place.parent / _FOLDER for place, word in spool_directories(ws.state, ws.root, ws.environ)]
-    return [place for place in found if not place.is_relative_to(ws.root / ".kl")]
+def _queue_folders(ws: Workspace) -> list[Path]:
+    """Next to the spools, outside of the working tree, whose files can be part of a clone."""
+    folders = [place.parent / _FOLDER for place, _ in spool_directories(ws.state, ws.root, ws.environ)]
+    return [folder for folder in folders if not folder.is_relative_to(ws.root / ".kl")]
 
 
 def _queued(ws: Workspace) -> Iterator[Path]:
-    for place in _places(ws):
-        try:
-            yield from sorted(path for path in place.iterdir() if _NAME.fullmatch(path.name) and not path.is_symlink())
-        except OSError:
-            continue
-
-
-def _queue(ws: Workspace, identifier: str, plain: Mapping[str, Any], problem: EnvironmentProblem) -> None:
-    data = json.dumps(plain, ensure_ascii=True).encode()
-    for place in _places(ws):
-        try:
-            place.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomic(place / f"{identifier}.json", data, mode=0o600)
-            return
-        except OSError:
-            continue
-    raise problem
+    for folder in _queue_folders(ws):
+        with suppress(OSError):
+            yield from sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and not path.is_symlink())
 
 
 _KEYS: Final[Mapping[str, str]] = {
@@ -101,7 +93,7 @@ _LISTS: Final[Mapping[str, str]] = {
     "issues": "problems_encountered", "lessons": "lessons_learned", "lessons learned": "lessons_learned",
     "patterns": "patterns_used", "patterns used": "patterns_used",
 }  # fmt: skip
-_ENDED: Final[Mapping[str, tuple[str, bool]]] = {
+_OUTCOMES: Final[Mapping[str, tuple[str, bool]]] = {
     "completed": ("task_completed", True), "complete": ("task_completed", True), "done": ("task_completed", True),
     "blocked": ("task_blocked", False), "cancelled": ("task_cancelled", False), "canceled": ("task_cancelled", False),
     "failed": ("task_failed", False), "in_review": ("phase_completed", True),
@@ -110,48 +102,31 @@ _ENDED: Final[Mapping[str, tuple[str, bool]]] = {
 
 
 def read_task_file(path: str, data: bytes) -> dict[str, Any]:
-    """Raw fields of an outcome; what the file does not say is left out. Raises Problems where it can't be read."""
+    """Return the raw fields of an outcome that a task's Markdown file states. Problems where it can't be read."""
     try:
         lines = split_lines(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Problems([Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8.")]) from None
     raw: dict[str, Any] = {}
-    body: Sequence[str] = lines
     if lines and lines[0].rstrip() == "---":
         front, problems = read_front_matter(path, lines)
         if front is None:
             raise Problems(problems)
-        raw, body = _front(front.raw), lines[front.end + 1 :]
-    for name, value in _sections(body).items():
-        raw.setdefault(name, value)
-    if "title" not in raw and leading_title(body):
-        raw["title"] = leading_title(body)
+        raw, lines = _fields_of_keys(front.raw), lines[front.end + 1 :]
+    raw = fields_by_heading(lines, _TEXTS, _LISTS) | raw
+    if "title" not in raw and (title := leading_title(lines)):
+        raw["title"] = title
     return raw
 
 
-def _front(said: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_of_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     raw: dict[str, Any] = {}
-    for key, value in said.items():
+    for key, value in keys.items():
         name = _KEYS.get(key.strip().lower())
         if name and value not in (None, "", "null", [], {}):
             raw.setdefault(name, value)
-    status = str(said.get("status") or "").strip().lower().replace("-", "_").replace(" ", "_")
-    if status in _ENDED:
-        raw["outcome_type"], raw["success"] = _ENDED[status]
+    status = str(keys.get("status") or "").strip().lower().replace("-", "_").replace(" ", "_")
+    if status in _OUTCOMES:
+        raw["outcome_type"], raw["success"] = _OUTCOMES[status]
     return raw
-
-
-def _sections(body: Sequence[str]) -> dict[str, Any]:
-    """Field → what stands under its headings, several of them joined in their order."""
-    found: dict[str, Any] = {}
-    for section in split_sections(body)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), section_text(body, section)
-        if not text:
-            continue
-        if heading in _LISTS:
-            found[_LISTS[heading]] = [*found.get(_LISTS[heading], []), *list_items(text)]
-        elif heading in _TEXTS:
-            name = _TEXTS[heading]
-            found[name] = f"{found[name]}\n\n{text}" if name in found else text
-    return found

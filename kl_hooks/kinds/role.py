@@ -1,4 +1,4 @@
-"""A role as it is given to whoever takes it on."""
+"""Roles: found by name and context, and written out for whoever takes one on."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import Final
 
 from kl_hooks.model.record import Record
 
-_PARTS: Final = (
-    ("must_do", "MUST DO"),
-    ("must_not_do", "MUST NOT DO"),
-    ("ask_before", "ASK BEFORE"),
-    ("good_examples", "Good examples"),
-    ("bad_examples", "Bad examples"),
-)
+_LISTS: Final = (
+    ("must_do", "MUST DO"), ("must_not_do", "MUST NOT DO"), ("ask_before", "ASK BEFORE"),
+    ("good_examples", "Good examples"), ("bad_examples", "Bad examples"),
+)  # fmt: skip
 
 
 def find_role(roles: Sequence[Record], name: str, context: str = "") -> Record | None:
-    """The active role of this name or id, in this context if one has it; None where there is none."""
+    """Return the active role of this name or ID, in this context if one has it; None where there is none."""
     wanted = name.strip().casefold()
     found = [
         one for one in roles
@@ -28,12 +25,12 @@ def find_role(roles: Sequence[Record], name: str, context: str = "") -> Record |
 
 
 def render_role(role: Record) -> str:
-    """Markdown: the responsibility, then what must be done, must not be done, and is asked about first."""
-    where = f" ({role.text('context')})" if role.text("context") else ""
-    lines = [f"# {role.text('role')}{where}", ""]
+    """Return Markdown: the responsibility, then what must be done, must not be done, and is asked about first."""
+    context = f" ({role.text('context')})" if role.text("context") else ""
+    lines = [f"# {role.text('role')}{context}", ""]
     if role.text("primary_responsibility"):
         lines += [f"**Primary responsibility:** {role.text('primary_responsibility')}", ""]
-    for name, heading in _PARTS:
+    for name, heading in _LISTS:
         if role.many(name):
             lines += [f"## {heading}", "", *(f"- {item}" for item in role.many(name)), ""]
     return "\n".join(lines).rstrip() + "\n"

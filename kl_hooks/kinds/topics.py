@@ -1,4 +1,4 @@
-"""Topics and groups: the words by which records of several kinds are asked for together.
+"""Topics and groups: words that select records of several kinds.
 
 A topic is a word of a field `topic` or `category`; a group is a name that older layouts have for a kind, or for a kind
 and a topic (`technology_stack`, `failure_patterns`).
@@ -21,7 +21,6 @@ _GROUPS: Final[Mapping[str, str]] = {
     "quality_gate_configs": "gate", "implementation_modes": "mode", "captured_knowledge": "fact",
 }  # fmt: skip
 """Group → the kind that is meant as a whole."""
-_FIELDS: Final = ("topic", "category")
 
 
 class Selection:
@@ -30,16 +29,16 @@ class Selection:
     def __init__(self, kinds: Mapping[str, Kind], name: str) -> None:
         """UsageProblem for a word that is neither."""
         word = name.strip().lower().replace("-", "_").replace(" ", "_")
-        self._words: dict[str, tuple[str, str]] = {}
-        for kind in kinds.values():
-            field = topic_field(kind)
-            if field is not None and (word in field.choices or word in field.also):
-                self._words[kind.name] = (field.name, field.also.get(word, word))
-        whole = _GROUPS.get(word)
-        if whole in kinds:
-            self._words = {str(whole): ("", "")}
+        fields = {kind.name: field for kind in kinds.values() if (field := topic_field(kind))}
+        self._words = {
+            kind: (field.name, field.also.get(word, word))
+            for kind, field in fields.items() if word in field.choices or word in field.also
+        }  # fmt: skip
+        """Kind → (field, its word); two empty texts: all records of the kind."""
+        if _GROUPS.get(word) in kinds:
+            self._words = {_GROUPS[word]: ("", "")}
         if not self._words:
-            known = sorted({*_GROUPS, *(one for kind in kinds.values() for one in _topics_of(kind))})
+            known = sorted({*_GROUPS, *(one for field in fields.values() for one in (*field.choices, *field.also))})
             hint = suggest_spelling(word, known) or f"There are: {', '.join(known)}."
             raise UsageProblem("unknown topic or group.", place=name, hint=hint)
 
@@ -49,18 +48,12 @@ class Selection:
         return tuple(self._words)
 
     def holds(self, record: Record) -> bool:
-        """True for a record that belongs to it."""
+        """Return True for a record that belongs to it."""
         name, word = self._words.get(record.kind, ("", None))
         return word is not None and (not name or record.text(name) == word)
 
 
 def topic_field(kind: Kind) -> Field | None:
-    """The field that says what a record of this kind is about; None where there is none."""
-    fields = (field for name in _FIELDS for field in kind.fields if field.name == name and field.type == "choice")
-    return next(fields, None)
-
-
-def _topics_of(kind: Kind) -> tuple[str, ...]:
-    """The topics of a kind, in its own spelling and in others."""
-    field = topic_field(kind)
-    return (*field.choices, *field.also) if field else ()
+    """Return the field with the topic of a record; None for a kind without one."""
+    choices = {field.name: field for field in kind.fields if field.type == "choice"}
+    return choices.get("topic") or choices.get("category")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.model.record import Value
 
@@ -100,6 +100,22 @@ def list_items(text: str) -> tuple[str, ...]:
             found.append([line])
         gap = not line.strip()
     return tuple("\n".join(item) for item in found)
+
+
+def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Mapping[str, str]) -> dict[str, Any]:
+    """Return field → the text or the list items under its headings, several of them joined in their order.
+
+    `texts` and `lists`: heading in small letters → field.
+    """
+    found_texts: dict[str, list[str]] = {}
+    found_lists: dict[str, list[str]] = {}
+    for section in split_sections(lines)[1:]:
+        heading, text = section.heading.strip().lower().rstrip(":"), section_text(lines, section)
+        if text and heading in lists:
+            found_lists.setdefault(lists[heading], []).extend(list_items(text))
+        elif text and heading in texts:
+            found_texts.setdefault(texts[heading], []).append(text)
+    return {**{name: "\n\n".join(parts) for name, parts in found_texts.items()}, **found_lists}
 
 
 def value_to_markdown(value: Value) -> str:

@@ -36,7 +36,7 @@ def test_the_narrowest_gates_come_first_and_at_most_four_are_shown() -> None:
              "arch_review_threshold": 70, "complexity_from": 7, "complexity_to": 7},
             "GATE-0001 feature, complexity 7: architecture review at least 70 of 100",
         ),
-        ({"coverage_required": True}, "GATE-0001 feature, complexity 1-10: coverage is looked at"),
+        ({"coverage_required": True}, "GATE-0001 feature, complexity 1-10: coverage is checked"),
     ],
 )  # fmt: skip
 def test_a_gate_on_one_line(values: dict[str, Value], line: str) -> None:
