@@ -71,8 +71,7 @@ def real_reports(folder: Path) -> Grab:
 def ours(folder: Path, tests: Reports) -> Play:
     """Our listener, writing to a real spool file that is open already (what opening costs is in the whole runs)."""
     from kl_hooks.store.spool import SpoolWriter
-    from pytest_kl.journal import Journal
-    from pytest_kl.listener import Listener
+    from pytest_kl.listener import Journal, Listener
 
     def failed(problem: Exception) -> None:
         raise problem

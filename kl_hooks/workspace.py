@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kl_hooks.clock import Clock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import GitSettings, Repository, find_repository, is_tracked, read_git_settings
 from kl_hooks.model.problem import Problem
 from kl_hooks.store.state import State, locate_state
@@ -173,11 +173,24 @@ def _flat(answers: list[Any]) -> list[Any]:
 
 
 def _refuse_tracked(repo: Repository, directory: Path) -> None:
-    from kl_hooks.errors import EnvironmentProblem
-
     if directory.is_relative_to(repo.top) and is_tracked(repo, directory):
         raise EnvironmentProblem(
             "git tracks files in this state directory, so its content came with the repository.",
             place=str(directory),
             hint="Choose another place (KL_STATE, or git config kl.state), or untrack it.",
         )
+
+
+def is_set_up(ws: Workspace) -> bool:
+    """True where kl was set up, or has recorded something: elsewhere nothing is created by looking."""
+    return ws.initialised or ws.state.directory.exists()
+
+
+def require_setup(ws: Workspace) -> None:
+    """EnvironmentProblem with the next step where kl has no home."""
+    if is_set_up(ws):
+        return
+    if ws.repo is None:
+        hint = "kl keeps its evidence per repository; run it inside one, or give --root."
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+    raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")

@@ -1,15 +1,23 @@
-"""In which environment a run happened: pytest, plugins, lock files, and the plugin code that lies in the repository."""
+"""What is recorded before the first test: the environment, what was asked for, and what the arguments leave out."""
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.git.files import list_paths
+from kl_hooks.git.repository import Repository
+from pytest_kl.outcome import short
 
 LOCKS = (
     "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "requirements.txt", "requirements-dev.txt",
@@ -22,24 +30,24 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
     """`{"pid", "pytest", "plugins", "local_plugins", "locks", "way", "rootdir"}`, each where there is any.
 
     `plugins` maps an installed distribution to its version, `local_plugins` a conftest or plugin file below `root` to
-    16 digits of its digest, `locks` a lock file to the same; `way` is how the tests are run, see `way_of`; `rootdir` is
-    pytest's, where it is not `root`. `pid`: the process in which pytest runs; where `kl run` started that very process,
-    its exit status is pytest's.
+    16 digits of its digest, `locks` a lock file to the same; `way` is how the tests are run (`execution_mode`);
+    `rootdir` is pytest's, where it is not `root`. `pid`: the process in which pytest runs; where `kl run` started that
+    very process, its exit status is pytest's.
     """
     found: dict[str, Any] = {
         "pid": os.getpid(),
         "pytest": pytest.__version__,
         "plugins": _distributions(config),
-        "local_plugins": _local(config, root),
-        "locks": {name: digest for name in LOCKS if (digest := _digest(root / name))},
-        "way": way_of(config),
+        "local_plugins": _local_plugins(config, root),
+        "locks": {name: digest for name in LOCKS if (digest := _file_digest(root / name))},
+        "way": execution_mode(config),
     }
     if (rootdir := config.rootpath.resolve()) != root:
         found["rootdir"] = str(rootdir.relative_to(root) if rootdir.is_relative_to(root) else rootdir)
     return {key: value for key, value in found.items() if value}
 
 
-def way_of(config: pytest.Config) -> dict[str, Any]:
+def execution_mode(config: pytest.Config) -> dict[str, Any]:
     """`{"distributed": workers}`, 0 for one process; where tests are shuffled also `random_order` and `seed`.
 
     Read from the options of pytest-xdist, pytest-randomly and pytest-random-order, as they are in force.
@@ -78,17 +86,176 @@ def _distributions(config: pytest.Config) -> dict[str, str]:
     return {str(dist.project_name): str(dist.version) for _, dist in listed}
 
 
-def _local(config: pytest.Config, root: Path) -> dict[str, str]:
+def _local_plugins(config: pytest.Config, root: Path) -> dict[str, str]:
     found = {}
     for plugin in config.pluginmanager.get_plugins():
         file = plugin.__file__ if isinstance(plugin, ModuleType) else None
-        if file and (path := Path(file)).is_relative_to(root) and (digest := _digest(path)):
+        if file and (path := Path(file)).is_relative_to(root) and (digest := _file_digest(path)):
             found[path.relative_to(root).as_posix()] = digest
     return dict(sorted(found.items()))
 
 
-def _digest(path: Path) -> str | None:
+def _file_digest(path: Path) -> str | None:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     except OSError:
         return None
+
+
+NARROWING = {
+    "keyword": "keyword",
+    "markexpr": "markers",
+    "lf": "lf",
+    "stepwise": "stepwise",
+    "deselect": "deselect",
+    "ignore": "ignore",
+    "ignore_glob": "ignore_glob",
+    "maxfail": "maxfail",
+    "collectonly": "collect_only",
+    "setuponly": "setup_only",
+    "setupplan": "setup_plan",
+}
+"""pytest's name of an option, and ours."""
+
+
+OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
+"""Settings that say what a test is: `-o` on the command line makes another project of it."""
+
+
+def selection_of(config: pytest.Config, repo: Repository | None = None) -> dict[str, Any]:
+    """`{"args", …}`: what was typed, what configuration and environment added, and the options that narrow the run.
+
+    Options show their value in force, so it makes no difference whether `-k` came from the command line, a file or
+    PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments leave out; `overridden`: `-o` for what a
+    test is; `config_file`: `-c` with a file from outside the repository; `weakened`:
+    see there. Plain values; secrets in them are redacted by
+    whoever writes them down.
+    """
+    found: dict[str, Any] = {"args": [str(arg) for arg in config.invocation_params.args]}
+    added = [str(arg) for arg in config.getini("addopts")]
+    if more := os.environ.get("PYTEST_ADDOPTS"):
+        added.append(more)
+    if added:
+        found["addopts"] = added
+    for option, ours in NARROWING.items():
+        value = config.getoption(option, None)
+        if value:
+            found[ours] = value if isinstance(value, bool | int | str) else [str(one) for one in value]
+    overridden = [one for one in config.getoption("override_ini", None) or () if one.partition("=")[0] in OVERRIDES]
+    if overridden:
+        found["overridden"] = overridden
+    if config.getoption("inifilename", None) and repo and not _config_is_inside(config, repo):
+        found["config_file"] = str(config.inipath)
+    if weaker := weakened(config):
+        found["weakened"] = weaker
+    if missing := omitted_test_files(config, repo):
+        found["left_out"] = missing
+    return found
+
+
+def weakened(config: pytest.Config) -> list[str]:
+    """What was typed, or set in the environment, that makes checks of the content not count.
+
+    Options in the configuration are part of the content, and are not listed.
+    """
+    typed = [str(arg) for arg in config.invocation_params.args]
+    typed += (os.environ.get("PYTEST_ADDOPTS") or "").split()
+    found = []
+    if sys.flags.optimize:
+        found.append("python -O: assert statements are not run")
+    if "--noconftest" in typed:
+        found.append("--noconftest")
+    found += [arg for arg in typed if arg.partition("=")[0] == "--confcutdir"]
+    if any(str(line).lstrip().startswith("error") for line in config.getini("filterwarnings")):
+        configured = " ".join(str(arg) for arg in config.getini("addopts"))
+        ignored = [str(one) for one in config.getoption("pythonwarnings", None) or ()]
+        found += [f"-W {one}" for one in ignored if not one.startswith("error") and one not in configured]
+        if "no:warnings" in " ".join(typed):
+            found.append("-p no:warnings")
+    return found
+
+
+def _config_is_inside(config: pytest.Config, repo: Repository) -> bool:
+    return config.inipath is not None and config.inipath.resolve().is_relative_to(repo.top.resolve())
+
+
+NAMED = 3
+"""How many are named."""
+
+
+def omitted_test_files(config: pytest.Config, repo: Repository | None) -> dict[str, Any] | None:
+    """`{"files", "first"}`; None where nothing is left out, as far as arguments and `--ignore` say.
+
+    The project's test files are those that `python_files` fits, below `testpaths` where there are any, else below the
+    folder of pytest's configuration file, else in the whole repository. Git is asked only if something may be missing.
+    """
+    if repo is None or not _may_leave_out(config, repo):
+        return None
+    asked = [_real(path) for path in _requested_paths(config)]
+    ignored = [_absolute(config, path) for path in config.getoption("ignore", None) or ()]
+    globs = [str(_absolute(config, path)) for path in config.getoption("ignore_glob", None) or ()]
+    try:
+        project = list(_project_files(config, repo))
+    except (EnvironmentProblem, OSError) as problem:  # then nobody can say that it was all of them
+        return {"files": 1, "first": [f"(not known: {short(str(problem))})"]}
+    missing = [
+        name
+        for name, path in project
+        if not _below(path, asked) or _below(path, ignored) or any(fnmatch(str(path), one) for one in globs)
+    ]
+    return {"files": len(missing), "first": missing[:NAMED]} if missing else None
+
+
+def project_folder(config: pytest.Config, repo: Repository) -> Path:
+    """The folder whose tests are the project's."""
+    return config.inipath.parent if config.inipath else repo.top
+
+
+def _may_leave_out(config: pytest.Config, repo: Repository) -> bool:
+    if config.getoption("ignore", None) or config.getoption("ignore_glob", None):
+        return True
+    source = config.args_source
+    if source is pytest.Config.ArgsSource.INVOCATION_DIR:
+        return _real(config.invocation_params.dir) != _real(project_folder(config, repo))
+    return source is pytest.Config.ArgsSource.ARGS
+
+
+def _requested_paths(config: pytest.Config) -> Iterator[Path]:
+    """The files and folders that are run as a whole; an argument that names a test in a file covers no file."""
+    for arg in config.args:
+        if "::" not in arg and not arg.endswith("]"):
+            yield _absolute(config, arg)
+
+
+def _absolute(config: pytest.Config, path: object) -> Path:
+    return config.invocation_params.dir / str(path)
+
+
+def _project_files(config: pytest.Config, repo: Repository) -> Iterator[tuple[str, Path]]:
+    """The project's test files: name from the repository's top, and real path."""
+    top, folder = _real(repo.top), _real(project_folder(config, repo))
+    wanted = [
+        _real(Path(found))
+        for pattern in config.getini("testpaths")
+        for found in glob.iglob(str(folder / pattern), recursive=True)  # noqa: PTH207 (may be absolute, as pytest has it)
+    ]
+    patterns, closed = config.getini("python_files"), config.getini("norecursedirs")
+    for name in list_paths(repo, (".py",)):
+        path = top / name
+        if not _below(path, wanted or [folder]) or not path.exists():
+            continue
+        parts = path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()
+        if _fits(path, patterns) and not any(fnmatch(part, one) for part in parts for one in closed):
+            yield name, path
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _fits(path: Path, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(str(path), f"*/{one}") if "/" in one else fnmatch(path.name, one) for one in patterns)
+
+
+def _below(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path == one or one in path.parents for one in folders)

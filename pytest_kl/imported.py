@@ -367,7 +367,7 @@ def summarize(
     """
     rows = {key: _merged(reports, key) for key in ("same", "compiled", "different", "absent", "unknown")}
     number = {key: max([len(rows[key]), *(one["counts"][key] for one in reports)]) for key in rows}
-    generated, missing = _sorted_out(content, repo, rows["absent"])
+    generated, missing = _generated_and_missing(content, repo, rows["absent"])
     number["missing"] = number["absent"] - len(generated)
     found: dict[str, Any] = {
         "in_place": max((one["in_place"] for one in reports), default=0), "same": number["same"],
@@ -390,7 +390,9 @@ def _merged(reports: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, .
     return sorted({tuple(row) for one in reports for row in one[key]})
 
 
-def _sorted_out(content: Content, repo: Repository, absent: Sequence[Sequence[str]]) -> tuple[list[str], list[Any]]:
+def _generated_and_missing(
+    content: Content, repo: Repository, absent: Sequence[Sequence[str]]
+) -> tuple[list[str], list[Any]]:
     if not absent:
         return [], []
     own = {row[2]: path for row in absent if (path := content.path_of(row[2])) and not _INSTALLED.search(row[2])}

@@ -1,13 +1,94 @@
-"""Entry point: options, and one object registered where a run is recorded. Imports pytest alone until then."""
+"""Entry point: options, whether a run is recorded, and how pytest and its process end.
+
+Imported in every project of the environment: nothing but the standard library and pytest until a run is recorded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import atexit
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_kl.ending import EndOfPytest
+WATCHES_ONLY = ("showfixtures", "show_fixtures_per_test", "cacheshow")
+"""Options that make pytest print something and run no test at all."""
+
+
+def governed(start: Path) -> Path | None:
+    """The nearest folder at or above `start` with a `.kl/` directory, not above the repository that `start` lies in.
+
+    A symbolic link is none of ours: it could lead anywhere.
+    """
+    for folder in (start, *start.parents):
+        marker = folder / ".kl"
+        try:
+            if marker.is_dir() and not marker.is_symlink():
+                return folder
+            if (folder / ".git").exists():
+                return None
+        except OSError:  # a folder that may not be looked at governs nothing
+            return None
+    return None
+
+
+def folder_to_record(config: pytest.Config) -> Path | None:
+    """The folder whose record this run belongs to; None where nothing is to be recorded.
+
+    `--no-kl` and `--kl` come first, then the ini option `kl`, then whether there is a `.kl/` directory. `--kl-strict`
+    asks for a record as `--kl` does.
+    """
+    if config.pluginmanager.is_blocked("kl") or any(config.getoption(name, None) for name in WATCHES_ONLY):
+        return None
+    asked = config.getoption("kl", None)
+    if asked is None and config.getoption("kl_strict", False):
+        asked = True
+    if asked is None:
+        asked = config.getini("kl")
+    if asked is False:
+        return None
+    here = governed(config.rootpath) or governed(config.invocation_params.dir)
+    return here or (config.rootpath if asked else None)
+
+
+AT_EXIT: list[Callable[[], None]] = []
+"""What is left to do when the process ends. Registered when this module is imported, long before a conftest can
+register something: Python calls the last registered first, so that ours comes after theirs."""
+
+
+@atexit.register
+def _at_exit() -> None:
+    while AT_EXIT:
+        AT_EXIT.pop()()
+
+
+class EndOfPytest:
+    """Sees how pytest ended: `pytest_unconfigure` and the cleanups of `config.add_cleanup` are over when
+    `pytest_cmdline_main` returns or raises (pytest 8.2 to 9.2), and what it returns is the exit status.
+    """
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> Generator[None, Any, Any]:
+        """Closes the record with the exit status, or with what was raised."""
+        config.stash[RUNNING] = True
+        try:
+            status = yield
+        except BaseException as problem:
+            _close_record(config, None, problem)
+            raise
+        return _close_record(config, status, None)
+
+
+RUNNING = pytest.StashKey[bool]()
+"""True where an `EndOfPytest` waits for the end."""
+
+
+def _close_record(config: pytest.Config, status: Any, problem: BaseException | None) -> Any:
+    recorder = config.pluginmanager.get_plugin("kl-recorder")
+    return status if recorder is None else recorder.close(status, problem)
+
 
 NAMES = ("kl", "pytest_kl.plugin")
 """The names under which pytest may load this module: the entry point, and `-p pytest_kl.plugin`."""
@@ -51,16 +132,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the recorder where this run is to be recorded; in an xdist worker only something that counts."""
-    from pytest_kl.activation import folder_to_record
 
     folder = folder_to_record(config)
     if folder is None:
         return
     if hasattr(config, "workerinput"):
-        from pytest_kl.worker import Counter
+        from pytest_kl.interference import WorkerTally
 
-        config.pluginmanager.register(Counter(config), "kl-worker")
+        config.pluginmanager.register(WorkerTally(config), "kl-worker")
     else:
         from pytest_kl.recorder import Recorder
 
-        config.pluginmanager.register(Recorder(config, folder), "kl-recorder")
+        supervised = partial(config.stash.get, RUNNING, False)
+        config.pluginmanager.register(Recorder(config, folder, AT_EXIT, supervised), "kl-recorder")

@@ -1,33 +1,131 @@
 """One run from its start to its end: opens the record, listens, closes it. Never changes what pytest does.
 
-Any exception of ours takes recording out of the run, is said in one line, and leaves outcomes and exit status alone;
-only `--kl-strict` turns it into exit status 3.
+Any exception of ours takes recording out of the run, is reported in one line, and leaves outcomes and exit status
+alone; only `--kl-strict` turns it into exit status 3.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_kl import account, summary
-from pytest_kl.ending import AT_EXIT, RUNNING, exit_of, fails, is_program, uncaught
+from kl_hooks.clock import iso
+from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+from kl_hooks.evidence.provenance import WorktreeState, worktree_state
+from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
+from kl_hooks.workspace import Workspace, open_workspace
+from pytest_kl import outcome
+from pytest_kl.environment import environment_of, selection_of
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
-from pytest_kl.interference import merged
-from pytest_kl.journal import Journal
-from pytest_kl.listener import Listener
-from pytest_kl.message import detail_of, short
-from pytest_kl.opening import Lost, Recording, begin, end, still_there, write_end
-from pytest_kl.worker import CONTENT, IMPORTED, Tally
+from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
+from pytest_kl.listener import Journal, Listener
+from pytest_kl.outcome import detail_of, short
 
-STRICT_EXIT = account.INTERNAL_ERROR
+LARGEST_LOOKED_AT = 1_000_000
+"""Bytes of an earlier spool file that a header line is worth reading."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A record that has been opened."""
+
+    run: str
+    writer: SpoolWriter
+    workspace: Workspace
+    place: WorktreeState
+    prefix: str
+    """From the repository's root to pytest's, with a `/` at its end; empty where they are the same."""
+    elsewhere: str
+    """Where the record goes, if not to its usual place."""
+    previous: str
+    """The run before this one, if it has no end; empty where it has, or where none is waiting."""
+
+
+class Lost(OSError):
+    """What was written of this run is not in its file any more."""
+
+
+def open_recording(config: pytest.Config, folder: Path) -> Recording:
+    """Opens a record and writes down what is known. Raises KlError or OSError where no place can be written."""
+    ws = open_workspace(folder, environ=dict(os.environ))
+    run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
+    previous = unfinished_run(ws.state.spool)
+    writer = open_spool(ws, run)
+    more = environment_of(config, ws.root)
+    writer.record(
+        opening_record(
+            run, "pytest", "pytest", place, started, ws.environ, selection=selection_of(config, ws.repo), more=more
+        )
+    )
+    writer.sync()
+    usual = writer.path.is_relative_to(ws.state.spool)
+    return Recording(
+        run, writer, ws, place, _prefix(config.rootpath.resolve(), ws.root), "" if usual else str(writer.path), previous
+    )
+
+
+def check_file(recording: Recording) -> None:
+    """Raises `Lost` where the file of this run was taken away or spoiled, by a test perhaps."""
+    writer = recording.writer
+    if what := writer.missing(recording.run):
+        raise Lost(f"the file of this run {what} while it ran: {writer.path}")
+
+
+def end_record(
+    recording: Recording,
+    result: Mapping[str, Any],
+    selection: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    tests: int,
+) -> dict[str, Any]:
+    """The last record. Everything before it is durable when it returns; `Lost` where that is not there any more."""
+    after = worktree_state(recording.workspace.repo, untracked=False)
+    recording.writer.sync()
+    check_file(recording)
+    return {
+        "t": "end", "ended": iso(recording.workspace.clock.now()), "tree_end": after.tree,
+        "moved": after.tree != recording.place.tree, "selection": dict(selection), "environment": dict(environment),
+        "result": dict(result), "tests": tests, "evidence": 0,
+    }  # fmt: skip
+
+
+def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
+    """Writes the last record, synced: from here on the run counts as ended. `Lost` where it is not there after that."""
+    recording.writer.record(record)
+    recording.writer.sync()
+    check_file(recording)
+    recording.writer.close()
+
+
+def unfinished_run(spool: Path) -> str:
+    """The id of the newest run that waits in the spool, if its process is gone and it has no end; else empty."""
+    waiting = pending_spools(spool)
+    try:
+        if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
+            return ""
+        last = read_spool(waiting[-1])
+    except OSError:  # somebody is taking it in at this moment
+        return ""
+    if last.busy or last.ended or not last.records or not isinstance(last.records[0], dict):
+        return ""
+    return str(last.records[0].get("run", ""))
+
+
+def _prefix(rootpath: Path, root: Path) -> str:
+    if rootpath == root or not rootpath.is_relative_to(root):
+        return ""
+    return rootpath.relative_to(root).as_posix() + "/"
+
+
+STRICT_EXIT = outcome.INTERNAL_ERROR
 """Exit status of a run under `--kl-strict` that passed and could not be recorded."""
 
 
@@ -38,9 +136,13 @@ def _text(problem: BaseException) -> str:
 class Recorder:
     """Registered for one run, with everything that belongs to it: nothing of ours is global."""
 
-    def __init__(self, config: pytest.Config, folder: Path) -> None:
+    def __init__(
+        self, config: pytest.Config, folder: Path, at_exit: list[Callable[[], None]], supervised: Callable[[], bool]
+    ) -> None:
         self._config = config
         self._folder = folder
+        self._at_exit = at_exit
+        self._supervised = supervised
         self._pid = os.getpid()
         self._getpid = os.getpid
         self._program = is_program(config)
@@ -81,7 +183,7 @@ class Recorder:
                 raise pytest.exit.Exception(self._trouble, returncode=STRICT_EXIT) from problem
 
     def _start(self) -> None:
-        recording = begin(self._config, self._folder)
+        recording = open_recording(self._config, self._folder)
         grouped = self._config.getoption("dist", None) == "loadgroup"
         journal = Journal(recording.writer, recording.prefix, grouped)
         listener = Listener(journal, f"{recording.workspace.root}/", self._fail)
@@ -104,7 +206,7 @@ class Recorder:
         """The one line at the start."""
         if self._recording is None or self._silent:
             return None
-        return summary.header(self._recording.place, self._recording.previous, self._recording.elsewhere)
+        return outcome.header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
 
     # what is to be run
 
@@ -130,7 +232,7 @@ class Recorder:
         output = getattr(node, "workeroutput", None)
         output = output if isinstance(output, dict) else {}
         if isinstance(told := output.get("kl"), dict) and told:
-            self._from_workers = merged(self._from_workers, told)
+            self._from_workers = merge_tallies(self._from_workers, told)
         if isinstance(imported := output.get(IMPORTED), dict):
             self._reports.append(imported)
 
@@ -176,16 +278,16 @@ class Recorder:
             return
         if self._recording is not None and not self._trouble:
             try:
-                still_there(self._recording)
+                check_file(self._recording)
             except Exception as problem:
                 self._fail(problem)
         if self._trouble:
             self._say(terminalreporter)
         elif self._recording is not None and not self._silent:
             try:
-                recording, result = self._recording, account.result(self._ending())
+                recording, result = self._recording, outcome.run_result(self._ending())
                 self._shown = result["verdict"]
-                for line in summary.closing(recording.run, result, recording.elsewhere):
+                for line in outcome.closing_lines(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
             except Exception as problem:
                 self._fail(problem)
@@ -196,7 +298,7 @@ class Recorder:
         try:
             return (yield)
         finally:
-            if self._session is not None and RUNNING not in self._config.stash:
+            if self._session is not None and not self._supervised():
                 self._session.exitstatus = self.close(self._session.exitstatus, None)
 
     def close(self, status: Any, problem: BaseException | None) -> Any:
@@ -211,40 +313,40 @@ class Recorder:
                 self._fail(trouble)
         if self._trouble:
             self._say(None)
-            if self._strict and status == account.OK:
+            if self._strict and status == outcome.OK:
                 return STRICT_EXIT
         return status
 
     def _finish(self, recording: Recording, journal: Journal) -> None:
         """Writes the end; where pytest is the program, only when the process ends: until then it may still fail."""
         ending = self._ending()
-        result = account.result(ending)
+        result = outcome.run_result(ending)
         more = {"imported": self._imported} if self._imported else {}
-        record = end(recording, result, self._selection(ending), more, journal.lines)
+        record = end_record(recording, result, self._selection(ending), more, journal.lines)
         if self._program:
-            AT_EXIT.append(partial(self._finish_at_exit, recording, record, ending, uncaught()))
+            self._at_exit.append(partial(self._finish_at_exit, recording, record, ending, uncaught_exception()))
         else:
             write_end(recording, record)
         if self._shown and self._shown != result["verdict"]:
             self._correct(recording, result)
 
     def _finish_at_exit(
-        self, recording: Recording, record: dict[str, Any], ending: account.Ending, before: BaseException | None
+        self, recording: Recording, record: dict[str, Any], ending: outcome.Ending, before: BaseException | None
     ) -> None:
         if self._getpid() != self._pid:
             return
         try:
-            problem = uncaught()
+            problem = uncaught_exception()
             if problem is not None and problem is not before and problem is not self._raised:
-                record["result"] = account.result(replace(ending, exit=1, raised=_text(problem)))
+                record["result"] = outcome.run_result(replace(ending, exit=1, raised=_text(problem)))
             write_end(recording, record)
-            if record["result"]["verdict"] != account.result(ending)["verdict"]:
+            if record["result"]["verdict"] != outcome.run_result(ending)["verdict"]:
                 self._correct(recording, record["result"])
         except Exception as trouble:
             self._fail(trouble)
             with suppress(OSError, ValueError):
                 self._say(None)
-            if self._strict and self._status == account.OK:
+            if self._strict and self._status == outcome.OK:
                 with suppress(OSError, ValueError):
                     sys.stdout.flush()
                 os._exit(STRICT_EXIT)  # at exit nothing else changes the status of a process
@@ -252,7 +354,7 @@ class Recorder:
     def _correct(self, recording: Recording, result: dict[str, Any]) -> None:
         """Says that the verdict differs from what the summary said; a closed stderr must not cost the record."""
         with suppress(OSError, ValueError):
-            print(*summary.correction(recording.run, result), sep="\n", file=sys.__stderr__)
+            print(*outcome.correction_lines(recording.run, result), sep="\n", file=sys.__stderr__)
 
     def _compare(self) -> None:
         """What was imported, of this process or of the workers."""
@@ -269,7 +371,7 @@ class Recorder:
         except Exception:
             self._imported, self._import_reasons = {}, [NOT_COMPARED]
 
-    def _ending(self) -> account.Ending:
+    def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None
         self._listener.settle()
         tests, collectors, session = self._listener.verdicts, self._listener.collectors, self._session
@@ -277,9 +379,9 @@ class Recorder:
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
         stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
         status = self._status if self._status is not None else session.exitstatus if session is not None else None
-        raised = self._raised if fails(self._raised) else None
-        return account.Ending(
-            exit=exit_of(raised) if raised is not None else None if status is None else int(status),
+        raised = self._raised if ends_with_error(self._raised) else None
+        return outcome.Ending(
+            exit=exit_status_of(raised) if raised is not None else None if status is None else int(status),
             raised=_text(raised) if raised is not None else "",
             imports=self._import_reasons if self._compared or self._observer is None else [NOT_COMPARED],
             verdicts=[*tests.values(), *collectors.values()],
@@ -292,7 +394,7 @@ class Recorder:
             collection_errors=sum(verdict == "error" for verdict in collectors.values()),
         )
 
-    def _selection(self, ending: account.Ending) -> dict[str, Any]:
+    def _selection(self, ending: outcome.Ending) -> dict[str, Any]:
         known = self._tally.plain() or self._from_workers
         return {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
 
@@ -301,7 +403,7 @@ class Recorder:
     def _fail(self, problem: Exception) -> None:
         """Takes recording out of this run. The record stays without an end, and so is never evidence of success."""
         if not self._trouble:
-            self._trouble = summary.trouble(
+            self._trouble = outcome.failure_line(
                 problem, started=self._recording is not None and not isinstance(problem, Lost)
             )
         plugins = self._config.pluginmanager
@@ -318,3 +420,32 @@ class Recorder:
             print(self._trouble, file=sys.__stderr__)
         else:
             terminalreporter.write_line(self._trouble, yellow=True)
+
+
+def is_program(config: pytest.Config) -> bool:
+    """Whether pytest is what this process was started for: it ends after the session. Not where a script, an IDE, a
+    test or an interactive interpreter calls `pytest.main`.
+    """
+    file = Path(str(getattr(sys.modules.get("__main__"), "__file__", None) or ""))
+    started = file.name in ("pytest", "py.test") or file.parts[-2:] == ("pytest", "__main__.py")
+    same = tuple(map(str, config.invocation_params.args)) == tuple(sys.argv[1:])
+    return started and same and not (sys.flags.interactive or os.environ.get("PYTHONINSPECT"))
+
+
+def uncaught_exception() -> BaseException | None:
+    """The exception that Python last printed a traceback of, or that a debugger was offered."""
+    found: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return found
+
+
+def ends_with_error(problem: BaseException | None) -> bool:
+    """Whether Python ends with exit status 1 for it; for a usage error pytest has a status of its own."""
+    return problem is not None and not isinstance(problem, pytest.UsageError)
+
+
+def exit_status_of(problem: BaseException) -> int:
+    """The exit status with which Python ends for an exception that nobody catches."""
+    if isinstance(problem, KeyboardInterrupt):
+        return 130
+    code = problem.code if isinstance(problem, SystemExit) else 1
+    return code if isinstance(code, int) else 0 if code is None else 1

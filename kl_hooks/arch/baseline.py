@@ -22,7 +22,7 @@ from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.code.modules import plain_name
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.who import ci
+from kl_hooks.evidence.provenance import ci
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Violation, fingerprint
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.store.files import read_small, write_atomic

@@ -19,7 +19,7 @@ from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.evidence.capture import new_run, record_check
+from kl_hooks.evidence.capture import new_run_id, record_check
 from kl_hooks.model.manifest import MANIFEST, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.workspace import Workspace
@@ -65,7 +65,7 @@ def run_check(
         verdict = replace(verdict, titles=_titles(seen, verdict))
     if terms.manifest:
         return verdict, list(found.notes)
-    run = new_run()
+    run = new_run_id()
     remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
     return verdict, [*remarks, *(_keep_nodes(ws, verdict, run) if source == WORKTREE else ())]
 
@@ -122,9 +122,9 @@ def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
     from kl_hooks.arch.violation_index import index_violations
 
     def receipt() -> str:
-        from kl_hooks.evidence.written import receipt_id
+        from kl_hooks.evidence.journal import pending_receipt_id
 
-        return receipt_id(ws, run)
+        return pending_receipt_id(ws, run)
 
     trouble = index_violations(ws, verdict, receipt)
     return [trouble] if trouble else []

@@ -10,7 +10,7 @@ from typing import Final
 from kl_hooks.clock import iso
 from kl_hooks.code.marks import MARKERS, is_marker
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.place import Place
+from kl_hooks.evidence.provenance import WorktreeState
 from kl_hooks.git import files, trees
 from kl_hooks.git.files import FileEntry
 from kl_hooks.git.objects import read_blobs
@@ -65,15 +65,15 @@ class Content:
         """The contents of these files; what can't be had is left out."""
         return files.read_files(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
 
-    def place(self) -> Place:
+    def place(self) -> WorktreeState:
         """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
         if self.source == WORKTREE:
             found = trees.snapshot(self.repo, look=self.look)
-            return Place(found.tree_all or found.tree, None, found.head, found.branch)
+            return WorktreeState(found.tree_all or found.tree, None, found.head, found.branch)
         if self.source == STAGED:
             found = trees.staged_tree(self.repo)
-            return Place(found.tree, None, found.head, found.branch)
-        return Place(trees.tree_of_revision(self.repo, self.source), None, *head(self.repo))
+            return WorktreeState(found.tree, None, found.head, found.branch)
+        return WorktreeState(trees.tree_of_revision(self.repo, self.source), None, *head(self.repo))
 
 
 def require_repository(ws: Workspace) -> Repository:

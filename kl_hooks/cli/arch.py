@@ -353,7 +353,7 @@ def allow(source: str, target: str, until: str, reason: str, decision: str, acce
     Refused where it would excuse no import of today: no exception excuses a chain (`indirect: forbid`).
     """
     from kl_hooks.arch.exceptions import add_exception as run
-    from kl_hooks.evidence.who import agent
+    from kl_hooks.evidence.provenance import agent
 
     ws = workspace()
     if accept and (name := agent(ws.environ)):

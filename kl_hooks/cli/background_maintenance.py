@@ -25,7 +25,7 @@ _GIT: Final = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_REFLOG_ACTION", "GIT_EXEC_PATH"
 
 def may_run(environ: Mapping[str, str]) -> bool:
     """False in CI, in a git hook, and where maintenance is what is running."""
-    from kl_hooks.evidence.who import ci
+    from kl_hooks.evidence.provenance import ci
 
     return ci(environ) is None and _RUNNING not in environ and not any(name in environ for name in _GIT)
 

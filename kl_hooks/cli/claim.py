@@ -8,7 +8,7 @@ import click
 
 from kl_hooks.cli.output import echo, echo_json, format_option, short, warn, workspace
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.book import plain_claim
+from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
@@ -45,7 +45,7 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
     _checked_id(about)
     made = record_claim(workspace(), text, about, cited, expires)
     if shape == "json":
-        echo_json(plain_claim(made))
+        echo_json(claim_to_dict(made))
         return
     echo(f"claim {made.id}  {made.tier.word}  {made.text}")
 
@@ -65,7 +65,9 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
         if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
     ]
     if shape == "json":
-        echo_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found[:limit]], "total": len(found)})
+        echo_json(
+            {"schema": "kl.claim.list/1", "claims": [claim_to_dict(c) for c in found[:limit]], "total": len(found)}
+        )
         return
     for one in found[:limit]:
         columns = f"{one.tier.word:<8}  {one.freshness:<12}"
@@ -86,7 +88,7 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     """Find asserted claims that match any of the WORDS and have not expired, best first."""
     found, total = search_claims(workspace(), list(words), limit)
     if shape == "json":
-        echo_json({"schema": "kl.claim.list/1", "claims": [plain_claim(c) for c in found], "total": total})
+        echo_json({"schema": "kl.claim.list/1", "claims": [claim_to_dict(c) for c in found], "total": total})
         return
     for one in found:
         echo(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
@@ -108,7 +110,7 @@ def show(id: str, shape: str) -> None:
         reason = several if digits else "an id is at least 4 hexadecimal digits."
         raise UsageProblem(reason, place=id or "''", hint="See: kl claim list")
     if shape == "json":
-        echo_json(plain_claim(found[0]))
+        echo_json(claim_to_dict(found[0]))
         return
     for text in _reason_lines(found[0]):
         echo(text)

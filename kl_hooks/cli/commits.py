@@ -20,6 +20,6 @@ def record(context: click.Context) -> None:
 
     Always ends with 0: a commit that has been made is not called back.
     """
-    from kl_hooks.evidence.nudge import note_commit
+    from kl_hooks.evidence.capture import record_new_commit
 
-    note_commit(Path(context.find_root().params.get("root") or os.getcwd()), os.environ)  # noqa: PTH109
+    record_new_commit(Path(context.find_root().params.get("root") or os.getcwd()), os.environ)  # noqa: PTH109

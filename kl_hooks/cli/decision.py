@@ -31,7 +31,7 @@ def record(
 
     Exit 0 either way: an answer that decides little is nothing wrong.
     """
-    from kl_hooks.evidence.who import agent
+    from kl_hooks.evidence.provenance import agent
     from kl_hooks.kinds.catalog import DECISION
     from kl_hooks.kinds.decision.significance import assess_answer
     from kl_hooks.records.write import create_record, require_setup
@@ -169,7 +169,7 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     A number that is free here stays; references to each other become ids; what has no field of ours is kept in the
     text. All of them are taken in, or none. A file that was taken in before is left alone.
     """
-    from kl_hooks.evidence.who import agent
+    from kl_hooks.evidence.provenance import agent
     from kl_hooks.kinds.decision.importer import import_decisions
     from kl_hooks.records.write import require_setup
 

@@ -23,13 +23,12 @@ import click
 from kl_hooks.cli.evidence import accepted_line
 from kl_hooks.cli.output import counted, echo, echo_json, format_option
 from kl_hooks.errors import EnvironmentProblem, KlError, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.evidence.audit import edited_headers
-from kl_hooks.evidence.mark import read_marks, rollbacks
-from kl_hooks.evidence.spools import spools
-from kl_hooks.evidence.waiting import ASIDE
+from kl_hooks.evidence.capture import spool_folders
+from kl_hooks.evidence.integrity import edited_headers, read_marks, rollbacks
+from kl_hooks.evidence.journal import QUARANTINED
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.problem import Problems
-from kl_hooks.proof.snapshot import accepted
+from kl_hooks.proof.gate import accepted
 from kl_hooks.store.locks import store_lock
 from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content
@@ -455,9 +454,9 @@ def _existing_folder(folder: Path) -> Path:
 
 def _spool_facts(ws: Workspace) -> Iterator[_Facts]:
     """About captures that are not in the store yet, and files in the spool that are none."""
-    for folder, origin in spools(ws):
+    for folder, origin in spool_folders(ws):
         if count := len(pending_spools(folder)):
             yield "remark", f"captures waiting in {folder} ({origin}): {count}.", "kl evidence list   (imports them)"
-        if aside := sorted(folder.glob(f"*{ASIDE}")):
+        if aside := sorted(folder.glob(f"*{QUARANTINED}")):
             says = f"{len(aside)} files could not be understood and were set aside, such as {aside[0]}."
             yield "remark", says, "look at them, then delete them"

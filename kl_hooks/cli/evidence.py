@@ -15,21 +15,19 @@ import click
 
 from kl_hooks.cli.output import counted, echo, echo_json, format_option, short, warn, workspace
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.catch_up import Taken, catch_up
-from kl_hooks.evidence.home import require_home
+from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.weight import observation
+from kl_hooks.evidence.trust import observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.snapshot import Snapshot, snapshot
 from kl_hooks.store.database import Database
-from kl_hooks.workspace import Workspace
+from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
-    from kl_hooks.evidence.audit import Audit
-    from kl_hooks.evidence.known import Known, Seen
+    from kl_hooks.evidence.integrity import Audit
+    from kl_hooks.proof.claims import LatestResult, SubjectHistory
     from kl_hooks.records.events import Event
 
 
@@ -40,8 +38,8 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
     A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be added, what is there is
     read, and the notes say so; where it can't be read either, the exception is all that is said.
     """
-    require_home(ws)
-    taken = catch_up(ws, head)
+    require_setup(ws)
+    taken = sync_evidence(ws, head)
     with ws.store.reading() as db:
         for remark in _import_warnings(taken):
             warn(remark)
@@ -57,7 +55,7 @@ def all_evidence(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
         yield seen
 
 
-def _import_warnings(taken: Taken, judged: int | None = None) -> Iterator[str]:
+def _import_warnings(taken: SyncResult, judged: int | None = None) -> Iterator[str]:
     """What a person should know about the import, a line each. `judged`: captures that were read from the spool."""
     if taken.trouble:
         yield taken.trouble
@@ -175,12 +173,12 @@ _SHOWN_COMMITS = 10
 
 def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
     """Prints what is known about a test, a file or a folder; False where nothing is."""
-    from kl_hooks.evidence.known import known_about
-    from kl_hooks.evidence.place import place_of
+    from kl_hooks.evidence.provenance import worktree_state
+    from kl_hooks.proof.claims import history_of
 
     about = _path_from_root(ws.root, given)
-    known = known_about(db, about, ws.clock.now())
-    trees = place_of(ws.repo).trees
+    known = history_of(db, about, ws.clock.now())
+    trees = worktree_state(ws.repo).trees
     if known and shape == "json":
         echo_json(_known_to_dict(about, known, trees))
     for text in _known_lines(known, trees) if shape == "text" else ():
@@ -197,7 +195,7 @@ def _path_from_root(root: Path, given: str) -> str:
     return given
 
 
-def _known_to_dict(about: str, known: Known, trees: tuple[str, ...]) -> dict[str, Any]:
+def _known_to_dict(about: str, known: SubjectHistory, trees: tuple[str, ...]) -> dict[str, Any]:
     """`kl.evidence.known/1`."""
     return {
         "schema": "kl.evidence.known/1",
@@ -215,7 +213,7 @@ def _known_to_dict(about: str, known: Known, trees: tuple[str, ...]) -> dict[str
     }  # fmt: skip
 
 
-def _known_lines(known: Known, trees: tuple[str, ...]) -> Iterator[str]:
+def _known_lines(known: SubjectHistory, trees: tuple[str, ...]) -> Iterator[str]:
     """For people: tests that do not pass first."""
     tests = sorted(known.tests, key=lambda one: one.evidence.outcome == "passed")
     for one in tests[:_SHOWN_TESTS]:
@@ -234,7 +232,7 @@ def _known_lines(known: Known, trees: tuple[str, ...]) -> Iterator[str]:
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
 
 
-def _is_current(one: Seen, trees: tuple[str, ...]) -> bool:
+def _is_current(one: LatestResult, trees: tuple[str, ...]) -> bool:
     return bool({one.entry.receipt.tree, one.entry.receipt.tree_all} & set(trees))
 
 
@@ -281,10 +279,10 @@ def evidence() -> None:
 @format_option()
 def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
     """List the newest receipts, newest first."""
-    from kl_hooks.evidence.ledger import listing
+    from kl_hooks.evidence.ledger import list_receipts
 
     with open_store(workspace()) as db:
-        entries, total, hidden = listing(db, limit, source, everything=everything) if db else ([], 0, 0)
+        entries, total, hidden = list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
     if shape == "json":
         receipts = [e.receipt.plain() for e in entries]
         echo_json({"schema": "kl.evidence.list/1", "receipts": receipts, "total": total, "hidden": hidden})
@@ -305,14 +303,14 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """Show one receipt, by the first digits of its run ID, or what is known about a file or a test."""
-    from kl_hooks.evidence.ledger import find
+    from kl_hooks.evidence.ledger import find_receipt
 
     ws = workspace()
     with open_store(ws) as db:
         if db is None:
             raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
         try:
-            entry = find(db, id)
+            entry = find_receipt(db, id)
         except UsageProblem:
             if _print_known(ws, db, id, shape):
                 return
@@ -329,7 +327,7 @@ def show(id: str, shape: str) -> None:
 @click.option("--tree", help="Git tree id it ran on; without it the results never count as hard evidence.")
 def import_(reader: str, file: Path, tree: str | None) -> int:
     """Import FILE with READER: `junit`, or `receipts` (what export wrote)."""
-    from kl_hooks.evidence.imports import import_file
+    from kl_hooks.evidence.ingestion import import_file
 
     if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
         raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
@@ -365,9 +363,8 @@ def export(output: Path | None) -> None:
 @format_option()
 def verify(shape: str) -> int:
     """Check the hash chain over all receipts, and say what that proves and what it does not."""
-    from kl_hooks.evidence.audit import audit
-    from kl_hooks.evidence.mark import read_marks
-    from kl_hooks.proof.snapshot import accepted
+    from kl_hooks.evidence.integrity import audit, read_marks
+    from kl_hooks.proof.gate import accepted
 
     ws = workspace()
     marks = read_marks(ws)
@@ -390,7 +387,7 @@ def accept(reason: str, shape: str) -> int:
     For an older copy of kl.db that was put back, or one that was deleted. The reason is recorded as an event, which
     `kl doctor` and `kl evidence verify` list.
     """
-    from kl_hooks.proof.snapshot import accept as accept_loss
+    from kl_hooks.proof.gate import accept as accept_loss
 
     if not reason.strip():
         raise click.UsageError("--reason: say why receipts are missing.")

@@ -14,8 +14,8 @@ from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import F, counted, echo, echo_json, echo_line, format_option, warn, workspace
 from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_page, plain_symbol, plain_way
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.home import require_home
 from kl_hooks.model.text import one_line
+from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.code.asking.answers import Answer
@@ -69,7 +69,7 @@ def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: 
     from kl_hooks.code.asking.opened import opened
 
     ws = workspace()
-    require_home(ws)
+    require_setup(ws)
     if records and rev is None:
         from kl_hooks.records.sync import sync
 

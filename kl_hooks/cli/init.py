@@ -41,7 +41,7 @@ from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
-from kl_hooks.proof.expected_tests import outside_testpaths, source_of
+from kl_hooks.proof.expected_tests import content_source, outside_testpaths
 from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.locks import store_lock
@@ -246,7 +246,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
 
 def _excluded(ws: Workspace) -> str:
     """The part of the settings that names files outside `testpaths` which look like tests; empty for none."""
-    globs = outside_testpaths(source_of(ws.repo, "")) if ws.repo is not None else []
+    globs = outside_testpaths(content_source(ws.repo, "")) if ws.repo is not None else []
     if not globs:
         return ""
     lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)

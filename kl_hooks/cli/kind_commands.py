@@ -184,7 +184,7 @@ def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> Non
 
 def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
     """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty for a person."""
-    from kl_hooks.evidence.who import agent as agent_of
+    from kl_hooks.evidence.provenance import agent as agent_of
 
     name = agent_of(ws.environ)
     _refuse_human_authority(name, raw)
@@ -212,7 +212,7 @@ def print_record(ws: Workspace, record: Record, shape: str) -> None:
 def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
     """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
     from kl_hooks.errors import UsageProblem
-    from kl_hooks.evidence.who import agent
+    from kl_hooks.evidence.provenance import agent
     from kl_hooks.records.query import get_record
     from kl_hooks.records.write import change_record
 

@@ -173,7 +173,7 @@ def search(
     """
     from kl_hooks.cli.kind_commands import warn_of_index_problems, warn_of_omitted
     from kl_hooks.cli.record_output import record_rows, warn_of_unreadable_records
-    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.kinds.topics import Selection
     from kl_hooks.model.record import Record
     from kl_hooks.proof.claims import search_claims
@@ -203,7 +203,7 @@ def search(
         echo_json(
             {
                 "schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total,
-                "not_in_force": omitted, "claims": [plain_claim(one) for one in claims], "claims_total": matching,
+                "not_in_force": omitted, "claims": [claim_to_dict(one) for one in claims], "claims_total": matching,
             }
         )  # fmt: skip
         return
@@ -264,10 +264,10 @@ def status(shape: str) -> None:
     """How much is known, kind by kind and status by status, and what waits for a person."""
     from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.cli.record_output import warn_of_unreadable_records
-    from kl_hooks.evidence.home import require_home
+    from kl_hooks.workspace import require_setup
 
     ws = workspace()
-    require_home(ws)
+    require_setup(ws)
     counts = records_by_status(ws)
     numbers = waiting_for_a_person(ws, counts)
     warn_of_index_problems()
@@ -296,14 +296,14 @@ def stats(shape: str) -> None:
     """
     from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.cli.record_output import warn_of_unreadable_records
-    from kl_hooks.evidence.home import require_home
     from kl_hooks.kinds.topics import topic_field
     from kl_hooks.records.events import list_events
     from kl_hooks.records.query import RecordFilter, list_records
     from kl_hooks.records.repository import is_expired
+    from kl_hooks.workspace import require_setup
 
     ws = workspace()
-    require_home(ws)
+    require_setup(ws)
     records = list_records(ws, RecordFilter(archived=True, expired=True))
     used = Counter(one.name for one in list_events(ws) if one.name in _USES)
     warn_of_index_problems()
@@ -595,7 +595,7 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
 
 def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
     """What is done with the decisions in these files, as steps."""
-    from kl_hooks.evidence.who import agent
+    from kl_hooks.evidence.provenance import agent
     from kl_hooks.kinds.decision.importer import import_decisions
     from kl_hooks.records.query import get_records
     from kl_hooks.records.seeding import Seed, Step
@@ -812,11 +812,11 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     an import which the manifest forbids. How alike two texts are never counts.
     """
     from kl_hooks.cli.record_output import warn_of_unreadable_records
-    from kl_hooks.evidence.home import require_home
     from kl_hooks.upkeep.health import SORTS, check_health, to_dict
+    from kl_hooks.workspace import require_setup
 
     ws = workspace()
-    require_home(ws)
+    require_setup(ws)
     found = check_health(ws)
     warn_of_unreadable_records(ws)
     for line in found.not_assessed:

@@ -74,7 +74,7 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
 
     It leaves the other list; the session that did it (KL_SESSION) is noted.
     """
-    from kl_hooks.evidence.who import session
+    from kl_hooks.evidence.provenance import session
     from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
     from kl_hooks.records.query import record_to_dict
 

@@ -12,11 +12,11 @@ from kl_hooks.cli.knowledge import Counts, records_by_status, waiting_for_a_pers
 from kl_hooks.cli.output import counted, echo, echo_json, format_option, short, workspace
 from kl_hooks.cli.verify import hints
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.ledger import Entry, known_tests, recent
-from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.ledger import Entry, count_tests, recent
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
-from kl_hooks.proof.gate import Proof, judge, with_untracked
+from kl_hooks.proof.gate import Proof, had_untracked_files, judge
 from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def status(shape: str) -> None:
     from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.kinds.memory.status import is_outdated, memory_counts
-    from kl_hooks.proof.nearest import nearest
+    from kl_hooks.proof.gate import nearest
 
     ws = workspace()
-    place = place_of(ws.repo)
+    place = worktree_state(ws.repo)
     with all_evidence(ws, place.head) as seen:
         db = seen.db
         here, found = judge(ws, seen, place.trees)
@@ -56,7 +56,7 @@ def status(shape: str) -> None:
             "proof": {
                 "tier": found.tier.word, "run": found.run,
                 "reasons": list(found.notes if found.run else found.reasons),
-                "untracked": with_untracked(here, found.run, place.tree),
+                "untracked": had_untracked_files(here, found.run, place.tree),
                 "assessed": not seen.gaps, **seen.to_dict(),
                 "nearest": near.to_dict() if near else None,
             },
@@ -90,7 +90,7 @@ def _counts(db: Database) -> dict[str, int]:
     by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
     row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM claim)")
     assert row is not None
-    things = dict(zip(_THINGS, (row[0], known_tests(db), row[1]), strict=True))
+    things = dict(zip(_THINGS, (row[0], count_tests(db), row[1]), strict=True))
     return {f"receipts {source}": n for source, n in by_source} | things
 
 

@@ -153,7 +153,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
 @format_option()
 def fulfil(what: str, force: bool, shape: str) -> None:
     """Mark a task (TSK-0001) as done, and with it all it produces; or say that a token (artifact:design) is there."""
-    from kl_hooks.evidence.who import session
+    from kl_hooks.evidence.provenance import session
     from kl_hooks.kinds.task import record_fulfilled
 
     ws = workspace()

@@ -12,15 +12,15 @@ import click
 from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts
 from kl_hooks.cli.output import echo, echo_json, format_option, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.git.repository import Repository, resolve_commit
 from kl_hooks.model.claim import Tier
-from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, with_untracked
-from kl_hooks.proof.snapshot import Snapshot
+from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.proof.nearest import Nearest
+    from kl_hooks.proof.gate import Nearest
 
 _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
 """What `--require` asks for, in words."""
@@ -43,7 +43,7 @@ class _Answer:
 
     @property
     def untracked(self) -> bool:
-        return with_untracked(self.entries, self.proof.run, self.tree)
+        return had_untracked_files(self.entries, self.proof.run, self.tree)
 
     @property
     def exit_code(self) -> int:
@@ -119,8 +119,7 @@ def verify(
 
 
 def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> _Answer:
-    from kl_hooks.proof.gate import judge
-    from kl_hooks.proof.nearest import nearest
+    from kl_hooks.proof.gate import judge, nearest
 
     assert ws.repo is not None
     trees = _trees_at(ws, rev)
@@ -137,11 +136,11 @@ def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
 
     UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be told.
     """
-    from kl_hooks.evidence.place import place_of
+    from kl_hooks.evidence.provenance import worktree_state
     from kl_hooks.git.trees import tree_of_revision
 
     if rev is None or ws.repo is None:
-        trees = place_of(ws.repo).trees
+        trees = worktree_state(ws.repo).trees
     else:
         trees = tuple(tree for tree in [tree_of_revision(ws.repo, rev)] if tree)
     if not trees and rev is not None:

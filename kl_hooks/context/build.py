@@ -75,13 +75,13 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     gets what holds for every task. Raises UsageProblem for a task without text, EnvironmentProblem where kl
     has not been set up: nothing is created by asking.
     """
-    from kl_hooks.evidence.home import require_home
     from kl_hooks.git.trees import tree_of_revision
     from kl_hooks.store.redaction import redact
+    from kl_hooks.workspace import require_setup
 
     if not task_text.strip():
         raise UsageProblem("the task is empty.", place="kl context", hint='Say what you will do: kl context "…"')
-    require_home(ws)
+    require_setup(ws)
     task = Task(task_text, read_signals(task_text))
     retrievers, failed = all_retrievers(ws.plugins)
     if task.signals == Signals():  # nothing to search by: only what holds whatever the words are

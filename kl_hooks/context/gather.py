@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.weights import ROWS
-from kl_hooks.evidence.who import agent
+from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.package import Candidate, Task
 from kl_hooks.model.text import one_line

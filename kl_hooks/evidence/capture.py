@@ -1,6 +1,6 @@
-"""Capturing: a spool file is opened with what is known before, filled with evidence, closed with what came out.
+"""Capturing: a spool file is opened with what is known before, filled with evidence, closed with the result.
 
-An observer fails open: what can't be recorded is said in one line, and nothing else changes.
+An observer fails open: what can't be recorded is reported in one line, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -9,28 +9,46 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.place import Place
-from kl_hooks.evidence.spools import SPOOL_SCHEMA, spools
-from kl_hooks.evidence.who import agent, ci, producer, session
+from kl_hooks.evidence.provenance import WorktreeState, agent, ci, producer, session
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
-from kl_hooks.store.state import prepare_state
-from kl_hooks.workspace import Workspace
+from kl_hooks.store.state import prepare_state, spool_directories
+from kl_hooks.workspace import Workspace, open_workspace
+
+SPOOL_SCHEMA: Final = "kl.spool/1"
+"""What the opening record of a spool file names."""
+IN_CHECKOUT: Final = "spool:checkout"
+"""Marks what was found in `.kl/spool/`."""
+
+
+def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
+    """Folder and origin word, in the order in which they are tried.
+
+    The one in the checkout is left out where it is a link: a link may have come with the checkout, and would lead our
+    writing, and our tidying, anywhere.
+    """
+    return [
+        (folder, origin)
+        for folder, origin in spool_directories(ws.state, ws.root, ws.environ)
+        if origin != IN_CHECKOUT or not (folder.is_symlink() or folder.parent.is_symlink())
+    ]
+
 
 PARENT: Final = "KL_PARENT"
 """The environment variable in which a run finds the run that started it."""
 
 
-def new_run() -> str:
+def new_run_id() -> str:
     """A random run id: 32 hexadecimal digits."""
     return os.urandom(16).hex()
 
 
-def environment(environ: Mapping[str, str]) -> dict[str, Any]:
+def process_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Interpreter, platform, CI job, agent and its session."""
     found = {
         "python": platform.python_version(),
@@ -43,11 +61,11 @@ def environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def opening(
+def opening_record(
     run: str,
     source: str,
     observer: str,
-    place: Place,
+    place: WorktreeState,
     started: int,
     environ: Mapping[str, str],
     *,
@@ -59,14 +77,14 @@ def opening(
     return {
         "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
         "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
-        **place.plain(), "environment": {**environment(environ), **beside, **(more or {})},
+        **place.plain(), "environment": {**process_environment(environ), **beside, **(more or {})},
         "selection": dict(selection or {}),
     }  # fmt: skip
 
 
 def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     """A new spool file in the first place that can be written. Raises OSError for none."""
-    places = spools(ws)
+    places = spool_folders(ws)
     try:
         prepare_state(ws.state)
     except (OSError, KlError):
@@ -74,19 +92,19 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     return first_writable(places, run)[0]
 
 
-def begin(
+def open_capture(
     ws: Workspace,
     source: str,
     observer: str,
-    place: Place,
+    place: WorktreeState,
     *,
     run: str | None = None,
     started: int | None = None,
     selection: Mapping[str, Any] | None = None,
 ) -> SpoolWriter:
-    """Opens a capture: from now on it can't be lost, only be incomplete. OSError, KlError where it can't be written."""
-    run = run or new_run()
-    record = opening(run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection)
+    """Open a capture: from now on it can't be lost, only be incomplete. OSError, KlError where it can't be written."""
+    run = run or new_run_id()
+    record = opening_record(run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection)
     writer = open_spool(ws, run)
     try:
         writer.record(record)
@@ -97,13 +115,13 @@ def begin(
     return writer
 
 
-def finish(
+def close_capture(
     ws: Workspace,
     writer: SpoolWriter,
     evidence: Iterable[Evidence],
     result: Mapping[str, Any],
-    before: Place,
-    after: Place,
+    before: WorktreeState,
+    after: WorktreeState,
 ) -> None:
     """Writes what came out and closes the capture. Acknowledged, and durable, when it returns. OSError as it comes."""
     with writer:
@@ -119,24 +137,24 @@ def finish(
         writer.sync()
 
 
-def record(
-    ws: Workspace, source: str, observer: str, place: Place, evidence: Iterable[Evidence], result: Mapping[str, Any],
-    run: str | None = None,
+def write_capture(
+    ws: Workspace, source: str, observer: str, place: WorktreeState, evidence: Iterable[Evidence],
+    result: Mapping[str, Any], run: str | None = None,
 ) -> str | None:  # fmt: skip
     """Writes one whole capture of something that is over. None, or in one line why it was not recorded."""
     try:
-        finish(ws, begin(ws, source, observer, place, run=run), evidence, result, place, place)
+        close_capture(ws, open_capture(ws, source, observer, place, run=run), evidence, result, place, place)
     except (OSError, KlError) as problem:
         return f"not recorded: {problem}"
     return None
 
 
 def record_check(
-    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], place: Place, run: str | None = None
+    ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], place: WorktreeState, run: str | None = None
 ) -> str | None:
     """Records what a check of ours found (`clean` or `failed`) in a content. None, or why it was not recorded.
 
-    `run`: the id of the capture (`new_run()`), for whoever wants to find it again.
+    `run`: the id of the capture (`new_run_id()`), for whoever wants to find it again.
     """
     if not ws.initialised:
         return None
@@ -146,4 +164,16 @@ def record_check(
         "verdict": "passed" if outcome == "clean" else "failed", "counts": {outcome: 1},
     }  # fmt: skip
     fact = Evidence("Validator", f"check:{name}", outcome, 0, None, dict(detail))
-    return record(ws, name, name, place, [fact], result, run)
+    return write_capture(ws, name, name, place, [fact], result, run)
+
+
+def record_new_commit(start: Path, environ: Mapping[str, str]) -> bool:
+    """Appends `commit` to the spool's list; True if there is a `.kl/` here and it could be written."""
+
+    ws = open_workspace(start, environ=environ)
+    if not ws.initialised:
+        return False
+    prepare_state(ws.state)
+    with (ws.state.spool / "commits").open("a", encoding="ascii") as file:
+        file.write("commit\n")
+    return True

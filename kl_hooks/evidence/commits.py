@@ -1,4 +1,4 @@
-"""Commits as evidence: read from git since the last time, kept when git forgets them."""
+"""Commits as evidence: read from git since the last time, and retained when git forgets them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.cursors import cursor_of, move_cursor
-from kl_hooks.evidence.who import producer
+from kl_hooks.evidence.provenance import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import Evidence, Receipt
@@ -20,6 +19,19 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.git.commits import Commit
 
+
+def read_cursor(db: Database, name: str) -> str | None:
+    """The value noted under this name; None: nothing yet."""
+    row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (name,))
+    return str(row[0]) if row else None
+
+
+def write_cursor(db: Database, name: str, value: str) -> None:
+    """Notes another value, in a transaction that the caller holds."""
+    db.execute("DELETE FROM evidence_cursor WHERE name = ?", (name,))
+    db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (name, value))
+
+
 FIRST_READ: Final = 2000
 """Commits that are read the first time, newest first; older ones say little about today's code."""
 CURSOR: Final = "commits"
@@ -27,39 +39,39 @@ COLUMNS: Final = "sha, tree, parents, at, author, subject, body, files, trailers
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class NewCommits:
     """New commits, newest first, and the head they were read from."""
 
     head: str
     commits: tuple[Commit, ...]
 
 
-def unread(ws: Workspace, db: Database | None, head_now: str | None = None) -> Unread | None:
+def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = None) -> NewCommits | None:
     """What git has that the log has not; None where nothing can have changed since the last reading. GitFailed."""
     if ws.repo is None:
         return None
     sha = head_now or head(ws.repo)[0]
-    last = cursor(db) if db else None
+    last = last_head(db) if db else None
     if sha is None or sha == last:
         return None
     from kl_hooks.git.commits import commits_since
 
-    found = Unread(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
-    return not_logged(db, found) if db else found
+    found = NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
+    return without_logged(db, found) if db else found
 
 
-def not_logged(db: Database, new: Unread) -> Unread:
+def without_logged(db: Database, new: NewCommits) -> NewCommits:
     """The same without the commits that the log has."""
     seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
-    return Unread(new.head, tuple(c for c in new.commits if c.sha not in seen))
+    return NewCommits(new.head, tuple(c for c in new.commits if c.sha not in seen))
 
 
-def cursor(db: Database) -> str | None:
+def last_head(db: Database) -> str | None:
     """The head at the last reading."""
-    return cursor_of(db, CURSOR)
+    return read_cursor(db, CURSOR)
 
 
-def receipt_for(ws: Workspace, new: Unread) -> Receipt:
+def receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run id."""
     from kl_hooks.store.redaction import redact
 
@@ -93,13 +105,13 @@ def receipt_for(ws: Workspace, new: Unread) -> Receipt:
     )  # fmt: skip
 
 
-def keep(db: Database, new: Unread, receipt: Receipt | None) -> None:
+def log_commits(db: Database, new: NewCommits, receipt: Receipt | None) -> None:
     """Writes the commits and the cursor, in a transaction that the caller holds. Messages are redacted first."""
     db.many(
         f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
     )
-    move_cursor(db, CURSOR, new.head)
+    write_cursor(db, CURSOR, new.head)
 
 
 def _row(commit: Commit) -> Row:
@@ -123,13 +135,13 @@ def log_digest(rows: Iterable[Sequence[str]]) -> str:
     return digest("commit-log/1", sorted(list(row) for row in rows))
 
 
-def rows_of(db: Database, receipt: str) -> list[Row]:
+def commit_rows(db: Database, receipt: str) -> list[Row]:
     """The rows of the log that this receipt brought."""
     return db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,))
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedCommit:
     """A commit as the log keeps it."""
 
     sha: str
@@ -147,19 +159,19 @@ class Logged:
 _LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
 
 
-def _logged(row: Row) -> Logged:
+def _logged(row: Row) -> LoggedCommit:
     sha, at, subject, body, files, tree, author, receipt, parents = row
-    return Logged(
+    return LoggedCommit(
         sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt, tuple(parents.split())
     )  # fmt: skip
 
 
-def commit_log(db: Database, limit: int) -> Sequence[Logged]:
+def newest_commits(db: Database, limit: int) -> Sequence[LoggedCommit]:
     """The newest commits, newest first."""
     return [_logged(row) for row in db.rows(f"{_LOGGED} ORDER BY at DESC, sha LIMIT ?", (limit,))]
 
 
-def logged(db: Database, shas: Sequence[str]) -> dict[str, Logged]:
+def commits_by_sha(db: Database, shas: Sequence[str]) -> dict[str, LoggedCommit]:
     """These commits, by sha; those that are not in the log are left out."""
     rows = db.rows(f"{_LOGGED} WHERE sha IN ({placeholders(shas)})", tuple(shas)) if shas else []
     return {row[0]: _logged(row) for row in rows}

@@ -1,27 +1,119 @@
-"""The receipts of this store: written once, read by id, run or order."""
+"""The receipts of a store: appended once to a hash chain, read by ID, run, tree or order.
+
+The chain proves that no receipt before a remembered head was edited, removed, inserted or reordered. It does not
+prove that what a receipt states was true, nor anything after the last head that somebody else remembers.
+
+The outcomes of a run are one small blob over an interned list of tests: a run of 20,000 tests costs about two
+bytes a test, since outcomes repeat and durations are small numbers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Final
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
-from kl_hooks.evidence.chain import START, link
-from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
-from kl_hooks.evidence.weight import header_of_no_test
+from kl_hooks.evidence.trust import header_ran_no_test
 from kl_hooks.model.canonical import canonical, digest
-from kl_hooks.model.receipt import TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
 from kl_hooks.model.symbol import is_hex
 from kl_hooks.store.database import Database, chunks, placeholders
 
-FOLDABLE: Final = ("pytest", "junit")
+CHAIN_START: Final = "0" * 64
+
+
+def chain_link(previous: str, receipt: str, origin: str = "local") -> str:
+    """The chain's value after `receipt`, given its value before: 64 hexadecimal digits.
+
+    Where a receipt came from decides what it weighs, so an origin that is not `local` is part of it.
+    """
+    more = "" if origin == "local" else f"\0{origin}"
+    return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}{more}".encode()).hexdigest()
+
+
+_CODE = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
+_MOST = 64 * 1024 * 1024
+"""Bytes a blob may unpack to: more is not ours (5 million tests)."""
+
+
+def _varints(numbers: Iterable[int]) -> bytes:
+    out = bytearray()
+    for number in numbers:
+        while number > 0x7F:
+            out.append(number & 0x7F | 0x80)
+            number >>= 7
+        out.append(number)
+    return bytes(out)
+
+
+def _read_varints(data: bytes, start: int = 0) -> Iterator[int]:
+    number = shift = 0
+    for byte in data[start:]:
+        number |= (byte & 0x7F) << shift
+        if byte & 0x80:
+            shift += 7
+        else:
+            yield number
+            number = shift = 0
+
+
+def _unpack(blob: bytes) -> bytes:
+    plain = zlib.decompressobj().decompress(blob, _MOST + 1)
+    if len(plain) > _MOST:
+        raise ValueError("the column is larger than any run")
+    return plain
+
+
+def pack_outcomes(outcomes: Sequence[tuple[str, int]]) -> bytes:
+    """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an outcome that is none."""
+    codes = bytes(_CODE[outcome] for outcome, _ in outcomes)
+    return zlib.compress(codes + _varints(max(0, micros) for _, micros in outcomes), 9)
+
+
+def unpack_outcomes(blob: bytes, count: int) -> list[tuple[str, int]]:
+    """The way back. ValueError, IndexError or zlib.error where the blob is not one of `count` tests."""
+    plain = _unpack(blob)
+    durations = list(_read_varints(plain, count))
+    if len(durations) != count:
+        raise ValueError(f"the column holds {len(durations)} durations for {count} tests")
+    return [(TEST_OUTCOMES[code], micros) for code, micros in zip(plain[:count], durations, strict=True)]
+
+
+def unpack_codes(blob: bytes, count: int) -> bytes:
+    """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as above."""
+    plain = _unpack(blob)
+    if len(plain) < count or any(code >= len(TEST_OUTCOMES) for code in set(plain[:count])):
+        raise ValueError(f"the column does not hold outcomes of {count} tests")
+    return plain[:count]
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    """Positive ids, any order, as a blob of zigzag differences."""
+    steps = (b - a for a, b in zip([0, *ids], ids, strict=False))
+    return zlib.compress(_varints(step * 2 if step >= 0 else -step * 2 - 1 for step in steps), 9)
+
+
+def unpack_ids(blob: bytes) -> list[int]:
+    """The way back."""
+    ids, at = [], 0
+    for folded in _read_varints(_unpack(blob)):
+        at += folded // 2 if folded % 2 == 0 else -(folded + 1) // 2
+        ids.append(at)
+    return ids
+
+
+COMPACTABLE: Final = ("pytest", "junit")
 """Sources of the receipts whose evidence upkeep may take out."""
+
+
+RETAINED: Final = 50
+"""The newest receipts, and the newest runs of tests, that are never folded: claims look back so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +133,11 @@ class Entry:
 def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> int:
     """Adds the receipts that are not there yet, in a transaction that the caller holds; how many were new."""
     new = 0
-    seq, chain = head(db)
+    seq, chain = chain_head(db)
     for receipt in receipts:
         if db.row("SELECT 1 FROM receipt WHERE id = ?", (receipt.id,)):
             continue
-        seq, chain, new = seq + 1, link(chain, receipt.id, origin), new + 1
+        seq, chain, new = seq + 1, chain_link(chain, receipt.id, origin), new + 1
         test_list, outcomes, rest = _columns(db, receipt.evidence)
         db.execute(
             "INSERT INTO receipt (seq, id, run, parent, source, tree, tree_all, ended, header, chain, origin,"
@@ -62,15 +154,15 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
     return new
 
 
-def head(db: Database) -> tuple[int, str]:
+def chain_head(db: Database) -> tuple[int, str]:
     """Sequence number and chain value of the newest receipt; (0, START) for none."""
     row = db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
-    return (int(row[0]), str(row[1])) if row else (0, START)
+    return (int(row[0]), str(row[1])) if row else (0, CHAIN_START)
 
 
 def chain_at(db: Database, seq: int) -> str | None:
     """The chain's value after the receipt of this number; None where there is no such receipt."""
-    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (START,)
+    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
     return str(row[0]) if row else None
 
 
@@ -119,10 +211,10 @@ _ENTRY = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FRO
 def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
     """The newest receipts, newest first; of one source where it is named."""
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
-    return [_read(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
+    return [_read_or_report(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
 
 
-def listing(
+def list_receipts(
     db: Database, limit: int, source: str | None = None, *, everything: bool = False
 ) -> tuple[list[Entry], int, int]:
     """(the newest receipts, newest first; how many there are; how many more are hidden).
@@ -136,7 +228,9 @@ def listing(
     wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
     found: dict[int, Entry] = {}
     for some in chunks(wanted):
-        found |= {r[0]: _read(db, r) for r in db.rows(f"{_ENTRY} WHERE seq IN ({placeholders(some)})", tuple(some))}
+        found |= {
+            r[0]: _read_or_report(db, r) for r in db.rows(f"{_ENTRY} WHERE seq IN ({placeholders(some)})", tuple(some))
+        }
     return [found[seq] for seq in wanted], (int(row[0]) if row else 0) - len(hidden), len(hidden)
 
 
@@ -150,19 +244,19 @@ def _without_tests(db: Database) -> set[int]:
     for seq, header in db.rows(sql):
         with suppress(*UNREADABLE):  # an edited row is listed, and reading it says what is wrong
             plain = json.loads(header)
-            if header_of_no_test(plain["selection"], plain["result"]):
+            if header_ran_no_test(plain["selection"], plain["result"]):
                 found.add(seq)
     return found
 
 
-def widest(db: Database, source: str, among: int) -> Entry | None:
+def largest_run(db: Database, source: str, among: int) -> Entry | None:
     """Of the newest `among` receipts of a source the one with the largest column of tests; of equal ones the newest."""
     rows = db.rows(
         "SELECT seq, LENGTH(outcomes) FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?", (source, among)
     )
     best = max(((size or 0, seq) for seq, size in rows), default=None)
     row = db.row(f"{_ENTRY} WHERE seq = ?", (best[1],)) if best else None
-    return _read(db, row) if row else None
+    return _read_or_report(db, row) if row else None
 
 
 def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
@@ -175,11 +269,11 @@ def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bo
             continue
         if found:
             row = db.row(f"{_ENTRY} WHERE seq = ?", (number,))
-            return _read(db, row) if row else None
+            return _read_or_report(db, row) if row else None
     return None
 
 
-def known_tests(db: Database, among: int = 200) -> int:
+def count_tests(db: Database, among: int = 200) -> int:
     """How many tests the newest complete run had, of all tests if there is one; 0 for none.
 
     Names in the store are no count: a parameter that holds a clock makes a new name in every run.
@@ -192,7 +286,7 @@ def known_tests(db: Database, among: int = 200) -> int:
             plain = json.loads(header)
             selection, result = plain["selection"], plain["result"]
             ran = selection.get("ran") or sum((result.get("counts") or {}).values())
-            complete, limited = bool(result.get("complete")), bool(limits(selection))
+            complete, limited = bool(result.get("complete")), bool(selection_limits(selection))
         except UNREADABLE:
             continue
         if complete and ran and not limited:
@@ -201,37 +295,37 @@ def known_tests(db: Database, among: int = 200) -> int:
     return part
 
 
-LIMITS: Final = (
+LIMITING_KEYS: Final = (
     "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
     "dropped",
 )  # fmt: skip
 """What in a run's `selection` says that tests were left out, where it is given and not empty."""
 
 
-def limits(selection: Mapping[str, Any]) -> dict[str, Any]:
+def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a run's `selection` that left tests out of it; empty: none did, as far as it can be seen."""
     left_out = selection.get("left_out")
-    found = {key: selection[key] for key in LIMITS if selection.get(key)}
+    found = {key: selection[key] for key in LIMITING_KEYS if selection.get(key)}
     if isinstance(left_out, Mapping) and left_out.get("files"):
         found["left_out"] = left_out
     return found
 
 
-def of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
+def entries_of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     """All receipts whose `tree` or `tree_all` is one of these, newest first."""
     some = placeholders(trees)
     sql = f"{_ENTRY} WHERE tree IN ({some}) OR tree_all IN ({some}) ORDER BY seq DESC"
-    return [_read(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
+    return [_read_or_report(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
 
 
 def by_run(db: Database, run: str) -> Entry | None:
     """The receipt of a run; one that was imported under the same name only where there is no other."""
     rows = db.rows(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC", (run,))
     own = [row for row in rows if not str(row[2]).startswith("imported")]
-    return _read(db, (own or rows)[0]) if rows else None
+    return _read_or_report(db, (own or rows)[0]) if rows else None
 
 
-def find(db: Database, prefix: str) -> Entry:
+def find_receipt(db: Database, prefix: str) -> Entry:
     """The receipt whose id or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
     wanted = prefix.lower().removeprefix("r-")
     if not is_hex(wanted):
@@ -239,7 +333,7 @@ def find(db: Database, prefix: str) -> Entry:
         raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
     rows = db.rows(f"{_ENTRY} WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT 3", (f"{wanted}%", f"{wanted}%"))
     if len(rows) == 1:
-        return _read(db, rows[0])
+        return _read_or_report(db, rows[0])
     reason = "no receipt has this id." if not rows else "several receipts begin like this; give more digits."
     raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
 
@@ -248,16 +342,16 @@ UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, Asserti
 """What reading a row that was edited may raise."""
 
 
-def _read(db: Database, row: Sequence[object]) -> Entry:
+def _read_or_report(db: Database, row: Sequence[object]) -> Entry:
     """A row as an Entry. StoreDamaged, naming the receipt, for one that was edited."""
     try:
-        return entry(db, row)
+        return read_entry(db, row)
     except UNREADABLE as problem:
         reason = f"receipt {row[0]} of the store can't be read ({type(problem).__name__}: {problem})."
         raise StoreDamaged(reason, hint="See: kl evidence verify") from problem
 
 
-def entry(db: Database, row: Sequence[object]) -> Entry:
+def read_entry(db: Database, row: Sequence[object]) -> Entry:
     """A row of the table as an Entry, its evidence put together again. One of `UNREADABLE` for an edited row."""
     seq, chain, origin, stored, header, test_list, outcomes, folded = row
     assert isinstance(seq, int)
@@ -287,3 +381,87 @@ def test_names(db: Database, test_list: int) -> list[str]:
     low, high = min(ids, default=0), max(ids, default=0)
     names: dict[int, str] = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
     return [names[key] for key in ids]
+
+
+def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt, str]]:
+    """Id → (the receipt without its evidence, its origin), for those that are here and can be read."""
+    found: dict[str, tuple[Receipt, str]] = {}
+    for some in chunks(ids):
+        for id, header, origin in db.rows(
+            f"SELECT id, header, origin FROM receipt WHERE id IN ({placeholders(some)})", some
+        ):
+            try:
+                found[str(id)] = (receipt_from_header(json.loads(header), ()), str(origin))
+            except UNREADABLE:
+                continue
+    return found
+
+
+_BAD: Final = frozenset(code for code, outcome in enumerate(TEST_OUTCOMES) if outcome in REFUTES)
+_NAME: Final = "test:"
+
+
+@dataclass
+class _Run:
+    """One run, as far as it has been read."""
+
+    row: Sequence[Any]
+    names: Sequence[str] = ()
+    codes: bytes = b""
+    special: list[Evidence] = field(default_factory=list)
+    """Results with details, failures with their messages among them."""
+
+
+def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
+    """The newest runs of a source, newest first. A row that somebody edited is left out."""
+    rows = db.rows(
+        "SELECT seq, id, chain, origin, header, test_list, outcomes FROM receipt WHERE source = ?"
+        " ORDER BY seq DESC LIMIT ?",
+        (source, limit),
+    )
+    lists: dict[int, list[str]] = {}
+    runs = [run for row in rows if (run := _read_run(db, row, lists))]
+    wanted = {name for run in runs for name in _failed(run)}
+    return [_failing_entry(run, wanted) for run in runs]
+
+
+def _read_run(db: Database, row: Sequence[Any], lists: dict[int, list[str]]) -> _Run | None:
+    run = _Run(row)
+    try:
+        if row[5] is not None:
+            if row[5] not in lists:
+                lists[row[5]] = test_names(db, row[5])
+            run.names = lists[row[5]]
+            run.codes = unpack_codes(row[6], len(run.names))
+        for (body,) in db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (row[0],)):
+            run.special.append(Evidence.from_plain(json.loads(body)))
+    except UNREADABLE:
+        return None
+    return run
+
+
+def _failed(run: _Run) -> Iterator[str]:
+    if not _BAD.isdisjoint(run.codes):
+        yield from (name for name, code in zip(run.names, run.codes, strict=True) if code in _BAD)
+    yield from (one.subject.removeprefix(_NAME) for one in run.special if one.outcome in REFUTES)
+
+
+def _failing_entry(run: _Run, wanted: set[str]) -> Entry:
+    seq, id, chain, origin, header, _, _ = run.row
+    told = {one.subject for one in run.special}
+    plain = [
+        Evidence("TestResult", _NAME + name, TEST_OUTCOMES[code])
+        for name, code in zip(run.names, run.codes, strict=True)
+        if name in wanted and _NAME + name not in told
+    ]
+    receipt = receipt_from_header(
+        json.loads(header), tuple(plain + [one for one in run.special if one.kind == "TestResult"])
+    )
+    return Entry(seq, str(chain), str(origin), str(id), receipt)
+
+
+def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The receipts of the commands that started these runs, by run."""
+    wanted = {e.receipt.parent for e in entries if e.receipt.parent}
+    found = {run: by_run(db, run) for run in wanted}
+    return {run: entry for run, entry in found.items() if entry}

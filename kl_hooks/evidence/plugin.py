@@ -7,7 +7,7 @@ from kl_hooks.hookspecs import Policy, Retriever, Schema, Source, hookimpl
 
 @hookimpl
 def kl_schema() -> Schema:
-    from kl_hooks.evidence.tables import SCHEMA
+    from kl_hooks.evidence.schema import SCHEMA
 
     return SCHEMA
 
@@ -22,17 +22,24 @@ def kl_sources() -> list[Source]:
 
 @hookimpl
 def kl_retrievers() -> list[Retriever]:
-    from kl_hooks.evidence.retrieve import find_commits, find_tests
+    from kl_hooks.evidence.search import find_commits, find_tests
 
     return [Retriever("commits", 100, find_commits), Retriever("evidence", 100, find_tests)]
 
 
 @hookimpl
 def kl_policies() -> list[Policy]:
-    from kl_hooks.evidence import upkeep
+    from kl_hooks.evidence import compaction
 
     return [
-        Policy(upkeep.CLAIMS, "Claims that are over go to their archive.", upkeep.look_claims, upkeep.archive_claims),
-        Policy(upkeep.DECAY, "Verified claims that nobody observed again count as inferred.", upkeep.look_decay),
-        Policy(upkeep.SPOOL, "Captures that nobody could understand wait for a person.", upkeep.look_spool),
+        Policy(
+            compaction.CLAIMS,
+            "Claims that are over go to their archive.",
+            compaction.inspect_claims,
+            compaction.archive_claims,
+        ),
+        Policy(
+            compaction.DECAY, "Verified claims that nobody observed again count as inferred.", compaction.inspect_decay
+        ),
+        Policy(compaction.SPOOL, "Captures that nobody could understand wait for a person.", compaction.inspect_spool),
     ]

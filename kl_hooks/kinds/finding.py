@@ -70,7 +70,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
 
 def _command_tiers(ws: Workspace) -> dict[str, Tier]:
     """Command → the tier of our own evidence about it."""
-    from kl_hooks.evidence.book import all_claims
+    from kl_hooks.evidence.claims import all_claims
 
     return {claim.about: claim.tier for claim in all_claims(ws, lambda _: None)}
 

@@ -148,10 +148,10 @@ def call_from_hook(content: bytes, place: str = "stdin") -> Call:
 
 def calls_in_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:
     """Yield the calls of a transcript, in its order."""
-    from kl_hooks.evidence.sources.transcript import Did
+    from kl_hooks.evidence.sources.transcript import ToolCall
 
     for item in found.items:
-        if isinstance(item, Did):
+        if isinstance(item, ToolCall):
             result = item.result[:_MAX_RESULT]
             failed = item.failed or result.startswith(_FAILED)
             yield Call(item.name, item.given, result, failed, found.session, agent, found.folder)
@@ -159,7 +159,7 @@ def calls_in_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:
 
 def with_agent_and_session(call: Call, environ: Mapping[str, str]) -> Call:
     """Return the call with the agent and session of the environment where the call itself names none."""
-    from kl_hooks.evidence.who import agent, session
+    from kl_hooks.evidence.provenance import agent, session
 
     return replace(call, agent=call.agent or agent(environ) or "", session=call.session or session(environ) or "")
 

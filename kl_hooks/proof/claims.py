@@ -1,4 +1,4 @@
-"""Claims with what their authors cite: decisions, memories and commits count as evidence while they hold.
+"""Claims with what their authors cite, and the history of one subject.
 
 Nobody grades a claim: the tier follows from what is cited, today. What was superseded, disproven or is not in the
 repository supports nothing.
@@ -7,28 +7,34 @@ repository supports nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence import book
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.indexing import CLAIM, catch_up_index
+from kl_hooks.evidence import claims
+from kl_hooks.evidence.claims import asserted_claims
+from kl_hooks.evidence.commits import LoggedCommit, newest_commits
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.ledger import Entry, recent
+from kl_hooks.evidence.search import CLAIM, update_search_index
 from kl_hooks.index.index import search as search_index
 from kl_hooks.model.claim import Claim, Observation, Support
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import NO_LIMIT, get_record, get_records
 from kl_hooks.records.sync import sync as catch_up_records
+from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
+
 
 MOST_CITED: Final = 20
 _SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,3})")
@@ -47,14 +53,14 @@ def record_claim(
     if len(refs) > MOST_CITED:
         raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
-    until = moment(expires, ws.clock.now()) if expires is not None else None
-    made = book.add_claim(ws, text, subject, until, refs, author)
-    return _supported(ws, [made])[0]
+    until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
+    made = claims.add_claim(ws, text, subject, until, refs, author)
+    return _with_citations(ws, [made])[0]
 
 
 def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
     """As `evidence.book.all_claims`, with what is cited counted."""
-    return _supported(ws, book.all_claims(ws, warn, about))
+    return _with_citations(ws, claims.all_claims(ws, warn, about))
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
@@ -62,11 +68,11 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
 
     At most `limit` of them; the number is of all.
     """
-    catch_up(ws)
+    sync_evidence(ws)
     with ws.store.reading() as db:
         if db is None:
             return [], 0
-        catch_up_index(ws, db)
+        update_search_index(ws, db)
     with ws.store.reading("graph") as index:
         hits = search_index(index, list(words), NO_LIMIT, (CLAIM,)) if index is not None and words else []
     if not hits:
@@ -84,7 +90,7 @@ def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     return [_candidate(one) for one in search_claims(ws, words, limit)[0]]
 
 
-def moment(text: str, now: int) -> int:
+def parse_expiry(text: str, now: int) -> int:
     """`30d`, `12h`, `90m` from now, or a date, in microseconds. UsageProblem for anything else, or for the past."""
     span = _SPAN.fullmatch(text)
     try:
@@ -109,7 +115,7 @@ def _candidate(claim: Claim) -> Candidate:
     )  # fmt: skip
 
 
-def _supported(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
+def _with_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     cited = {ref for one in claims for ref in one.cites}
     if not cited:
         return list(claims)
@@ -119,7 +125,7 @@ def _supported(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     for claim in claims:
         support, reasons = list(claim.support), list(claim.reasons)
         for ref in claim.cites:
-            seen, why = _observed(ws, ref, claim, records)
+            seen, why = _citation(ws, ref, claim, records)
             support.append(seen)
             reasons += [why] if why else []
         if any(one.outcome == "cited" and one.speaks == "for" for one in support):
@@ -128,7 +134,7 @@ def _supported(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     return made
 
 
-def _observed(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Record]) -> tuple[Support, str]:
+def _citation(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Record]) -> tuple[Support, str]:
     """What is cited as the tier rule sees it, and why it does not count; empty: it does."""
     record = records.get(ref)
     if record is not None:
@@ -178,3 +184,76 @@ def _node(ws: Workspace, ref: str) -> str:
         return f"commit:{ref}"
     kind = next((one for one in ws.kinds.values() if ref.startswith(f"{one.prefix}-")), None)
     return f"{kind.node}:{ref}" if kind and kind.node else ref
+
+
+RECENT_RUNS: Final = 50
+"""Runs that are looked at."""
+RECENT_COMMITS: Final = 2000
+"""Commits that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatestResult:
+    """The newest observation of one subject, and the receipt it stands in."""
+
+    entry: Entry
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectHistory:
+    """What is known."""
+
+    tests: tuple[LatestResult, ...]
+    """In the order of their subjects."""
+    commits: tuple[LoggedCommit, ...]
+    """Those that touched the file, newest first."""
+    claims: tuple[Claim, ...]
+    """That somebody asserted about it."""
+
+    def __bool__(self) -> bool:
+        return bool(self.tests or self.commits or self.claims)
+
+
+def history_of(db: Database, name: str, now: int) -> SubjectHistory:
+    """What is known about a test (`tests/test_a.py::test_b`, `test:…`), a file or a folder (`src/`, `file:…`).
+
+    Tests that bear the name, lie in it, or failed in it. `now` in microseconds tells which assertions have expired.
+    """
+    prefix, bare = split_id(name)
+    bare = bare.removeprefix("./").rstrip("/")
+    runs = sorted([*recent(db, RECENT_RUNS, "pytest"), *recent(db, RECENT_RUNS, "junit")], key=lambda e: -e.seq)
+    tests = _latest_results(runs[:RECENT_RUNS], bare) if prefix in ("", "test", "file") else {}
+    commits = [c for c in newest_commits(db, RECENT_COMMITS) if any(_is_inside(path, bare) for path in c.files)]
+    about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
+    claims = [c for c in asserted_claims(db, now) if c.about in about]
+    return SubjectHistory(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
+
+
+def _latest_results(runs: Sequence[Entry], name: str) -> dict[str, LatestResult]:
+    found: dict[str, LatestResult] = {}
+    for entry in runs:
+        for evidence in entry.receipt.evidence:
+            if evidence.subject not in found and _concerns(evidence, name):
+                found[evidence.subject] = LatestResult(entry, evidence)
+    return found
+
+
+def _concerns(evidence: Evidence, name: str) -> bool:
+    nodeid = evidence.subject.removeprefix("test:")
+    return any(_is_inside(place, name) for place in _enclosing_ids(nodeid)) or evidence.detail.get("path") == name
+
+
+def _enclosing_ids(nodeid: str) -> Iterator[str]:
+    """The id, and what it is a case or a part of."""
+    yield nodeid
+    test, bracket, _ = nodeid.partition("[")
+    if bracket:
+        yield test
+    while "::" in test:
+        test = test.rpartition("::")[0]
+        yield test
+
+
+def _is_inside(path: str, name: str) -> bool:
+    return path == name or path.startswith(f"{name}/")

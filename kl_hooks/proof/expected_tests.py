@@ -1,37 +1,437 @@
 """Which tests a content is expected to have, and which of them its test runs never reported.
 
-Expected are the tests of the files that pytest's configuration names, read from their source: nothing is collected
-or run. What can't be told from source alone is not assessed, and never called missing.
+Expected are the tests of the files that pytest's configuration names, read from their source: nothing is
+collected, imported or run. What can't be told from source alone is not assessed, and never called missing.
 """
 
 from __future__ import annotations
 
+import ast
+import configparser
+import fnmatch
 import json
 import os
 import posixpath
+import shlex
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.code.parse import LARGEST, fresh_tree
 from kl_hooks.git import files
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.proof import defined_tests
-from kl_hooks.proof.defined_tests import BASED, CASE, PLAIN, DefinedTests
-from kl_hooks.proof.pytest_config import (
-    NAMES,
-    PytestConfig,
-    below,
-    configurations,
-    difference,
-    governing,
-    matches,
-)
 from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
     from kl_hooks.workspace import Workspace
+
+
+CONFIG_NAMES: Final = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+)  # fmt: skip
+"""Files that may configure pytest, in the order in which pytest looks (9.0; earlier ones do not know the first two)."""
+CONFIG_KEYS: Final = ("testpaths", "python_files", "python_classes", "python_functions", "norecursedirs")
+LARGEST_CONFIG: Final = 1_000_000
+"""Bytes of a configuration file that is read."""
+
+
+class PytestConfig(NamedTuple):
+    """What a test is, as pytest has it."""
+
+    path: str = ""
+    """The file that says so, from the repository's root; empty: pytest's defaults."""
+    testpaths: tuple[str, ...] = ()
+    python_files: tuple[str, ...] = ("test_*.py", "*_test.py")
+    python_classes: tuple[str, ...] = ("Test",)
+    python_functions: tuple[str, ...] = ("test",)
+    norecursedirs: tuple[str, ...] = (
+        "*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}",
+    )  # fmt: skip
+
+    @property
+    def folder(self) -> str:
+        """The folder that its paths start from; empty: the repository's root."""
+        return self.path.rpartition("/")[0]
+
+    def collects(self, path: str) -> bool:
+        """Whether plain `pytest` in its folder looks for tests in this file (a path from the repository's root)."""
+        if self.folder and not path.startswith(f"{self.folder}/"):
+            return False
+        inside = path[len(self.folder) + 1 :] if self.folder else path
+        folders, _, name = inside.rpartition("/")
+        if self.testpaths and not any(path_matches(inside, pattern) for pattern in self.testpaths):
+            return False
+        if any(_fits(part, f"/{path}", self.norecursedirs) for part in folders.split("/") if part):
+            return False
+        return _fits(name, f"/{path}", self.python_files)
+
+
+def _fits(name: str, whole: str, patterns: Iterable[str]) -> bool:
+    """pytest's rule: a pattern with a slash is for the path, any other one for the name."""
+    return any(
+        fnmatch.fnmatchcase(whole, f"*/{one}") if "/" in one else fnmatch.fnmatchcase(name, one) for one in patterns
+    )
+
+
+def name_matches(name: str, options: Iterable[str]) -> bool:
+    """pytest's rule for classes and functions: a prefix, or a glob."""
+    return any(
+        name.startswith(one) or (any(sign in one for sign in "*?[") and fnmatch.fnmatchcase(name, one))
+        for one in options
+    )
+
+
+def path_matches(path: str, pattern: str) -> bool:
+    """Whether a path, or a folder that it is in, matches a glob: `*` stays within a name, `**` is any folders.
+
+    Takes time in proportion to both, whatever the pattern: configuration comes with the repository.
+    """
+    wanted = [part for part in pattern.split("/") if part not in ("", ".")]
+    places = _with_empty({0}, wanted)
+    for part in path.split("/"):
+        if len(wanted) in places:
+            return True
+        moved = {at for at in places if wanted[at] == "**"}
+        moved |= {at + 1 for at in places if wanted[at] != "**" and fnmatch.fnmatchcase(part, wanted[at])}
+        places = _with_empty(moved, wanted)
+    return len(wanted) in places
+
+
+def _with_empty(places: set[int], wanted: Sequence[str]) -> set[int]:
+    """These places in a pattern and those that are reached without a further name, because `**` may be none."""
+    found = set(places)
+    for at in sorted(places):
+        while at < len(wanted) and wanted[at] == "**":
+            at += 1
+            found.add(at)
+    return found
+
+
+def configurations(
+    paths: Iterable[str], read: Callable[[str], bytes | None]
+) -> tuple[dict[str, PytestConfig], list[str]]:
+    """Folder → its configuration, and in words which files could not be read. `paths`: of all files of a content.
+
+    Of several files in one folder pytest takes the first that configures it.
+    """
+    found: dict[str, PytestConfig] = {}
+    unread: list[str] = []
+    for path in sorted((p for p in paths if p.rpartition("/")[2] in CONFIG_NAMES), key=_precedence):
+        folder = path.rpartition("/")[0]
+        if folder in found:
+            continue
+        content = read(path)
+        try:
+            table = _table(path.rpartition("/")[2], content) if content is not None else None
+            if table is not None:
+                found[folder] = _config(path, table)
+        except (ValueError, configparser.Error, RecursionError) as problem:
+            unread.append(f"{path} can't be read ({type(problem).__name__})")
+    return found, unread
+
+
+def _precedence(path: str) -> tuple[str, int]:
+    folder, _, name = path.rpartition("/")
+    return folder, CONFIG_NAMES.index(name)
+
+
+def config_for(configs: Mapping[str, PytestConfig], path: str) -> PytestConfig:
+    """The configuration that decides about a file: the root's where there is one, else the nearest above the file."""
+    if "" in configs:
+        return configs[""]
+    folder = path.rpartition("/")[0]
+    while folder:
+        if folder in configs:
+            return configs[folder]
+        folder = folder.rpartition("/")[0]
+    return PytestConfig()
+
+
+def _table(name: str, content: bytes) -> Mapping[str, Any] | None:
+    """What a file says to pytest; None where it does not configure it. ValueError for one that can't be read."""
+    if len(content) > LARGEST_CONFIG:
+        raise ValueError("too large")
+    text = content.decode("utf-8-sig")
+    if name.endswith(".toml"):
+        return _toml(name, tomllib.loads(text))
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True, comment_prefixes=("#", ";"))
+    parser.read_string(text)
+    section = "tool:pytest" if name == "setup.cfg" else "pytest"
+    if parser.has_section(section):
+        return dict(parser.items(section))
+    return {} if name in ("pytest.ini", ".pytest.ini") else None
+
+
+def _toml(name: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if name != "pyproject.toml":
+        table = document.get("pytest")
+        return table if isinstance(table, dict) else {}
+    tool = document.get("tool")
+    table = tool.get("pytest") if isinstance(tool, dict) else None
+    if not isinstance(table, dict):
+        return None
+    options = table.get("ini_options")
+    own = {key: value for key, value in table.items() if key != "ini_options"}
+    return own or (options if isinstance(options, dict) else None)
+
+
+def _config(path: str, table: Mapping[str, Any]) -> PytestConfig:
+    given = {key: words for key in CONFIG_KEYS if (words := _words(table.get(key))) is not None}
+    return PytestConfig(path, **given)
+
+
+def _words(value: object) -> tuple[str, ...] | None:
+    """A list, or text as a shell would split it; None where the option is not given."""
+    if isinstance(value, str):
+        return tuple(shlex.split(value))
+    return tuple(str(one) for one in value) if isinstance(value, list) else None
+
+
+def config_difference(now: PytestConfig, before: PytestConfig) -> str:
+    """In words what two configurations say differently: `testpaths, python_files in pytest.ini`."""
+    changed = ", ".join(key for key in CONFIG_KEYS if getattr(now, key) != getattr(before, key))
+    return f"{changed} in {now.path or 'no configuration file'}" if changed else ""
+
+
+FACTS_VERSION: Final = 1
+"""Part of the key of cached facts: raised whenever the same bytes would give other facts."""
+PLAIN, CASE, BASED, UNSURE = "plain", "case", "based", "unsure"
+"""Kinds of classes: without a base, of unittest, with another base, and those that nobody can be sure of."""
+_CASES: Final = frozenset({"unittest.TestCase", "unittest.case.TestCase", "unittest.IsolatedAsyncioTestCase"})
+_KEEPING: Final = frozenset(
+    {
+        "staticmethod", "classmethod", "unittest.skip", "unittest.skipIf", "unittest.skipUnless",
+        "unittest.expectedFailure", "hypothesis.given", "hypothesis.settings", "hypothesis.example",
+        "hypothesis.seed", "hypothesis.reproduce_failure",
+    }
+)  # fmt: skip
+"""Decorators after which the function is a test of the same name."""
+_KEEPING_BELOW: Final = ("pytest.mark.", "unittest.mock.patch", "mock.patch")
+_REACHING: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
+"""Names that, used at module level, may define or remove anything."""
+
+_IGNORES: Final = frozenset({"collect_ignore", "collect_ignore_glob"})
+
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+_Deferred = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+class DefinedTests(NamedTuple):
+    """The functions and classes of a file that could be tests, by names such as `TestA::test_b`."""
+
+    functions: Mapping[str, bool]
+    """Name → whether it is plain: defined once, unconditionally, with decorators that keep it a test."""
+    classes: Mapping[str, str]
+    """Name → its kind."""
+    error: str = ""
+    """Why the file could not be read; empty: it was."""
+
+    def plain(self) -> dict[str, Any]:
+        """As it is cached."""
+        return dict(self._asdict())
+
+
+def defined_tests(content: bytes) -> DefinedTests:
+    """The functions that a file's content defines. Never raises for bad source."""
+    if len(content) > LARGEST:
+        return DefinedTests({}, {}, "too large")
+    try:
+        tree = fresh_tree(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        return DefinedTests({}, {}, type(problem).__name__)
+    return _File(tree).found()
+
+
+def conditional_ignores(content: bytes) -> frozenset[str]:
+    """The texts that a `conftest.py` adds to `collect_ignore` or `collect_ignore_glob` under a condition.
+
+    Files for one version of Python or one platform are left out like this, and no run of another can collect them.
+    """
+    try:
+        tree = fresh_tree(content) if len(content) <= LARGEST else ast.Module([], [])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    inside = (one for node in tree.body if isinstance(node, ast.If | ast.Try) for one in ast.walk(node))
+    statements = [one for one in inside if isinstance(one, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    named = [one for one in statements if _IGNORES & {x.id for x in ast.walk(one) if isinstance(x, ast.Name)}]
+    constants = (x.value for one in named for x in ast.walk(one) if isinstance(x, ast.Constant))
+    return frozenset(value for value in constants if isinstance(value, str))
+
+
+class _Scope:
+    """The bindings of one scope (a module or a class body), and the names that its code looks at."""
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        self.bound: Counter[str] = Counter()
+        self.used: set[str] = set()
+        self.definitions: list[tuple[_Def | ast.ClassDef, bool]] = []
+        """Each with whether it is unconditional."""
+        self.late_star = 0
+        """The line of the last `from x import *`."""
+        direct = {id(statement) for statement in body}
+        stack: list[tuple[ast.AST, bool]] = [(one, False) for one in reversed(body) if not _is_main(one)]
+        while stack:
+            node, inner = stack.pop()
+            if isinstance(node, _Deferred):
+                self._deferred(node, inner, id(node) in direct, stack)
+            elif isinstance(node, ast.ClassDef):
+                if not inner:
+                    self.definitions.append((node, id(node) in direct))
+                    self.bound[node.name] += 1
+                parts = (*node.decorator_list, *(keyword.value for keyword in node.keywords))
+                stack += [(part, inner) for part in parts]
+                stack += [(part, True) for part in node.body]
+            else:
+                self._plain(node, inner)
+                stack += [(part, inner) for part in ast.iter_child_nodes(node)]
+
+    def _deferred(self, node: _Def | ast.Lambda, inner: bool, direct: bool, stack: list[tuple[ast.AST, bool]]) -> None:
+        """A function is bound now; its body runs later, in a scope of its own."""
+        if not isinstance(node, ast.Lambda):
+            if not inner:
+                self.definitions.append((node, direct))
+                self.bound[node.name] += 1
+            stack += [(part, inner) for part in node.decorator_list]
+        stack += [(part, inner) for part in (*node.args.defaults, *node.args.kw_defaults) if part is not None]
+
+    def _plain(self, node: ast.AST, inner: bool) -> None:
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                self.used.add(node.id)
+            elif not inner:
+                self.bound[node.id] += 1
+        elif isinstance(node, ast.Attribute) and node.attr == "modules":
+            self.used.add("globals")  # sys.modules[__name__]
+        elif isinstance(node, ast.Import | ast.ImportFrom) and not inner:
+            for alias in node.names:
+                self.bound[alias.asname or alias.name.partition(".")[0]] += 1
+                if alias.name == "*":
+                    self.late_star = max(self.late_star, node.lineno)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name and not inner:
+            self.bound[node.name] += 1
+
+    def sure(self, node: _Def | ast.ClassDef, direct: bool) -> bool:
+        """Whether its name means just this definition when the scope is through."""
+        name = node.name
+        return direct and self.bound[name] == 1 and name not in self.used and self.late_star < node.lineno
+
+
+class _File:
+    """One file while it is read."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._names = dict(_imports(tree))
+        self._marks = dict(_marks(tree, self._names))
+        self.functions: dict[str, bool] = {}
+        self.classes: dict[str, str] = {}
+
+    def found(self) -> DefinedTests:
+        """All of it."""
+        scope = _Scope(self._tree.body)
+        scope.used |= {name for node in ast.walk(self._tree) if isinstance(node, ast.Global) for name in node.names}
+        self._read(scope, "", not (scope.used & _REACHING or scope.bound["__test__"]))
+        return DefinedTests(self.functions, self.classes)
+
+    def _read(self, scope: _Scope, prefix: str, reliable: bool) -> None:
+        """Reads the definitions of a scope, and of the classes in it, one level after the other."""
+        waiting = [(scope, prefix, reliable)]
+        while waiting:
+            scope, prefix, reliable = waiting.pop()
+            for node, direct in scope.definitions:
+                sure = reliable and scope.sure(node, direct)
+                name = prefix + node.name
+                if isinstance(node, ast.ClassDef):
+                    inner = _Scope(node.body)
+                    self.classes[name] = self._kind(node, inner) if sure else UNSURE
+                    waiting.append((inner, f"{name}::", sure and not inner.used & _REACHING))
+                elif not any(self._dotted(one).endswith("fixture") for one in node.decorator_list):
+                    keeping = all(self._keeps(one) for one in node.decorator_list)
+                    self.functions[name] = sure and keeping and not _yields(node)
+
+    def _kind(self, node: ast.ClassDef, inner: _Scope) -> str:
+        bases = {self._dotted(base) for base in node.bases}
+        if node.keywords or inner.bound["__test__"] or not all(self._keeps(one) for one in node.decorator_list):
+            return UNSURE
+        if bases <= {"object"}:
+            return UNSURE if inner.bound["__init__"] or inner.bound["__new__"] else PLAIN
+        return CASE if bases <= _CASES else BASED
+
+    def _keeps(self, decorator: ast.expr) -> bool:
+        name = self._dotted(decorator)
+        return name in _KEEPING or name.startswith(_KEEPING_BELOW) or name in self._marks
+
+    def _dotted(self, node: ast.expr) -> str:
+        """`pytest.mark.skip` for what is called so here, whatever it was imported as; empty for anything else."""
+        return _dotted(node, self._names)
+
+
+def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
+    parts: list[str] = []
+    while True:
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        elif isinstance(node, ast.Name):
+            return ".".join([names.get(node.id, node.id), *reversed(parts)])
+        else:
+            return ""
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Name → what it is imported from, of imports at module level."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def _marks(tree: ast.Module, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Names at module level that are marks: `linux = pytest.mark.skipif(…)`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and (dotted := _dotted(node.value, names)).startswith("pytest.mark."):
+            yield from ((target.id, dotted) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _is_main(node: ast.stmt) -> bool:
+    """`if __name__ == "__main__":`, which no import runs."""
+    test = node.test if isinstance(node, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _yields(node: _Def) -> bool:
+    """A generator: no test for pytest, since version 4 or 9."""
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        one = stack.pop()
+        if isinstance(one, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(one, (*_Deferred, ast.ClassDef)):
+            stack += ast.iter_child_nodes(one)
+    return False
+
+
+def defined_tests_from_dict(plain: Any) -> DefinedTests | None:
+    """The way back from `DefinedTests.plain()`; None for data that is not of this form."""
+    try:
+        found = DefinedTests(plain["functions"], plain["classes"], plain["error"])
+    except (TypeError, KeyError):
+        return None
+    sound = isinstance(found.functions, dict) and isinstance(found.classes, dict) and isinstance(found.error, str)
+    return found if sound and _values(found.functions.values(), bool) and _values(found.classes.values(), str) else None
+
+
+def _values(values: Iterable[object], kind: type) -> bool:
+    return all(type(value) is kind for value in values)
+
 
 SETTINGS: Final = ".kl/config.yaml"
 _COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
@@ -47,7 +447,7 @@ class Missing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ContentSource:
     """The files of one content: those on disk, or those of a tree."""
 
     blobs: Mapping[str, str]
@@ -60,9 +460,9 @@ class Source:
         return next((content for _, content in self.read([path])), None) if path in self.blobs else None
 
 
-def source_of(repo: Repository, tree: str) -> Source:
+def content_source(repo: Repository, tree: str) -> ContentSource:
     """The content of a tree or commit; of the tracked files on disk where `tree` is empty."""
-    wanted = (".py", *NAMES, SETTINGS)
+    wanted = (".py", *CONFIG_NAMES, SETTINGS)
     if tree:
         entries = {entry.path: entry for entry in files.files_at(repo, tree, wanted)}
     else:
@@ -77,7 +477,7 @@ def source_of(repo: Repository, tree: str) -> Source:
         some = [entries[path] for path in paths if path in entries]
         return ((one.path, text) for one, text in files.read_files(repo, some, "objects" if tree else "worktree"))
 
-    return Source({path: entry.blob for path, entry in entries.items()}, read)
+    return ContentSource({path: entry.blob for path, entry in entries.items()}, read)
 
 
 @dataclass
@@ -186,7 +586,7 @@ class Expected:
                 unsure.append(f"{path} ({why})")
             if found is None or found.error or (path in self.ignored and path not in reported.tests):
                 continue
-            lost, open_ = compare(path, found, config, reported)
+            lost, open_ = compare_file(path, found, config, reported)
             missing += [Missing(name, reason or why + self.nearer.get(path, "")) for name, why in lost]
             unsure += open_
         return Assessment(tuple(missing), tuple(unsure))
@@ -198,7 +598,7 @@ class Expected:
         return found.error if found is not None else "its content could not be read"
 
 
-def compare(
+def compare_file(
     path: str, found: DefinedTests, config: PytestConfig, reported: Reported
 ) -> tuple[list[Missing], list[str]]:
     """The tests of one file that are missing, and those that can't be assessed."""
@@ -210,14 +610,14 @@ def compare(
         if doubtful and not reported.everything:
             return [Missing(path, "no complete run collected it")], []
         return [], [path] if doubtful else []
-    gone = [Missing(f"{path}::{name}", "not reported") for name in certain if not _was(reported, path, name)]
-    open_ = [f"{path}::{name}" for name in doubtful if not _was(reported, path, name)]
+    gone = [Missing(f"{path}::{name}", "not reported") for name in certain if not _was_reported(reported, path, name)]
+    open_ = [f"{path}::{name}" for name in doubtful if not _was_reported(reported, path, name)]
     if not reported.complete(path) and not gone:
         return [Missing(path, "only a part of it ran")], open_
     return gone, open_
 
 
-def _was(reported: Reported, path: str, name: str) -> bool:
+def _was_reported(reported: Reported, path: str, name: str) -> bool:
     """Whether it was reported, also under the name that a redacted record has."""
     if reported.has(path, name):
         return True
@@ -247,17 +647,22 @@ def expected_names(found: DefinedTests, config: PytestConfig, seen: Iterable[str
 def _is_test(function: str, chain: Sequence[str], kinds: Sequence[str], config: PytestConfig) -> bool:
     """Whether the names are those of a test: of unittest's classes and their methods unittest decides."""
     by_unittest = bool(kinds) and kinds[-1] == CASE
-    named = function.startswith("test") if by_unittest else matches(function, config.python_functions)
+    named = function.startswith("test") if by_unittest else name_matches(function, config.python_functions)
     if kinds and kinds[-1] == BASED:
         named = named and function.startswith("test")
     return named and all(
-        kind != PLAIN or matches(one.rpartition("::")[2], config.python_classes)
+        kind != PLAIN or name_matches(one.rpartition("::")[2], config.python_classes)
         for one, kind in zip(chain, kinds, strict=True)
     )
 
 
 def expected_tests(
-    ws: Workspace, repo: Repository, source: Source, before: Source | None, label: str, exclude: Sequence[str]
+    ws: Workspace,
+    repo: Repository,
+    source: ContentSource,
+    before: ContentSource | None,
+    label: str,
+    exclude: Sequence[str],
 ) -> Expected:
     """What a content is expected to have, also by the configuration `before` it (called `label`).
 
@@ -266,15 +671,17 @@ def expected_tests(
     """
     configs, unread = configurations(source.blobs, source.text)
     older = configurations(before.blobs, before.text)[0] if before is not None else configs
-    python = [p for p in source.blobs if p.endswith(".py") and not any(below(p, glob) for glob in exclude)]
+    python = [p for p in source.blobs if p.endswith(".py") and not any(path_matches(p, glob) for glob in exclude)]
     wanted: dict[str, tuple[PytestConfig, str]] = {}
     for path in python:
-        now, was = governing(configs, path), governing(older, path)
+        now, was = config_for(configs, path), config_for(older, path)
         if now.collects(path):
             wanted[path] = (_wider(now, was), _narrower(now, was, label) if _wider(now, was) != now else "")
         elif was.collects(path):
             wanted[path] = (was, _narrower(now, was, label))
-    near = {path: f"; {name} is nearer than {governing(configs, path).path}" for path, name in _nearer(configs, wanted)}
+    near = {
+        path: f"; {name} is nearer than {config_for(configs, path).path}" for path, name in _nearer(configs, wanted)
+    }
     functions = _functions(ws, source, list(wanted))
     ignored = _ignored(source, wanted)
     if before is not None and ignored:
@@ -283,15 +690,15 @@ def expected_tests(
     return Expected(str(ws.root), wanted, functions, near, others, ignored, unread=tuple(unread))
 
 
-def _ignored(source: Source, paths: Iterable[str]) -> frozenset[str]:
+def _ignored(source: ContentSource, paths: Iterable[str]) -> frozenset[str]:
     """Those of these files that a `conftest.py` in a folder above them ignores under a condition."""
     conftests = [path for path in source.blobs if path.rpartition("/")[2] == "conftest.py"]
     globs = [
         posixpath.normpath(posixpath.join(path.rpartition("/")[0], glob)) if glob else ""
         for path, content in source.read(conftests)
-        for glob in defined_tests.conditional_ignores(content)
+        for glob in conditional_ignores(content)
     ]
-    return frozenset(path for path in paths if any(glob and below(path, glob) for glob in globs))
+    return frozenset(path for path in paths if any(glob and path_matches(path, glob) for glob in globs))
 
 
 def _wider(now: PytestConfig, was: PytestConfig) -> PytestConfig:
@@ -303,7 +710,7 @@ def _wider(now: PytestConfig, was: PytestConfig) -> PytestConfig:
 
 
 def _narrower(now: PytestConfig, was: PytestConfig, label: str) -> str:
-    return f"no longer collected since {label}: {difference(now, was) or 'pytest is configured elsewhere'}"
+    return f"no longer collected since {label}: {config_difference(now, was) or 'pytest is configured elsewhere'}"
 
 
 def _nearer(configs: Mapping[str, PytestConfig], paths: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -318,21 +725,21 @@ def _nearer(configs: Mapping[str, PytestConfig], paths: Iterable[str]) -> Iterat
             yield path, configs[folder].path
 
 
-def outside_testpaths(source: Source) -> list[str]:
+def outside_testpaths(source: ContentSource) -> list[str]:
     """Globs for the files that are named like tests and lie outside `testpaths`: folders, where no test lies below."""
     configs, _ = configurations(source.blobs, source.text)
     python = [path for path in source.blobs if path.endswith(".py")]
-    tests = [path for path in python if governing(configs, path).collects(path)]
+    tests = [path for path in python if config_for(configs, path).collects(path)]
     found: set[str] = set()
     for path in sorted(set(python).difference(tests)):
-        config, folder = governing(configs, path), path.rpartition("/")[0]
+        config, folder = config_for(configs, path), path.rpartition("/")[0]
         if config.testpaths and config._replace(testpaths=()).collects(path):
             mixed = not folder or any(test.startswith(f"{folder}/") for test in tests)
             found.add(path if mixed else folder)
-    return sorted(one for one in found if not any(below(one, other) for other in found - {one}))
+    return sorted(one for one in found if not any(path_matches(one, other) for other in found - {one}))
 
 
-def _functions(ws: Workspace, source: Source, paths: Sequence[str]) -> dict[str, DefinedTests]:
+def _functions(ws: Workspace, source: ContentSource, paths: Sequence[str]) -> dict[str, DefinedTests]:
     """The functions of these files; each content is parsed once and then cached by its blob ID."""
     known: dict[str, DefinedTests] = {}
     for path in paths:
@@ -340,17 +747,17 @@ def _functions(ws: Workspace, source: Source, paths: Sequence[str]) -> dict[str,
         if cached is not None and (found := _decoded(cached)) is not None:
             known[path] = found
     for path, content in source.read([path for path in paths if path not in known]):
-        known[path] = defined_tests.defined_tests(content)
+        known[path] = defined_tests(content)
         ws.cache.set(_key(source.blobs[path]), json.dumps(known[path].plain()).encode(), None)
     return known
 
 
 def _key(blob: str) -> str:
-    return f"defined-tests/{defined_tests.VERSION}/{sys.version_info[0]}.{sys.version_info[1]}/{blob}"
+    return f"defined-tests/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}/{blob}"
 
 
 def _decoded(cached: bytes) -> DefinedTests | None:
     try:
-        return defined_tests.from_plain(json.loads(cached))
+        return defined_tests_from_dict(json.loads(cached))
     except (ValueError, RecursionError):
         return None

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.clock import iso
 from kl_hooks.config.settings import verify_exclude
-from kl_hooks.evidence.ledger import Entry, limits, newest_before
-from kl_hooks.evidence.weight import around_failed, conditions, contradiction, observation, vouching
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.ingestion import Snapshot
+from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
+from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
+from kl_hooks.evidence.provenance import agent, producer
+from kl_hooks.evidence.trust import contradiction, environment_key, observation, outer_failure, parent_confirmation
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.trees import tree_of_revision
+from kl_hooks.git.run import GitFailed
+from kl_hooks.git.trees import differing_paths, tree_of_revision
 from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.symbol import split_id
-from kl_hooks.proof.expected_tests import SETTINGS, Expected, Missing, Reported, expected_tests, source_of
-from kl_hooks.proof.pytest_config import PytestConfig
-from kl_hooks.proof.snapshot import Snapshot
+from kl_hooks.proof.expected_tests import (
+    SETTINGS,
+    Expected,
+    Missing,
+    PytestConfig,
+    Reported,
+    content_source,
+    expected_tests,
+)
 from kl_hooks.store.database import Database
-from kl_hooks.workspace import Workspace
+from kl_hooks.workspace import Workspace, require_setup
+
+if TYPE_CHECKING:
+    from kl_hooks.records.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,7 @@ def judge(
     def earlier_runs(entry: Entry) -> list[Entry]:
         return _earlier_runs(db, entry) if db else []
 
-    there = _there(repo, trees[0] if committed else "")
+    there = _path_exists(repo, trees[0] if committed else "")
     return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, earlier_runs)
 
 
@@ -94,8 +110,8 @@ def _parent(repo: Repository, rev: str, trees: Sequence[str]) -> str:
 
 def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref: str) -> Expected:
     """The tests of the content, and how `verify.exclude` differs from the commit before it."""
-    source = source_of(repo, tree)
-    older = source_of(repo, before) if before else None
+    source = content_source(repo, tree)
+    older = content_source(repo, before) if before else None
     now = verify_exclude(SETTINGS, source.text(SETTINGS))
     notes: list[str] = []
     was = now
@@ -129,8 +145,8 @@ def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
     result, environment = header["result"], header["environment"]
     if not result.get("complete") or result.get("verdict") != "passed" or header["tree"] == like.tree:
         return False
-    same = conditions(replace(like, environment=environment)) == conditions(like)
-    return same and not limits(header["selection"]) and not environment.get("rootdir")
+    same = environment_key(replace(like, environment=environment)) == environment_key(like)
+    return same and not selection_limits(header["selection"]) and not environment.get("rootdir")
 
 
 def _earlier_runs(db: Database, entry: Entry) -> list[Entry]:
@@ -142,7 +158,7 @@ def _earlier_runs(db: Database, entry: Entry) -> list[Entry]:
     return found
 
 
-def _there(repo: Repository, tree: str) -> Callable[[str], bool]:
+def _path_exists(repo: Repository, tree: str) -> Callable[[str], bool]:
     """Whether a path is in this tree; without one: whether it is on disk."""
 
     @cache
@@ -157,7 +173,7 @@ def _there(repo: Repository, tree: str) -> Callable[[str], bool]:
     return there
 
 
-_LIMITS: Final = {
+_LIMIT_OPTIONS: Final = {
     "keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only", "setup_only": "--setup-only",
     "setup_plan": "--setup-plan", "overridden": "-o", "config_file": "-c",
 }  # fmt: skip
@@ -170,20 +186,20 @@ _NAMED: Final = 3
 """How many tests or files a reason names."""
 
 
-def selected(receipt: Receipt) -> str:
+def selection_words(receipt: Receipt) -> str:
     """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be seen."""
-    found = limits(receipt.selection)
-    words = [f"{option} {_shown(found[key])}" for key, option in _LIMITS.items() if key in found]
+    found = selection_limits(receipt.selection)
+    words = [f"{option} {_shown(found[key])}" for key, option in _LIMIT_OPTIONS.items() if key in found]
     if "deselected" in found:
         words.append(f"{found['deselected']} tests deselected")
     if "dropped" in found:
         words.append(f"{found['dropped']} tests taken out by a plugin or a conftest.py")
     if left_out := found.get("left_out"):
-        words.append(f"{left_out['files']} test files left out: {_some(left_out.get('first'), left_out['files'])}")
+        words.append(f"{left_out['files']} test files left out: {_first_of(left_out.get('first'), left_out['files'])}")
     return ", ".join(words)
 
 
-def with_untracked(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
+def had_untracked_files(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
     """True if this run, on the tracked files of `tree`, had untracked files beside them: no commit holds those."""
     return any(
         e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
@@ -194,7 +210,7 @@ def _shown(value: object) -> str:
     return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
-def _some(names: object, number: object) -> str:
+def _first_of(names: object, number: object) -> str:
     listed = [str(name) for name in names[:_NAMED]] if isinstance(names, list | tuple) else []
     more = number - len(listed) if isinstance(number, int) else 0
     return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
@@ -219,8 +235,10 @@ def proof(
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     problems = [_problem(entry, parents) or _more_than(entry.receipt, trees) for entry in runs]
     able = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
-    good = [entry for entry in able if not limits(entry.receipt.selection)]
-    limited = {entry.id: f"only a selection ran ({words})" for entry in able if (words := selected(entry.receipt))}
+    good = [entry for entry in able if not selection_limits(entry.receipt.selection)]
+    limited = {
+        entry.id: f"only a selection ran ({words})" for entry in able if (words := selection_words(entry.receipt))
+    }
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
     failing, beside = _failing(runs, good), _without(runs, good, trees)
     followed = _followed(runs, good)
@@ -241,7 +259,8 @@ def proof(
     return Proof(
         tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
-        covered.not_assessed, (*_gone(past), *_beyond(others), *covered.notes, *dict.fromkeys(notes)), names,
+        covered.not_assessed,
+        (*_gone_notes(past), *_not_tests_notes(others), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone,
     )  # fmt: skip
 
@@ -254,15 +273,15 @@ def _reasons(
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    return reasons + _gone(past)
+    return reasons + _gone_notes(past)
 
 
-def _gone(past: Sequence[tuple[str, str]]) -> list[str]:
+def _gone_notes(past: Sequence[tuple[str, str]]) -> list[str]:
     """Tests that failed, and whose file is not in this content: worth knowing where it is proven too."""
     return [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
 
 
-def _beyond(others: Sequence[tuple[str, str]]) -> list[str]:
+def _not_tests_notes(others: Sequence[tuple[str, str]]) -> list[str]:
     """Failures of what only an option made a test: worth knowing, and nothing that plain pytest can settle."""
     return [f"{test} failed in run {run[:8]}; no configuration makes it a test" for test, run in others[:_NAMED]]
 
@@ -290,7 +309,7 @@ def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterat
     for entry in runs:
         yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
         if parent := parents.get(entry.receipt.parent or ""):
-            for one in vouching(parent.receipt, entry.receipt):
+            for one in parent_confirmation(parent.receipt, entry.receipt):
                 yield replace(observation(parent.receipt, one, parent.origin), run=entry.receipt.run)
 
 
@@ -298,18 +317,18 @@ def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
     """What is worth knowing of a good run: who else saw it, what surrounds it, and tests that others switched off."""
     name, receipt = f"run {entry.receipt.run[:8]}", entry.receipt
     if parent := parents.get(receipt.parent or ""):
-        if around := around_failed(parent.receipt, receipt):
+        if around := outer_failure(parent.receipt, receipt):
             yield f"{name}: {around}"
-        elif vouching(parent.receipt, receipt):
+        elif parent_confirmation(parent.receipt, receipt):
             yield f"{name}: exit status seen by the parent"
     outside = [one for one in receipt.evidence if one.detail.get("by") and one.outcome in _SWITCHED_OFF]
     if outside:
         places = sorted({str(one.detail["by"]) for one in outside})
-        where = _some(places, len(places))
+        where = _first_of(places, len(places))
         yield f"{name}: {len(outside)} tests skipped or expected to fail from outside their files ({where})"
     replaced = receipt.selection.get("replaced_hooks")
     if isinstance(replaced, list | tuple) and replaced:
-        yield f"{name}: run with hooks of this repository: {_some(replaced, len(replaced))}"
+        yield f"{name}: run with hooks of this repository: {_first_of(replaced, len(replaced))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +359,7 @@ def _covered(
         if entry.receipt.source != "pytest":  # a report file names tests as its writer likes
             alone += [entry] if entry in good else []
             continue
-        groups.setdefault(conditions(entry.receipt), []).append(entry)
+        groups.setdefault(environment_key(entry.receipt), []).append(entry)
     parts: list[Entry] = []
     jointly: list[Observation] = []
     open_: tuple[str, ...] = ()
@@ -369,7 +388,7 @@ def _missing(
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
     reported = Reported(wanted.root)
     for entry in runs:
-        reported.add(entry.receipt, limits(entry.receipt.selection))
+        reported.add(entry.receipt, selection_limits(entry.receipt.selection))
     missing, unsure = wanted.assess(reported.close())
     for at, one in enumerate(before):
         missing += tuple(_since(wanted, reported, runs, one, newest=not at))
@@ -455,7 +474,7 @@ def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:
     names = [str(name) for name in told.get("first") or ()]
     if not names:
         return ""
-    return f"untracked files were there when it ran: {_some(names, told.get('files'))}"
+    return f"untracked files were there when it ran: {_first_of(names, told.get('files'))}"
 
 
 def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
@@ -476,7 +495,7 @@ def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
         return f"weaker than configured: {', '.join(map(str, weakened))}"
     if not_called := receipt.selection.get("not_called"):
         return _not_called(not_called)
-    listed = [_LIMITS[key] for key in _NOTHING_RUN if receipt.selection.get(key)]
+    listed = [_LIMIT_OPTIONS[key] for key in _NOTHING_RUN if receipt.selection.get(key)]
     return f"no test was run ({', '.join(listed)})" if listed else ""
 
 
@@ -484,4 +503,120 @@ def _not_called(told: object) -> str:
     known = told if isinstance(told, Mapping) else {}
     names, number, by = known.get("first"), known.get("tests"), known.get("by")
     what = f"{by} replaces how tests are called (pytest_pyfunc_call)"
-    return f"{what}; {number} passed without being called: {_some(names, number)}"
+    return f"{what}; {number} passed without being called: {_first_of(names, number)}"
+
+
+_LOOK_BACK: Final = 20
+"""Passing runs among which the newest proven content is looked for."""
+_TREES: Final = 5
+"""Contents that are judged: each costs what `kl verify` costs."""
+_LISTED: Final = 100
+"""Paths in a JSON answer."""
+_SHOWN: Final = 3
+"""Files and directories in a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A proven content, and what differs from it."""
+
+    run: str
+    tree: str
+    paths: tuple[str, ...]
+    """All of them, sorted."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        return {"run": self.run, "tree": self.tree, "paths": list(self.paths[:_LISTED]), "total": len(self.paths)}
+
+    def __str__(self) -> str:
+        """`only CHANGELOG.rst and .kl/ (2 files) differ from the proven content of run 5d1e0a77`."""
+        of = f"the proven content of run {self.run[:8]}"
+        places = _places(self.paths)
+        if not places:
+            return f"no tracked file differs from {of}; untracked files or their number do"
+        if len(places) > _SHOWN:
+            more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+            return f"{len(self.paths)} files differ from {of}: {', '.join(places[:_SHOWN])}{more}"
+        last = places[-1]
+        named = f"{', '.join(places[:-1])} and {last}" if len(places) > 1 else last
+        return f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {of}"
+
+
+def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | None) -> Nearest | None:
+    """The newest proven content whose objects git has, against the content with these tree IDs.
+
+    `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git can't tell.
+    """
+    if ws.repo is None or seen.gaps:
+        return None
+    left = _TREES
+    for tree in _passing(seen, trees):
+        if not left:
+            break
+        try:
+            paths = differing_paths(ws.repo, tree, other)
+        except GitFailed:
+            return None
+        if paths is None:
+            continue
+        left -= 1
+        try:
+            found = judge(ws, seen, (tree,), committed=True)[1]
+        except UsageProblem:  # the settings of that content are invalid; another one may be proven
+            continue
+        if found.tier >= Tier.INFERRED and found.run:
+            return Nearest(found.run, tree, tuple(paths))
+    return None
+
+
+def _passing(seen: Snapshot, besides: Sequence[str]) -> list[str]:
+    """The tree IDs of the newest passing runs of tests, newest first, but for these."""
+    sql = (
+        "SELECT tree_all, tree FROM receipt WHERE source IN ('pytest', 'junit')"
+        ' AND header LIKE \'%"verdict":"passed"%\' ORDER BY seq DESC LIMIT ?'
+    )
+    waiting = (one.receipt for one in seen.waiting if one.receipt.result.get("verdict") == "passed")
+    rows = [*((one.tree_all, one.tree) for one in waiting), *(seen.db.rows(sql, (_LOOK_BACK,)) if seen.db else ())]
+    return [tree for tree in dict.fromkeys(tree for row in rows for tree in row) if tree and tree not in besides]
+
+
+def _places(paths: Sequence[str]) -> list[str]:
+    """The files at the top, and the directories there, with the number of files where it is more than one."""
+    count = Counter(path.partition("/")[0] for path in paths)
+    return list(dict.fromkeys(_named(paths, count)))
+
+
+def _named(paths: Sequence[str], count: Counter[str]) -> Iterator[str]:
+    for path in paths:
+        top, slash, _ = path.partition("/")
+        yield f"{top}/ ({count[top]} files)" if slash and count[top] > 1 else path
+
+
+STORE: Final = "store"
+
+
+ACCEPTED: Final = "accepted"
+"""An Event of this name, about `STORE`, says that a store which had gone back was accepted as it is."""
+
+
+def accept(ws: Workspace, reason: str) -> list[Rollback]:
+    """Take the store as it is from now on, with an Event that says why; what was missing. Raises as `Store.writing`."""
+    from kl_hooks.records.events import Event, insert_events
+    from kl_hooks.store.redaction import redact
+
+    require_setup(ws)
+    with ledger_writer(ws, accept=True) as db:
+        lost = rollbacks(db, read_marks(ws))
+        by = f"agent:{name}" if (name := agent(ws.environ)) else producer(ws.environ)
+        body = {"reason": redact(reason), "by": redact(by), "lost": [one.to_dict() for one in lost]}
+        if lost:
+            insert_events(db, [Event(ACCEPTED, STORE, by, body)], iso(ws.clock.now()))
+    return lost
+
+
+def accepted(ws: Workspace) -> list[Event]:
+    """The Events that accepted a store which had gone back, oldest first."""
+    from kl_hooks.records.events import list_events
+
+    return list_events(ws, STORE, ACCEPTED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.evidence.who import agent
+from kl_hooks.evidence.provenance import agent
 from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.records.liveness import stale_reasons, with_stale_status
 from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain

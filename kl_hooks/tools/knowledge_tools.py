@@ -214,23 +214,23 @@ def _context(ws: Workspace, given: Arguments) -> Any:
 
 
 def _claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.proof.claims import record_claim
 
     about, cited, until = given.get("about", ""), given.get("support", ()), given.get("expires_at")
-    return plain_claim(record_claim(ws, given["claim"], about, cited, until, author(ws)))
+    return claim_to_dict(record_claim(ws, given["claim"], about, cited, until, author(ws)))
 
 
 def _find_claims(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.proof.claims import search_claims
 
     found, total = search_claims(ws, given["query"].split(), given["limit"])
-    return {"claims": [plain_claim(one) for one in found], "total": total}
+    return {"claims": [claim_to_dict(one) for one in found], "total": total}
 
 
 def _read_claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.book import plain_claim
+    from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.proof.claims import all_claims
 
     name = given["id"].strip().lower().removeprefix("claim:")
@@ -238,16 +238,15 @@ def _read_claim(ws: Workspace, given: Arguments) -> Any:
     if len(found) != 1:
         reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
         raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")
-    return plain_claim(found[0])
+    return claim_to_dict(found[0])
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.place import place_of
-    from kl_hooks.proof.gate import judge
-    from kl_hooks.proof.nearest import nearest
-    from kl_hooks.proof.snapshot import snapshot
+    from kl_hooks.evidence.ingestion import snapshot
+    from kl_hooks.evidence.provenance import worktree_state
+    from kl_hooks.proof.gate import judge, nearest
 
-    trees = place_of(ws.repo).trees
+    trees = worktree_state(ws.repo).trees
     with snapshot(ws) as seen:
         _, found = judge(ws, seen, trees)
         near = nearest(ws, seen, trees, None) if found.run is None else None

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.folding import fold, foldable, runs_of
-from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.compaction import all_runs, compact, compactable_runs
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import files_matching
 from kl_hooks.git.repository import ref_trees
 from kl_hooks.kinds.memory.score import Tally, tally_of
@@ -193,19 +193,19 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     days = numbers.run_rows_days
     if not days:
         return []
-    catch_up(ws)
+    sync_evidence(ws)
     try:
-        kept = {*place_of(ws.repo).trees, *(ref_trees(ws.repo) if ws.repo else ())}
+        kept = {*worktree_state(ws.repo).trees, *(ref_trees(ws.repo) if ws.repo else ())}
     except EnvironmentProblem:
         return []
     with ws.store.reading() as db:
-        runs = runs_of(db) if db else []
+        runs = all_runs(db) if db else []
     why = f"run_rows_days: {days}; newer runs have a word on each of its tests"
     return [
         Change(
             "fold", one.id, RUNS, f"{one.source} run of {one.ended[:10]}; {why}", f"{len(one.tests)} tests", "folded"
         )
-        for one in foldable(runs, now, days, kept, _cited(ws))
+        for one in compactable_runs(runs, now, days, kept, _cited(ws))
     ]
 
 
@@ -223,7 +223,7 @@ def hashes(text: str) -> set[str]:
 def compact_runs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Folds them, all or none."""
     with ws.store.writing(what="upkeep") as db, db.transaction():
-        fold(db, [one.id for one in changes], now)
+        compact(db, [one.id for one in changes], now)
 
 
 GRAPHS: Final = "orphaned graphs"

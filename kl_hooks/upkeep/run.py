@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.home import require_home
 from kl_hooks.model.problem import Problems
+from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Policy
@@ -70,7 +70,7 @@ def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
 
 def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
     """What would be changed now. Changes nothing; raises only where kl has no home here."""
-    require_home(ws)
+    require_setup(ws)
     numbers, problems = load_lifecycle(ws.root, ws.state.cache)
     now = ws.clock.now()
     return Report(tuple(_preview_one(ws, one, numbers, now) for one in policies(ws, only)), numbers, tuple(problems))

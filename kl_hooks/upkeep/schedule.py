@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.home import require_home
 from kl_hooks.store.files import write_atomic
 from kl_hooks.store.locks import store_lock
+from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -51,10 +51,10 @@ class ActionResult:
 
 
 def _ingest(ws: Workspace) -> str:
-    from kl_hooks.evidence.catch_up import catch_up
+    from kl_hooks.evidence.ingestion import sync_evidence
     from kl_hooks.records.sync import sync as records
 
-    taken, read = catch_up(ws), records(ws)
+    taken, read = sync_evidence(ws), records(ws)
     return f"{taken.receipts} receipts taken in, {read.read} files of records read"
 
 
@@ -76,8 +76,7 @@ def _tidy(ws: Workspace) -> str:
 
 
 def _verify(ws: Workspace) -> str:
-    from kl_hooks.evidence.audit import audit
-    from kl_hooks.evidence.mark import read_marks
+    from kl_hooks.evidence.integrity import audit, read_marks
 
     marks = read_marks(ws)
     with ws.store.reading() as db:
@@ -121,7 +120,7 @@ def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResu
 
     StoreBusy where another process is at it.
     """
-    require_home(ws)
+    require_setup(ws)
     ws.state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with store_lock(ws.state.directory / LOCK, wait=0, what="kl maintain"):
         wanted = due_actions(ACTIONS, last_runs(ws), ws.clock.now()) if only_due else list(ACTIONS)

@@ -9,8 +9,8 @@ import pytest
 from kl_hooks.arch.check import run_check
 from kl_hooks.arch.content import STAGED
 from kl_hooks.arch.violation_index import OWNER
-from kl_hooks.evidence import catch_up
-from kl_hooks.evidence.ledger import find
+from kl_hooks.evidence import ingestion
+from kl_hooks.evidence.ledger import find_receipt
 from kl_hooks.index.index import Hit, owned, search
 from kl_hooks.workspace import Workspace
 from tests.arch.shop import DRIFT, ORDER, opened, shop
@@ -39,10 +39,10 @@ def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> No
         assert db is not None
         for words in (["order"], ["web"], ["violation"], [hit.id.partition(":")[2]], [receipt]):
             assert [one.id for one in search(db, words, 5, ("violation",))] == [hit.id], words
-    catch_up.catch_up(ws)
+    ingestion.sync_evidence(ws)
     with ws.store.reading() as ledger:
         assert ledger is not None
-        assert find(ledger, receipt).receipt.source == "arch"
+        assert find_receipt(ledger, receipt).receipt.source == "arch"
 
 
 @pytest.mark.requirement("A50")

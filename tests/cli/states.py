@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.ingestion import sync_evidence
 from tests.evidence.making import leave_run
 from tests.support import KL, Checkout, Done, checkout, run, sql
 
@@ -46,7 +46,7 @@ def used(folder: Path) -> Checkout:
     made = checkout(folder, {"a.py": "A = 1\n", "tests/test_a.py": "def test_two(): pass\n"})
     made.commit("second")
     leave_run(made.workspace(), [("tests/test_a.py::test_one", "passed", 5)])
-    catch_up(made.workspace())
+    sync_evidence(made.workspace())
     leave_run(made.workspace(), [("tests/test_a.py::test_two", "passed", 5)])
     return made
 

@@ -9,10 +9,10 @@ import pytest
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.book import add_claim, all_claims
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.place import place_of
-from kl_hooks.proof.claims import moment
+from kl_hooks.evidence.claims import add_claim, all_claims
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.proof.claims import parse_expiry
 from tests.evidence.making import leave_run
 from tests.evidence.test_audit import problems
 from tests.support import NOW, Checkout
@@ -77,13 +77,13 @@ SPANS = {"30d": NOW + 30 * DAY, "12h": NOW + DAY // 2, "90m": NOW + 5_400_000_00
 
 @pytest.mark.parametrize("text", SPANS)
 def test_a_time_is_a_span_or_a_date(text: str) -> None:
-    assert moment(text, NOW) == SPANS[text]
+    assert parse_expiry(text, NOW) == SPANS[text]
 
 
 @pytest.mark.parametrize("text", ["soon", "-3d", "0d", "2020-01-01", "99999999d", "", "30 d"])
 def test_a_time_that_is_none_or_is_over_is_wrong_use(text: str) -> None:
     with pytest.raises(UsageProblem, match="--expires"):
-        moment(text, NOW)
+        parse_expiry(text, NOW)
 
 
 @pytest.mark.parametrize("args", [("", "--about", "file:a"), ("x", "--about", " "), ("x",)])
@@ -95,13 +95,13 @@ def test_a_claim_needs_a_sentence_and_a_subject(repo: Checkout, args: tuple[str,
 @pytest.mark.requirement("A34")
 def test_every_reason_of_an_observed_claim_is_shown(repo: Checkout) -> None:
     done = repo.kl("run", "--", "true")
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     parent = repo.entries()[1].receipt.run if done.returncode == 0 else ""
     ws = repo.workspace()
     leave_run(ws, [ONE])
     repo.write("other.py", "")
     repo.git("add", "-A")
-    leave_run(ws, [ONE], place=place_of(ws.repo))
+    leave_run(ws, [ONE], place=worktree_state(ws.repo))
     assert parent
     (claim,) = [c for c in claims(repo) if c["about"] == "test:tests/test_a.py::test_one"]
     assert (claim["tier"], claim["freshness"]) == ("inferred", "current")

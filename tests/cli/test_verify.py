@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.mark import read_marks
-from kl_hooks.proof.snapshot import snapshot
+from kl_hooks.evidence.ingestion import snapshot, sync_evidence
+from kl_hooks.evidence.integrity import read_marks
 from kl_hooks.store.spool import SpoolWriter
 from tests.cli.states import HOLDER, WITHOUT_RIGHTS
 from tests.evidence.making import leave_run
@@ -33,7 +32,7 @@ def proven(tmp_path: Path, home: Path) -> Checkout:
     """A repository whose content is proven by one run, which is in the store."""
     made = checkout(tmp_path / "repo", FILES)
     leave_run(made.workspace(), GREEN)
-    catch_up(made.workspace())
+    sync_evidence(made.workspace())
     assert made.kl("verify").returncode == 0
     return made
 
@@ -187,7 +186,7 @@ def test_what_is_imported_between_two_looks_is_seen_once(proven: Checkout) -> No
     ws = proven.workspace()
     name = next((proven.state / "spool").glob("*.jsonl"))
     copy = name.read_bytes()
-    catch_up(proven.workspace())
+    sync_evidence(proven.workspace())
     with lock_held(proven) as env:
         name.write_bytes(copy)
         assert plain(proven, "verify", env=env)["waiting"] == 0

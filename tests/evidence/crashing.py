@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from kl_hooks.cli.main import run as kl
-from kl_hooks.evidence.capture import begin, finish, new_run
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.place import Place
+from kl_hooks.evidence.capture import close_capture, new_run_id, open_capture
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.provenance import WorktreeState
 from kl_hooks.evidence.sources.command import run_command
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.workspace import Workspace, open_workspace
@@ -26,15 +26,15 @@ from kl_hooks.workspace import Workspace, open_workspace
 from .making import leave_run
 
 RESULT = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 1}}
-HERE = Place("1" * 40, "1" * 40)
+HERE = WorktreeState("1" * 40, "1" * 40)
 TESTS = [(f"tests/test_a.py::test_{n}", "passed", n) for n in range(50)]
 
 
 def capture(ws: Workspace) -> str:
     """One capture of a single fact; its run once it is durable."""
-    run = new_run()
+    run = new_run_id()
     fact = Evidence("ExitCode", "command:true", "passed")
-    finish(ws, begin(ws, "command", "kl run", HERE, run=run), [fact], RESULT, HERE, HERE)
+    close_capture(ws, open_capture(ws, "command", "kl run", HERE, run=run), [fact], RESULT, HERE, HERE)
     return run
 
 
@@ -60,7 +60,7 @@ def work(ws: Workspace, acknowledge: int, seed: int) -> NoReturn:
         elif dice.random() < 0.3:
             kl(["evidence", "list"])
         else:
-            catch_up(ws)
+            sync_evidence(ws)
 
 
 def forked(body: Callable[[], object]) -> int:
@@ -88,7 +88,7 @@ def kill_many(folder: Path, count: int, seed: int) -> dict[str, object]:
         time.sleep(dice.uniform(0, 0.12) ** 1.3)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        if number % 4 == 0 and (said := catch_up(open_workspace(folder)).trouble):
+        if number % 4 == 0 and (said := sync_evidence(open_workspace(folder)).trouble):
             trouble.append(said)
     os.close(acknowledge)
     return {"acknowledged": read_all(told), "trouble": trouble}
@@ -106,7 +106,7 @@ def all_together(folder: Path, writers: int, each: int) -> dict[str, object]:
     def take_in() -> None:
         ws = open_workspace(folder)
         for _ in range(each):
-            catch_up(ws)
+            sync_evidence(ws)
 
     children = [forked(write) for _ in range(writers)] + [forked(take_in) for _ in range(3)]
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]

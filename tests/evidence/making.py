@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.capture import new_run, open_spool, opening
-from kl_hooks.evidence.place import Place, place_of
-from kl_hooks.evidence.tables import SCHEMA
+from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+from kl_hooks.evidence.provenance import WorktreeState, worktree_state
+from kl_hooks.evidence.schema import SCHEMA
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.store.migrations import split_statements
@@ -86,13 +86,15 @@ def leave_run(
     details: Mapping[str, Any] | None = None,
     end: bool = True,
     run: str | None = None,
-    place: Place | None = None,
+    place: WorktreeState | None = None,
 ) -> str:
     """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the run's id."""
-    run = run or new_run()
-    place = place or place_of(ws.repo)
+    run = run or new_run_id()
+    place = place or worktree_state(ws.repo)
     writer = open_spool(ws, run)
-    writer.record(opening(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={"args": ["-q"]}))
+    writer.record(
+        opening_record(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={"args": ["-q"]})
+    )
     for name, outcome, micros in tests:
         writer.line(canonical(["t", name, outcome, micros, (details or {}).get(name), None]).decode())
     if end:
@@ -102,7 +104,7 @@ def leave_run(
     return run
 
 
-def end_record(place: Place, tests: Sequence[tuple[str, str, int]], ended: str) -> dict[str, Any]:
+def end_record(place: WorktreeState, tests: Sequence[tuple[str, str, int]], ended: str) -> dict[str, Any]:
     """The last record of a run of tests."""
     counts = {outcome: sum(o == outcome for _, o, _ in tests) for outcome in {o for _, o, _ in tests}}
     bad = counts.keys() & {"failed", "error"}

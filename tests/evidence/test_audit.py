@@ -13,14 +13,11 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.assertions import asserted
-from kl_hooks.evidence.audit import audit
-from kl_hooks.evidence.book import add_claim
-from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.claims import add_claim, asserted_claims
 from kl_hooks.evidence.commits import COLUMNS
-from kl_hooks.evidence.imports import import_file
+from kl_hooks.evidence.ingestion import import_file, sync_evidence
+from kl_hooks.evidence.integrity import Marks, audit
 from kl_hooks.evidence.ledger import append, recent
-from kl_hooks.evidence.mark import Marks
 from kl_hooks.evidence.sources.receipts import to_lines
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.state import read_high_water
@@ -48,14 +45,14 @@ def fill(repo: Checkout) -> None:
     ws = repo.workspace()
     tests = [(f"tests/test_a.py::test_{n}", "passed", 40 + n) for n in range(30)]
     leave_run(ws, tests)
-    catch_up(ws)
+    sync_evidence(ws)
     bad = ("tests/test_a.py::test_3", "failed", 44)
     leave_run(ws, [*tests, bad], details={bad[0]: {"message": "assert 1 == 2", "path": "a.py"}})
     leave_run(ws, tests[:9], end=False)
     repo.write("b.py", "B = 1\n")
     repo.commit("Second: adds b\n\nBecause of c.\n\nRefs: #12")
     assert repo.kl("run", "--", "sh", "-c", "echo went wrong; exit 3").returncode == 3
-    catch_up(ws)
+    sync_evidence(ws)
     add_claim(ws, "parses UTF-8", "file:a.py", None)
     add_claim(ws, "is quick", "file:b.py", NOW + 10**12)
     line = next(iter(to_lines([run("e7").receipt])))
@@ -68,7 +65,7 @@ def facts(db: SqliteDatabase) -> Any:
     log = db.rows(f"SELECT {COLUMNS} FROM commit_log ORDER BY sha")
     filed = db.rows("SELECT receipt, position, subject FROM evidence ORDER BY receipt, position")
     found = db.rows("SELECT seq, run, parent, source, tree, tree_all, ended FROM receipt ORDER BY seq")
-    return receipts, log, filed, found, [(*c.reasons, c.text, c.about, c.author) for c in asserted(db, NOW)]
+    return receipts, log, filed, found, [(*c.reasons, c.text, c.about, c.author) for c in asserted_claims(db, NOW)]
 
 
 def facts_or_none(db: SqliteDatabase) -> Any:
@@ -266,12 +263,12 @@ def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Che
     shutil.copy(repo.state / "kl.db", older)
     number = len(repo.entries())
     leave_run(repo.workspace(), [("a.py::one", "passed", 1)])
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     shutil.copy(older, repo.state / "kl.db")
     assert f"this store had {number + 1} receipts on 2027-01-15, now {number}" in the_problems(repo)
     for n in range(3):
         leave_run(repo.workspace(), [(f"a.py::more{n}", "passed", 1)])
-        catch_up(repo.workspace())
+        sync_evidence(repo.workspace())
     found = problems(repo)
     assert len(found) == 1, "the new receipts are in order; that one is lost stays said, once"
     lost = f"this store had {number + 1} receipts on 2027-01-15; not all of them are among its {number + 3} now"
@@ -281,13 +278,13 @@ def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Che
     assert repo.kl("evidence", "accept", "--reason", "an older copy, on purpose").returncode == 0
     assert problems(repo) == ()
     leave_run(repo.workspace(), [("a.py::last", "passed", 1)])
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     assert problems(repo) == ()
 
 
 def test_a_cut_tail_shows_although_the_commits_come_back(repo: Checkout) -> None:
     repo.commit("second")
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     sql(
         repo.state / "kl.db",
         "DELETE FROM receipt",
@@ -354,7 +351,7 @@ def test_commits_of_another_clone_are_no_edit(full: Checkout, repo: Checkout) ->
     done = import_file(repo.workspace(), "receipts", "receipts.jsonl", lines, None)
     assert (len(full.entries()), done.problems) == (done.new, ())
     assert problems(repo) == ()
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     foreign = next(e for e in repo.entries() if e.receipt.source == "commits" and e.origin.startswith("imported"))
     sql(repo.state / "kl.db", f"UPDATE commit_log SET receipt = '{foreign.id}'")
     assert "what the log says of its commits was edited" in the_problems(repo)

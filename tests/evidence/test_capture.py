@@ -10,17 +10,17 @@ import pytest
 
 from kl_hooks.evidence.capture import (
     PARENT,
-    begin,
-    environment,
-    finish,
-    new_run,
+    close_capture,
+    new_run_id,
+    open_capture,
     open_spool,
-    opening,
-    record,
+    opening_record,
+    process_environment,
     record_check,
+    write_capture,
 )
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.place import Place, place_of
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.provenance import WorktreeState, worktree_state
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import read_spool
 from kl_hooks.store.state import spool_directories
@@ -32,14 +32,14 @@ FACT = Evidence("Validator", "check:arch", "clean", 7, None, {"path": "a.py"})
 
 def test_a_capture_is_on_disk_before_and_after(repo: Checkout) -> None:
     ws = repo.workspace()
-    place = place_of(ws.repo)
-    writer = begin(ws, "arch", "arch", place, selection={"args": ["x"]})
+    place = worktree_state(ws.repo)
+    writer = open_capture(ws, "arch", "arch", place, selection={"args": ["x"]})
     (first,) = read_spool(writer.path).records
     assert (first["t"], first["selection"], first["tree"]) == ("open", {"args": ["x"]}, place.tree)
-    finish(ws, writer, [FACT], RESULT, place, replace(place, tree="9" * 40))
+    close_capture(ws, writer, [FACT], RESULT, place, replace(place, tree="9" * 40))
     found = read_spool(writer.path)
     assert (found.ended, found.busy, found.bad) == (True, False, 0)
-    assert catch_up(ws).receipts == 2
+    assert sync_evidence(ws).receipts == 2
     receipt = repo.entries()[1].receipt
     assert receipt.evidence == (FACT,)
     assert (receipt.moved, receipt.tree_end, receipt.result) == (True, "9" * 40, RESULT)
@@ -48,15 +48,15 @@ def test_a_capture_is_on_disk_before_and_after(repo: Checkout) -> None:
 
 def test_what_is_over_is_recorded_in_one_go(repo: Checkout) -> None:
     ws = repo.workspace()
-    assert record(ws, "arch", "arch", place_of(ws.repo), [FACT, FACT], RESULT) is None
-    catch_up(ws)
+    assert write_capture(ws, "arch", "arch", worktree_state(ws.repo), [FACT, FACT], RESULT) is None
+    sync_evidence(ws)
     assert repo.entries()[1].receipt.evidence == (FACT, FACT)
 
 
 @pytest.mark.parametrize(("outcome", "verdict"), [("clean", "passed"), ("failed", "failed")])
 def test_a_check_of_ours_is_a_receipt(repo: Checkout, outcome: str, verdict: str) -> None:
-    assert record_check(repo.workspace(), "arch", outcome, {"violations": 2}, Place(tree="1" * 40)) is None
-    catch_up(repo.workspace())
+    assert record_check(repo.workspace(), "arch", outcome, {"violations": 2}, WorktreeState(tree="1" * 40)) is None
+    sync_evidence(repo.workspace())
     receipt = repo.entries()[1].receipt
     assert (receipt.source, receipt.tree, receipt.result["verdict"]) == ("arch", "1" * 40, verdict)
     assert [(e.kind, e.subject, e.outcome) for e in receipt.evidence] == [("Validator", "check:arch", outcome)]
@@ -64,7 +64,7 @@ def test_a_check_of_ours_is_a_receipt(repo: Checkout, outcome: str, verdict: str
 
 def test_a_check_where_kl_is_not_used_leaves_nothing(tmp_path: Path, home: Path) -> None:
     made = checkout(tmp_path / "other", kl=False)
-    assert record_check(made.workspace(), "arch", "clean", {}, Place()) is None
+    assert record_check(made.workspace(), "arch", "clean", {}, WorktreeState()) is None
     assert not made.state.exists()
 
 
@@ -72,8 +72,8 @@ def test_the_opening_says_who_and_where(repo: Checkout, monkeypatch: pytest.Monk
     monkeypatch.setenv(PARENT, "ab" * 16)
     ws = repo.workspace()
     repo.write("new.py", "")
-    place = place_of(ws.repo)
-    found = opening("cd" * 16, "pytest", "pytest", place, NOW, ws.environ, more={"plugins": "x"})
+    place = worktree_state(ws.repo)
+    found = opening_record("cd" * 16, "pytest", "pytest", place, NOW, ws.environ, more={"plugins": "x"})
     assert found["parent"] == "ab" * 16
     assert (found["head"], found["branch"]) == (repo.git("rev-parse", "HEAD"), "main")
     assert found["tree"] == repo.git("rev-parse", "HEAD^{tree}") != found["tree_all"]
@@ -82,7 +82,7 @@ def test_the_opening_says_who_and_where(repo: Checkout, monkeypatch: pytest.Monk
 
 
 def test_the_environment_names_job_and_agent_and_no_more() -> None:
-    found = environment({"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7", "KL_AGENT": "me", "TOKEN": "x"})
+    found = process_environment({"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7", "KL_AGENT": "me", "TOKEN": "x"})
     assert (found["ci"], found["agent"]) == ("github:7", "me")
     assert set(found) == {"python", "implementation", "platform", "ci", "agent"}
 
@@ -95,19 +95,19 @@ def places(repo: Checkout) -> list[Path]:
 def test_where_the_state_can_not_be_made_the_next_place_takes_it(repo: Checkout) -> None:
     repo.state.write_text("in the way")
     own, user, inside = places(repo)
-    with open_spool(repo.workspace(), new_run()) as writer:
+    with open_spool(repo.workspace(), new_run_id()) as writer:
         assert writer.path.parent == user
     user.parent.chmod(0o700)
     for path in user.iterdir():
         path.unlink()
     user.rmdir()
     user.write_text("in the way")
-    with open_spool(repo.workspace(), new_run()) as writer:
+    with open_spool(repo.workspace(), new_run_id()) as writer:
         assert writer.path.parent == inside
     inside.joinpath(writer.path.name).unlink()
     inside.rmdir()
     inside.write_text("in the way")
-    said = record(repo.workspace(), "arch", "arch", Place(), [FACT], RESULT)
+    said = write_capture(repo.workspace(), "arch", "arch", WorktreeState(), [FACT], RESULT)
     assert said is not None
     assert said.startswith("not recorded: ")
     assert "\n" not in said
@@ -123,5 +123,5 @@ def test_nothing_is_written_through_a_link_in_the_checkout(repo: Checkout, tmp_p
     target.mkdir()
     inside.symlink_to(target)
     with pytest.raises(OSError, match=r"."):
-        open_spool(repo.workspace(), new_run())
+        open_spool(repo.workspace(), new_run_id())
     assert os.listdir(target) == []  # noqa: PTH208

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.capture import new_run, open_spool, opening
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.home import has_home, require_home
-from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.locks import store_lock
 from kl_hooks.store.state import prepare_state, spool_directories
+from kl_hooks.workspace import is_set_up, require_setup
 from tests.support import NOW, Checkout, checkout, sql
 
 from .making import end_record, leave_run
@@ -37,11 +37,11 @@ def pytest_runs(repo: Checkout) -> list[str]:
 def test_each_capture_is_taken_in_once_and_then_removed(repo: Checkout) -> None:
     runs = [leave_run(repo.workspace(), TESTS) for _ in range(3)]
     assert len(spool(repo)) == 3
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert (taken.receipts, taken.trouble, taken.waiting) == (4, "", 0)
     assert spool(repo) == []
     assert pytest_runs(repo) == runs[::-1], "in the order in which they were written"
-    assert catch_up(repo.workspace()) == type(taken)()
+    assert sync_evidence(repo.workspace()) == type(taken)()
     assert len(repo.entries()) == 4
     assert problems(repo) == ()
 
@@ -51,9 +51,9 @@ def test_a_spool_that_comes_back_after_a_crash_is_not_doubled(repo: Checkout) ->
     leave_run(repo.workspace(), TESTS)
     (left,) = spool(repo)
     content = left.read_bytes()
-    assert catch_up(repo.workspace()).receipts == 2
+    assert sync_evidence(repo.workspace()).receipts == 2
     left.write_bytes(content)
-    assert catch_up(repo.workspace()).receipts == 0
+    assert sync_evidence(repo.workspace()).receipts == 0
     assert spool(repo) == []
     assert len(repo.entries()) == 2
 
@@ -64,8 +64,8 @@ def test_processes_that_race_take_each_capture_and_each_commit_in_once(repo: Che
     runs = {leave_run(repo.workspace(), TESTS) for _ in range(12)}
     code = (
         "import sys; from pathlib import Path; from kl_hooks.workspace import open_workspace;"
-        "from kl_hooks.evidence.catch_up import catch_up; sys.stdin.read();"
-        "taken = catch_up(open_workspace(Path.cwd())); assert not taken.trouble, taken; print(taken.receipts)"
+        "from kl_hooks.evidence.ingestion import sync_evidence; sys.stdin.read();"
+        "taken = sync_evidence(open_workspace(Path.cwd())); assert not taken.trouble, taken; print(taken.receipts)"
     )
     racing = [
         subprocess.Popen([sys.executable, "-c", code], cwd=repo.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -86,12 +86,12 @@ def test_processes_that_race_take_each_capture_and_each_commit_in_once(repo: Che
 
 def test_one_that_is_still_written_is_left_alone(repo: Checkout) -> None:
     ws = repo.workspace()
-    run = new_run()
+    run = new_run_id()
     with open_spool(ws, run) as writer:
-        writer.record(opening(run, "pytest", "pytest", place_of(ws.repo), ws.clock.now(), ws.environ))
-        assert catch_up(repo.workspace()).waiting == 1
+        writer.record(opening_record(run, "pytest", "pytest", worktree_state(ws.repo), ws.clock.now(), ws.environ))
+        assert sync_evidence(repo.workspace()).waiting == 1
         assert len(spool(repo)) == 1
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert taken.incomplete == (run,), "its writer has gone and there is no end"
     (receipt,) = [e.receipt for e in repo.entries() if e.receipt.run == run]
     assert (receipt.result["complete"], receipt.result["verdict"]) == (False, "inconclusive")
@@ -101,7 +101,7 @@ def test_an_altered_line_is_left_out_and_the_run_is_no_success(repo: Checkout) -
     leave_run(repo.workspace(), TESTS)
     (left,) = spool(repo)
     left.write_bytes(left.read_bytes().replace(b'test_two","passed"', b'test_two","failed"'))
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert (taken.bad, taken.aside) == (1, ())
     receipt = repo.entries()[1].receipt
     assert [e.subject for e in receipt.evidence] == ["test:tests/test_a.py::test_one"]
@@ -113,7 +113,7 @@ def test_a_torn_end_makes_an_incomplete_run(repo: Checkout) -> None:
     run = leave_run(repo.workspace(), TESTS)
     (left,) = spool(repo)
     left.write_bytes(left.read_bytes()[:-20])
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert (taken.bad, taken.incomplete) == (1, (run,))
 
 
@@ -133,7 +133,7 @@ def test_what_a_newer_kl_wrote_stays_for_it(repo: Checkout) -> None:
     newer = put(repo, "aa.jsonl", lines({"t": "open", "schema": "kl.spool/2", "run": "ab"}, {"t": "end"}))
     content = newer.read_bytes()
     leave_run(repo.workspace(), TESTS)
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert (taken.receipts, taken.waiting, taken.aside) == (2, 1, ())
     assert newer.read_bytes() == content
 
@@ -154,24 +154,24 @@ NO_CAPTURES = {
 def test_what_can_not_be_understood_is_set_aside_and_troubles_nobody(repo: Checkout, name: str) -> None:
     odd = put(repo, "aa.jsonl", NO_CAPTURES[name])
     leave_run(repo.workspace(), TESTS)
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     aside = repo.state / "spool" / "aa.jsonl.aside"
     assert (taken.receipts, taken.aside) == (2, (str(aside),))
     assert aside.read_bytes() == NO_CAPTURES[name]
     assert not odd.exists()
-    assert catch_up(repo.workspace()).aside == ()
+    assert sync_evidence(repo.workspace()).aside == ()
 
 
 def test_an_empty_file_is_only_a_start_that_was_killed(repo: Checkout) -> None:
     empty = put(repo, "aa.jsonl", b"")
-    assert catch_up(repo.workspace()).aside == ()
+    assert sync_evidence(repo.workspace()).aside == ()
     assert not empty.exists()
 
 
 def whole_run(repo: Checkout, run: str) -> bytes:
     ws = repo.workspace()
-    place = place_of(ws.repo)
-    first = opening(run, "pytest", "pytest", place, ws.clock.now(), ws.environ)
+    place = worktree_state(ws.repo)
+    first = opening_record(run, "pytest", "pytest", place, ws.clock.now(), ws.environ)
     rows = [["t", name, outcome, micros, None, None] for name, outcome, micros in TESTS]
     return lines(first, *rows, end_record(place, TESTS, "2026-01-01T00:00:00Z"))
 
@@ -185,7 +185,7 @@ def in_checkout(repo: Checkout, content: bytes, name: str = "aa.jsonl") -> Path:
 
 def test_a_spool_in_the_checkout_counts_where_it_is_ours_and_marked_as_such(repo: Checkout) -> None:
     path = in_checkout(repo, whole_run(repo, "aa" * 16))
-    assert catch_up(repo.workspace()).receipts == 2
+    assert sync_evidence(repo.workspace()).receipts == 2
     assert not path.exists()
     assert {e.origin for e in repo.entries() if e.receipt.source == "pytest"} == {"spool:checkout"}
 
@@ -193,7 +193,7 @@ def test_a_spool_in_the_checkout_counts_where_it_is_ours_and_marked_as_such(repo
 def test_a_spool_that_came_with_the_checkout_is_not_believed(repo: Checkout) -> None:
     path = in_checkout(repo, whole_run(repo, "aa" * 16))
     repo.commit("here is my evidence")
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     assert pytest_runs(repo) == []
     assert path.exists()
 
@@ -205,7 +205,7 @@ def test_a_link_in_the_checkout_leads_nowhere(repo: Checkout, tmp_path: Path) ->
     (target / "bb.jsonl").write_bytes(b"mine\n")
     (repo.root / ".kl" / "spool").symlink_to(target)
     for _ in range(2):
-        taken = catch_up(repo.workspace())
+        taken = sync_evidence(repo.workspace())
         assert (taken.trouble, taken.aside) == ("", ())
         repo.commit("with a link")
     assert pytest_runs(repo) == []
@@ -214,7 +214,7 @@ def test_a_link_in_the_checkout_leads_nowhere(repo: Checkout, tmp_path: Path) ->
 
 def test_other_files_in_the_checkout_are_left_alone(repo: Checkout) -> None:
     path = in_checkout(repo, b"somebody's notes\n")
-    assert catch_up(repo.workspace()).aside == ()
+    assert sync_evidence(repo.workspace()).aside == ()
     assert path.read_bytes() == b"somebody's notes\n"
 
 
@@ -224,7 +224,7 @@ def test_a_spool_of_somebody_else_is_left_alone(repo: Checkout) -> None:
         os.chown(path, 65534, 65534)
     else:
         path.chmod(0)
-    assert catch_up(repo.workspace()).waiting == 1
+    assert sync_evidence(repo.workspace()).waiting == 1
     assert path.exists()
     assert pytest_runs(repo) == []
 
@@ -234,19 +234,19 @@ def test_the_user_s_spool_is_taken_in_and_marked(repo: Checkout) -> None:
     folder, origin = spool_directories(ws.state, ws.root, ws.environ)[1]
     folder.mkdir(parents=True)
     (folder / "aa.jsonl").write_bytes(whole_run(repo, "aa" * 16))
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     assert [e.origin for e in repo.entries() if e.receipt.source == "pytest"] == [origin] == ["spool:user"]
 
 
 def test_a_locked_store_leaves_everything_where_it_is(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     leave_run(repo.workspace(), TESTS)
     monkeypatch.setenv("KL_LOCK_WAIT", "0.05")
     with store_lock(repo.state / "store.lock", wait=0, what="a test"):
-        taken = catch_up(repo.workspace())
+        taken = sync_evidence(repo.workspace())
     assert "(a test) holds it" in taken.trouble
     assert (taken.receipts, taken.waiting, len(spool(repo))) == (0, 1, 1)
-    assert catch_up(repo.workspace()).receipts == 1
+    assert sync_evidence(repo.workspace()).receipts == 1
 
 
 NEWER = {"schema step": ("INSERT INTO schema_step VALUES ('evidence', 99)",), "format": ("PRAGMA user_version = 7",)}
@@ -254,12 +254,12 @@ NEWER = {"schema step": ("INSERT INTO schema_step VALUES ('evidence', 99)",), "f
 
 @pytest.mark.parametrize("how", NEWER)
 def test_a_newer_store_is_not_written(repo: Checkout, how: str) -> None:
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     sql(repo.state / "kl.db", *NEWER[how])
     content = (repo.state / "kl.db").read_bytes()
     leave_run(repo.workspace(), TESTS)
     repo.commit("unread")
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert "newer kl" in taken.trouble
     assert (taken.waiting, len(spool(repo))) == (1, 1)
     assert (repo.state / "kl.db").read_bytes() == content
@@ -267,10 +267,10 @@ def test_a_newer_store_is_not_written(repo: Checkout, how: str) -> None:
 
 @pytest.mark.parametrize("content", [b"garbage" * 100, b"SQLite format 3\0" + b"\xff" * 5000], ids=["noise", "like it"])
 def test_a_damaged_store_is_kept_and_so_is_the_spool(repo: Checkout, content: bytes) -> None:
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     (repo.state / "kl.db").write_bytes(content)
     leave_run(repo.workspace(), TESTS)
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert "kl.db" in taken.trouble
     assert (taken.waiting, len(spool(repo))) == (1, 1)
     assert (repo.state / "kl.db").read_bytes() == content
@@ -281,7 +281,7 @@ def test_a_damaged_history_is_said_and_captures_are_taken_in(repo: Checkout) -> 
     repo.commit("third")
     leave_run(repo.workspace(), TESTS)
     (repo.root / ".git" / "objects" / sha[:2] / sha[2:]).unlink()
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert taken.receipts == 1
     assert "git log" in taken.blind
 
@@ -289,19 +289,19 @@ def test_a_damaged_history_is_said_and_captures_are_taken_in(repo: Checkout) -> 
 def test_looking_makes_nothing_where_kl_is_not_used(tmp_path: Path, home: Path) -> None:
     made = checkout(tmp_path / "other", kl=False)
     before = sorted(path for path in tmp_path.rglob("*") if "objects" not in path.parts)
-    assert catch_up(made.workspace()).receipts == 0
-    assert not has_home(made.workspace())
+    assert sync_evidence(made.workspace()).receipts == 0
+    assert not is_set_up(made.workspace())
     with pytest.raises(EnvironmentProblem, match="kl init"):
-        require_home(made.workspace())
+        require_setup(made.workspace())
     assert sorted(path for path in tmp_path.rglob("*") if "objects" not in path.parts) == before
 
 
 def test_a_note_of_a_commit_is_gone_once_it_is_read(repo: Checkout) -> None:
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     repo.commit("second")
     assert repo.kl("commits", "record").returncode == 0
     assert (repo.state / "spool" / "commits").read_text() == "commit\n"
-    assert catch_up(repo.workspace()).receipts == 1
+    assert sync_evidence(repo.workspace()).receipts == 1
     assert not (repo.state / "spool" / "commits").exists()
 
 
@@ -309,5 +309,5 @@ def test_what_a_start_that_was_killed_left_is_removed_later(repo: Checkout) -> N
     old, new = (put(repo, f".{name}.jsonl.new", b"x") for name in ("old", "new"))
     for path, age in ((old, 25), (new, 1)):
         os.utime(path, (NOW / 1e6 - age * 3600,) * 2)
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     assert (old.exists(), new.exists()) == (False, True)

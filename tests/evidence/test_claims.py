@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.claims import mechanical
+from kl_hooks.evidence.claims import derived_claims
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.weight import observation, way
+from kl_hooks.evidence.trust import execution_mode, observation
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.proof.gate import proof
 
@@ -37,7 +37,7 @@ def command(name: str = "c1", outcome: str = "passed") -> Entry:
 
 
 def the_claim(entries: list[Entry], parents: dict[str, Entry] | None = None, trees: tuple[str, ...] = (HERE,)) -> Any:
-    (claim,) = mechanical(entries, trees, parents or {})
+    (claim,) = derived_claims(entries, trees, parents or {})
     return claim
 
 
@@ -54,7 +54,7 @@ def test_the_parent_process_is_shown_and_is_no_second_observation() -> None:
     claim = the_claim(entries, parents)
     assert claim.tier.word == "inferred", "one execution is one observation"
     assert {s.observation.observer for s in claim.support} == {"pytest", "kl run"}
-    (claim,) = mechanical(entries, (HERE,), parents, rule="classes")
+    (claim,) = derived_claims(entries, (HERE,), parents, rule="classes")
     assert claim.tier.word == "verified", "the seeds' rule counts classes"
 
 
@@ -94,7 +94,7 @@ WAYS = [
 
 @pytest.mark.parametrize(("told", "expected"), WAYS, ids=str)
 def test_the_way_of_running(told: Any, expected: str) -> None:
-    assert way(run(environment={"way": told}).receipt) == expected
+    assert execution_mode(run(environment={"way": told}).receipt) == expected
 
 
 def test_evidence_for_another_tree_says_so() -> None:
@@ -114,7 +114,7 @@ def test_tree_all_counts_as_this_tree() -> None:
 
 @pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "xfailed", "xpassed", "flaky"])
 def test_what_did_not_pass_makes_no_claim(outcome: str) -> None:
-    assert mechanical([run(outcome=outcome)], (HERE,), {}) == []
+    assert derived_claims([run(outcome=outcome)], (HERE,), {}) == []
 
 
 WEAK = {

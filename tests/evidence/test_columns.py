@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.evidence.columns import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
+from kl_hooks.evidence.ledger import pack_ids, pack_outcomes, unpack_ids, unpack_outcomes
 from kl_hooks.model.receipt import TEST_OUTCOMES
 
 OUTCOMES = st.lists(st.tuples(st.sampled_from(TEST_OUTCOMES), st.integers(0, 10**12)))

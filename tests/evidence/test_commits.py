@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.commits import Logged, commit_log, cursor, logged
+from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha, last_head, newest_commits
+from kl_hooks.evidence.ingestion import sync_evidence
 from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout
 
 from .test_audit import problems
 
 
-def log(repo: Checkout) -> list[Logged]:
+def log(repo: Checkout) -> list[LoggedCommit]:
     """The log after catching up, newest first."""
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert (taken.trouble, taken.blind) == ("", "")
     assert problems(repo) == ()
     with repo.workspace().store.reading() as db:
-        return list(commit_log(db, 10_000)) if db else []
+        return list(newest_commits(db, 10_000)) if db else []
 
 
 def shas(repo: Checkout) -> set[str]:
@@ -53,7 +53,7 @@ def test_a_commit_is_kept_with_its_message_its_files_and_its_trailers(repo: Chec
     log(repo)
     with repo.workspace().store.reading() as db:
         assert db is not None
-        assert logged(db, [sha, "f" * 40]) == {sha: next(c for c in commit_log(db, 9) if c.sha == sha)}
+        assert commits_by_sha(db, [sha, "f" * 40]) == {sha: next(c for c in newest_commits(db, 9) if c.sha == sha)}
         row = db.row("SELECT author, subject, body, files, trailers FROM commit_log WHERE sha = ?", (sha,))
     assert row is not None
     assert row[:2] == ("Ada <ada@example.org>", "Add a")
@@ -92,7 +92,7 @@ def test_what_git_has_forgotten_stays(repo: Checkout) -> None:
     assert subprocess.run(["git", "cat-file", "-e", gone], cwd=repo.root, capture_output=True).returncode != 0
     with repo.workspace().store.reading() as db:
         assert db is not None
-        assert cursor(db) == gone, "the place to read on from is gone"
+        assert last_head(db) == gone, "the place to read on from is gone"
     new = repo.commit("new")
     assert shas(repo) >= {gone, new}
     assert receipts(repo) == 2

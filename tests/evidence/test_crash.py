@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.ingestion import sync_evidence
 from tests.support import Checkout, run
 
 from .test_audit import problems
@@ -33,7 +33,7 @@ def runs(repo: Checkout) -> Counter[str]:
 def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, seed: int) -> None:
     done = crashing(repo, "kill", str(KILLS), str(seed))
     assert done["trouble"] == []
-    taken = catch_up(repo.workspace())
+    taken = sync_evidence(repo.workspace())
     assert (taken.trouble, taken.waiting) == ("", 0)
     assert repo.kl("status").returncode == 0
     found = runs(repo)
@@ -53,7 +53,7 @@ def test_eight_writers_and_three_that_take_in_lose_nothing(repo: Checkout) -> No
     assert done["codes"] == [0] * 11
     acknowledged = set(done["acknowledged"])
     assert len(acknowledged) == 200
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     found = runs(repo)
     assert {name: found[name] for name in acknowledged} == dict.fromkeys(acknowledged, 1)
     assert problems(repo) == ()

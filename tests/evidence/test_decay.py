@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.decay import DAY, aged
+from kl_hooks.evidence.trust import DAY, aged
 from kl_hooks.model.claim import Claim, Observation, Support, Tier
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE
 from tests.support import NOW, Checkout
@@ -62,7 +62,7 @@ def test_the_command_shows_the_lower_tier(repo: Checkout) -> None:
     assert "verified  current" in repo.kl("claim", "list").stdout
     repo.write(LIFECYCLE_FILE, "confidence_decay_days: 0\n")
     repo.commit()
-    from kl_hooks.evidence.book import all_claims
+    from kl_hooks.evidence.claims import all_claims
 
     later = repo.workspace(now=repo.workspace().clock.now() + 10**17)
     (claim,) = [one for one in all_claims(later, print) if one.about.startswith("test:")]

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.evidence.failing import failing
-from kl_hooks.evidence.ledger import append, recent
+from kl_hooks.evidence.ledger import append, failing_runs, recent
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.store.sqlite import SqliteDatabase
 from tests.evidence.making import ledger, tried
@@ -37,7 +36,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabase]:
 def test_what_it_gives_is_what_the_receipts_say(empty: SqliteDatabase, runs: list[dict[str, tuple[str, bool]]]) -> None:
     with tried(db := empty):
         append(db, [receipt(number, run) for number, run in enumerate(runs)])
-        whole, some = recent(db, 99, "pytest"), failing(db, 99, "pytest")
+        whole, some = recent(db, 99, "pytest"), failing_runs(db, 99, "pytest")
         bad = {one.subject for entry in whole for one in entry.receipt.evidence if one.outcome in REFUTES}
         assert [entry.id for entry in some] == [entry.id for entry in whole]
         for one, other in zip(some, whole, strict=True):
@@ -52,4 +51,4 @@ def test_a_row_that_was_edited_is_left_out(tmp_path: Path) -> None:
         with db.transaction():
             append(db, [receipt(n, {"a": ("failed", False)}) for n in range(3)])
             db.execute("UPDATE receipt SET outcomes = ? WHERE seq = 2", (b"x",))
-        assert [entry.seq for entry in failing(db, 9, "pytest")] == [3, 1]
+        assert [entry.seq for entry in failing_runs(db, 9, "pytest")] == [3, 1]

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.audit import audit
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.decay import DAY
-from kl_hooks.evidence.folding import KEPT, Run, fold, foldable, runs_of
-from kl_hooks.evidence.mark import Marks
+from kl_hooks.evidence.compaction import Run, all_runs, compact, compactable_runs
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.integrity import Marks, audit
+from kl_hooks.evidence.ledger import RETAINED
+from kl_hooks.evidence.trust import DAY
 from kl_hooks.store import state
 from tests.support import NOW, Checkout, sql
 
@@ -26,7 +26,7 @@ RUNS = st.lists(
         st.sampled_from(["T1", "T2", "T3"]),
         st.frozensets(st.sampled_from(NAMES)), st.sampled_from(["local", "imported"]), st.booleans(),
     ),
-    max_size=KEPT + 30,
+    max_size=RETAINED + 30,
 )  # fmt: skip
 
 
@@ -40,8 +40,8 @@ def made(rows: list[tuple[str, int, str, frozenset[str], str, bool]]) -> list[Ru
 @given(RUNS, st.integers(0, 100))
 def test_what_must_stay_stays(rows: list[tuple[str, int, str, frozenset[str], str, bool]], days: int) -> None:
     runs = made(rows)
-    gone = foldable(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
-    assert not days or not any(run in gone for run in runs[:KEPT])
+    gone = compactable_runs(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
+    assert not days or not any(run in gone for run in runs[:RETAINED])
     assert all(run.source in ("pytest", "junit") and "T1" not in run.trees and not run.folded for run in gone)
     assert not runs or runs[-1] not in gone or runs[-1].id[:60] != f"{len(runs) - 1:064x}"[:60]
     for name in NAMES:
@@ -55,7 +55,7 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
     rows: list[tuple[str, int, str, frozenset[str], str, bool]],
 ) -> None:
     runs = made(rows)
-    gone = {run.id for run in foldable(runs, NOW, 30, set(), set())}
+    gone = {run.id for run in compactable_runs(runs, NOW, 30, set(), set())}
     after = [
         Run(
             r.seq,
@@ -70,16 +70,16 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
         )
         for r in runs
     ]
-    assert foldable(after, NOW, 30, set(), set()) == []
+    assert compactable_runs(after, NOW, 30, set(), set()) == []
 
 
 def filled(repo: Checkout) -> list[str]:
     """Ids of sixty runs of the same tests, oldest first."""
     old = repo.workspace(now=NOW - 200 * DAY)
-    for number in range(KEPT + 10):
+    for number in range(RETAINED + 10):
         tests = [("t.py::test_a", "passed", 10 + number), ("t.py::test_b", "failed", 3)]
         leave_run(old, tests, details={"t.py::test_b": {"message": "assert 1 == 2"}})
-    catch_up(old)
+    sync_evidence(old)
     return [entry.id for entry in reversed(repo.entries())]
 
 
@@ -87,16 +87,16 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
     ids = [key for key in filled(repo) if key]
     ws = repo.workspace()
     with ws.store.writing() as db, db.transaction():
-        runs = runs_of(db)
-        gone = [run.id for run in foldable(runs, NOW, 90, set(), set())]
+        runs = all_runs(db)
+        gone = [run.id for run in compactable_runs(runs, NOW, 90, set(), set())]
         assert gone == [key for key in ids if key in gone]
         assert len(gone) == 10
-        assert fold(db, gone, NOW) == 10
-        assert fold(db, gone, NOW) == 0, "folded once"
+        assert compact(db, gone, NOW) == 10
+        assert compact(db, gone, NOW) == 0, "folded once"
     with ws.store.reading() as db:
         done = audit(db, Marks(state.read_high_water(ws.state.high_water), None))
         assert db is not None
-        assert [run.id for run in runs_of(db) if run.folded][::-1] == gone
+        assert [run.id for run in all_runs(db) if run.folded][::-1] == gone
     assert (done.problems, done.folded) == ((), 10)
     entry = next(one for one in repo.entries() if one.id == gone[0])
     assert (entry.receipt.id, entry.receipt.evidence, entry.folded) == (gone[0], (), iso(NOW))

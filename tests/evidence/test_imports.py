@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.imports import Imported, import_file, sources
+from kl_hooks.evidence.ingestion import Imported, import_file, readers, sync_evidence
 from kl_hooks.evidence.sources.receipts import to_lines
 from kl_hooks.model.receipt import Evidence, Receipt
 from tests.store.secrets import SHAPES
@@ -33,7 +32,7 @@ def take(repo: Checkout, *receipts: Receipt) -> Imported:
 
 def test_what_was_exported_comes_in_once_and_is_marked(repo: Checkout, tmp_path: Path) -> None:
     leave_run(repo.workspace(), [("a.py::one", "failed", 5)], details={"a.py::one": {"message": "no"}})
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     out = tmp_path / "r.jsonl"
     assert repo.kl("evidence", "export", "-o", str(out)).returncode == 0
     assert repo.kl("evidence", "export").stdout == out.read_text()
@@ -97,7 +96,7 @@ def test_our_own_receipts_are_never_taken_for_secrets(repo: Checkout) -> None:
     names = [f"tests/test_area_{n}.py::TestThing::test_case[{n:x}-{'é' * n}]" for n in range(50)]
     leave_run(repo.workspace(), [(name, "passed", 5) for name in names])
     repo.kl("run", "--", "sh", "-c", "echo 0123456789abcdef0123456789abcdef01234567; exit 1")
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     every = [e.receipt for e in repo.entries()]
     assert len(every) == 3
     assert take(repo, *every) == Imported(0, 3, ())
@@ -114,7 +113,7 @@ def test_the_first_line_of_a_file_says_where_it_is_wrong(repo: Checkout, tmp_pat
 
 
 def test_an_unknown_reader_and_a_wrong_tree_are_wrong_use(repo: Checkout, tmp_path: Path) -> None:
-    assert set(sources(repo.workspace())) >= {"junit", "receipts"}
+    assert set(readers(repo.workspace())) >= {"junit", "receipts"}
     with pytest.raises(UsageProblem, match="junit, receipts"):
         import_file(repo.workspace(), "cobertura", "x", b"", None)
     report = tmp_path / "report.xml"

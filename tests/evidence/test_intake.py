@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.evidence.intake import receipt_of
-from kl_hooks.evidence.shape import flaw
+from kl_hooks.evidence.journal import receipt_flaw, receipt_from_records
 from kl_hooks.model.receipt import receipt_from_header
 
 from .making import DETAIL, PLAIN, TEXT
@@ -32,7 +31,7 @@ def end(tests: int, evidence: int = 0) -> dict[str, Any]:
 
 def test_a_whole_run() -> None:
     rows = [["t", "b.py::two", "passed", 7, None, None], ["t", "a.py::one", "passed", 5, None, "b.py::two"]]
-    receipt = receipt_of([OPEN, ["s", "b.py::two"], *rows, end(2)])
+    receipt = receipt_from_records([OPEN, ["s", "b.py::two"], *rows, end(2)])
     assert receipt is not None
     assert [(e.subject, e.outcome, e.duration_us) for e in receipt.evidence] == [
         ("test:a.py::one", "passed", 5),
@@ -45,13 +44,13 @@ def test_a_whole_run() -> None:
 
 def test_the_last_line_of_a_test_counts() -> None:
     rows = [["t", "a.py::one", "failed", 5, {"message": "no"}, None], ["t", "a.py::one", "flaky", 6, None, None]]
-    receipt = receipt_of([OPEN, *rows, end(2)])
+    receipt = receipt_from_records([OPEN, *rows, end(2)])
     assert receipt is not None
     assert [(e.outcome, e.duration_us) for e in receipt.evidence] == [("flaky", 6)]
 
 
 def test_a_killed_run_is_incomplete_and_names_the_test_that_was_running() -> None:
-    receipt = receipt_of([OPEN, ["s", "a.py::one"], ["t", "a.py::one", "passed", 5, None, "a.py::two"]])
+    receipt = receipt_from_records([OPEN, ["s", "a.py::one"], ["t", "a.py::one", "passed", 5, None, "a.py::two"]])
     assert receipt is not None
     assert {e.subject: e.outcome for e in receipt.evidence} == {"test:a.py::one": "passed", "test:a.py::two": "error"}
     assert receipt.result["complete"] is False
@@ -60,7 +59,7 @@ def test_a_killed_run_is_incomplete_and_names_the_test_that_was_running() -> Non
 
 
 def test_a_run_whose_records_were_lost_is_no_success() -> None:
-    receipt = receipt_of([OPEN, ["t", "a.py::one", "passed", 5, None, None], end(2)])
+    receipt = receipt_from_records([OPEN, ["t", "a.py::one", "passed", 5, None, None], end(2)])
     assert receipt is not None
     assert receipt.result["complete"] is False
     assert receipt.result["verdict"] == "inconclusive"
@@ -73,16 +72,16 @@ def test_a_run_whose_records_were_lost_is_no_success() -> None:
     ids=["nothing", "no opening", "newer schema", "test first", "nonsense"],
 )
 def test_what_does_not_begin_with_an_opening_is_no_receipt(records: list[Any]) -> None:
-    assert receipt_of(records) is None
+    assert receipt_from_records(records) is None
 
 
 def test_the_same_records_give_the_same_id() -> None:
     records = [OPEN, ["t", "a.py::one", "passed", 5, None, None], end(1)]
-    first, again = receipt_of(records), receipt_of(list(records))
+    first, again = receipt_from_records(records), receipt_from_records(list(records))
     assert first is not None
     assert again is not None
     assert first.id == again.id
-    other = receipt_of([{**OPEN, "run": "cd" * 16}, *records[1:]])
+    other = receipt_from_records([{**OPEN, "run": "cd" * 16}, *records[1:]])
     assert other is not None
     assert other.id != first.id
 
@@ -106,11 +105,11 @@ RECORD = st.one_of(
 def test_whatever_the_records_are_a_receipt_is_well_made(
     changes: dict[str, Any], records: list[Any], ended: bool
 ) -> None:
-    receipt = receipt_of([{**OPEN, **changes}, *records, *([end(1)] if ended else [])])
+    receipt = receipt_from_records([{**OPEN, **changes}, *records, *([end(1)] if ended else [])])
     if receipt is None:
         assert changes or not ended or any(isinstance(r, dict) and r.get("t") == "end" for r in records)
     else:
-        assert flaw(receipt) == ""
+        assert receipt_flaw(receipt) == ""
         assert receipt_from_header(receipt.header(), receipt.evidence) == receipt
 
 
@@ -124,7 +123,7 @@ def test_whatever_the_records_are_a_receipt_is_well_made(
     ],
 )  # fmt: skip
 def test_a_line_of_wrong_kinds_counts_as_lost(row: list[Any]) -> None:
-    receipt = receipt_of([OPEN, row, end(1)])
+    receipt = receipt_from_records([OPEN, row, end(1)])
     assert receipt is not None
     assert receipt.evidence == ()
     assert receipt.result["complete"] is False

@@ -12,10 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.chain import START, link
-from kl_hooks.evidence.ledger import append, by_run, chain_at, find, head, list_digest, of_tree, recent
-from kl_hooks.evidence.shape import flaw
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.journal import receipt_flaw
+from kl_hooks.evidence.ledger import (
+    CHAIN_START,
+    append,
+    by_run,
+    chain_at,
+    chain_head,
+    chain_link,
+    entries_of_tree,
+    find_receipt,
+    list_digest,
+    recent,
+)
 from kl_hooks.model.receipt import TEST_OUTCOMES, Evidence, Receipt
 from kl_hooks.store.sqlite import SqliteDatabase
 from tests.support import Checkout
@@ -41,7 +51,7 @@ def seen(name: str, outcome: str = "passed", **detail: object) -> Evidence:
 @given(st.lists(RECEIPTS, max_size=3, unique_by=lambda r: r.run))
 @pytest.mark.requirement("A34")
 def test_receipts_come_back_as_they_went_in(db: SqliteDatabase, receipts: list[Receipt]) -> None:
-    assert [flaw(r) for r in receipts] == [""] * len(receipts)
+    assert [receipt_flaw(r) for r in receipts] == [""] * len(receipts)
     with tried(db):
         assert append(db, receipts) == len(receipts)
         found = recent(db, 10)[::-1]
@@ -55,7 +65,7 @@ def test_receipts_come_back_as_they_went_in(db: SqliteDatabase, receipts: list[R
 def test_the_same_receipt_is_kept_once(db: SqliteDatabase, receipt: Receipt) -> None:
     with tried(db):
         assert [append(db, [receipt, receipt]), append(db, [receipt])] == [1, 0]
-        assert head(db) == (1, link(START, receipt.id))
+        assert chain_head(db) == (1, chain_link(CHAIN_START, receipt.id))
 
 
 def test_details_can_not_pretend_to_be_the_facts(db: SqliteDatabase) -> None:
@@ -98,30 +108,30 @@ def test_the_chain_covers_order_and_origin(db: SqliteDatabase) -> None:
     one, two = run("a1").receipt, run("a2").receipt
     append(db, [one])
     append(db, [two], "imported:receipts")
-    first = link(START, one.id)
-    assert head(db) == (2, link(first, two.id, "imported:receipts"))
-    assert link(first, two.id) != link(first, two.id, "imported:receipts")
-    assert [chain_at(db, n) for n in (0, 1, 3)] == [START, first, None]
+    first = chain_link(CHAIN_START, one.id)
+    assert chain_head(db) == (2, chain_link(first, two.id, "imported:receipts"))
+    assert chain_link(first, two.id) != chain_link(first, two.id, "imported:receipts")
+    assert [chain_at(db, n) for n in (0, 1, 3)] == [CHAIN_START, first, None]
 
 
 def test_found_by_the_beginning_of_its_id_or_its_run(db: SqliteDatabase) -> None:
     one, two = run("ab").receipt, run("cd").receipt
     append(db, [one, two])
     for given_ in (one.id, one.id[:8], one.run[:6], f"r-{one.run[:6]}", one.id[:8].upper()):
-        assert find(db, given_).receipt == one
+        assert find_receipt(db, given_).receipt == one
     for given_, reason in (("ffff" * 16, "no receipt"), ("ab", "4 hexadecimal"), ("zzzz", "4 hexadecimal"), ("", "4")):
         with pytest.raises(UsageProblem, match=reason):
-            find(db, given_)
+            find_receipt(db, given_)
     append(db, [replace(one, started="2026-01-01T00:00:00.5Z")])
     with pytest.raises(UsageProblem, match="several"):
-        find(db, one.run[:6])
+        find_receipt(db, one.run[:6])
 
 
 def test_of_tree_finds_either_tree(db: SqliteDatabase) -> None:
     here, there = run("a1", tree="1" * 40), run("a2", tree="2" * 40, tree_all="1" * 40)
     append(db, [here.receipt, there.receipt, run("a3", tree="3" * 40).receipt])
-    assert [e.receipt.run[:2] for e in of_tree(db, ("1" * 40,))] == ["a2", "a1"]
-    assert of_tree(db, ()) == []
+    assert [e.receipt.run[:2] for e in entries_of_tree(db, ("1" * 40,))] == ["a2", "a1"]
+    assert entries_of_tree(db, ()) == []
 
 
 def test_an_import_does_not_hide_the_run_of_the_same_name(db: SqliteDatabase) -> None:
@@ -143,7 +153,7 @@ def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Chec
     def one_more_run() -> int:
         times = (int(micros * dice.lognormvariate(0, 0.15)) for micros in usual)
         leave_run(repo.workspace(), list(zip(names, words, times, strict=True)))
-        assert catch_up(repo.workspace()).receipts >= 1
+        assert sync_evidence(repo.workspace()).receipts >= 1
         return (repo.state / "kl.db").stat().st_size
 
     first = one_more_run()

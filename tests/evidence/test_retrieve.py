@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.indexing import COMMIT, FAILURE, TEST, catch_up_index
-from kl_hooks.evidence.retrieve import find_commits, find_tests
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.search import COMMIT, FAILURE, TEST, find_commits, find_tests, update_search_index
 from kl_hooks.index.index import owners
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Signals, Task
@@ -88,10 +87,10 @@ def test_a_second_look_writes_nothing(worked: Checkout) -> None:
     assert found_tests(worked, "utf8")
     ws = worked.workspace()
     before = ws.state.graph.read_bytes()
-    catch_up(ws)
+    sync_evidence(ws)
     with ws.store.reading() as db:
         assert db is not None
-        catch_up_index(ws, db)
+        update_search_index(ws, db)
     assert ws.state.graph.read_bytes() == before
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.decay import DAY
-from kl_hooks.evidence.upkeep import look_spool, over
+from kl_hooks.evidence.compaction import expired_claims, inspect_spool
+from kl_hooks.evidence.trust import DAY
 from kl_hooks.model.claim import Claim
 from kl_hooks.model.lifecycle import Lifecycle
 from tests.support import NOW, Checkout
@@ -23,7 +23,7 @@ def claim(days: int, *, expired: bool = False) -> Claim:
 @given(st.lists(st.tuples(st.integers(0, 300), st.booleans())), st.integers(0, 200))
 def test_expired_ones_always_and_old_ones_where_asked(rows: list[tuple[int, bool]], days: int) -> None:
     claims = [claim(age, expired=expired) for age, expired in rows]
-    gone = {one.id for one in over(claims, Lifecycle(max_provenance_age_days=days), NOW)}
+    gone = {one.id for one in expired_claims(claims, Lifecycle(max_provenance_age_days=days), NOW)}
     for (age, expired), one in zip(rows, claims, strict=True):
         same = [e for a, e in rows if a == age]
         if expired or (days and age > days):
@@ -36,7 +36,7 @@ def test_what_was_set_aside_is_said_and_stays(repo: Checkout) -> None:
     ws = repo.workspace()
     (repo.state / "spool").mkdir(parents=True)
     (repo.state / "spool" / "x.jsonl.aside").write_text("?")
-    (change,) = look_spool(ws, Lifecycle(), NOW)
+    (change,) = inspect_spool(ws, Lifecycle(), NOW)
     assert change.what == "keep"
     assert change.id.endswith("x.jsonl.aside")
     assert repo.kl("knowledge", "gc", "--apply").returncode == 0

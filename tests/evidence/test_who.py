@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.evidence.who import AGENTS, agent, ci, producer
+from kl_hooks.evidence.provenance import AGENTS, agent, ci, producer
 
 GITHUB = {"GITHUB_ACTIONS": "1", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "test"}
 JOBS = {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from kl_hooks.evidence.capture import new_run, record_check
-from kl_hooks.evidence.place import Place
-from kl_hooks.evidence.written import receipt_id
+from kl_hooks.evidence.capture import new_run_id, record_check
+from kl_hooks.evidence.journal import pending_receipt_id
+from kl_hooks.evidence.provenance import WorktreeState
 from tests.support import Checkout
 
 
 def test_the_id_is_known_before_it_is_taken_in(repo: Checkout) -> None:
-    from kl_hooks.evidence.catch_up import catch_up
+    from kl_hooks.evidence.ingestion import sync_evidence
 
-    ws, run = repo.workspace(), new_run()
-    assert receipt_id(ws, run) == ""
-    assert record_check(ws, "arch", "clean", {"files": 1}, Place(), run) is None
-    told = receipt_id(ws, run)
-    catch_up(ws)
+    ws, run = repo.workspace(), new_run_id()
+    assert pending_receipt_id(ws, run) == ""
+    assert record_check(ws, "arch", "clean", {"files": 1}, WorktreeState(), run) is None
+    told = pending_receipt_id(ws, run)
+    sync_evidence(ws)
     assert told in {entry.id for entry in repo.entries()} and len(told) == 64
-    assert receipt_id(ws, run) == "", "the spool is empty by now"
+    assert pending_receipt_id(ws, run) == "", "the spool is empty by now"

@@ -9,9 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.proof.defined_tests import DefinedTests, defined_tests, from_plain
-from kl_hooks.proof.expected_tests import Expected, Reported, compare, expected_names
-from kl_hooks.proof.pytest_config import PytestConfig, below, configurations, difference, governing, matches
+from kl_hooks.proof.expected_tests import (
+    DefinedTests,
+    Expected,
+    PytestConfig,
+    Reported,
+    compare_file,
+    config_difference,
+    config_for,
+    configurations,
+    defined_tests,
+    defined_tests_from_dict,
+    expected_names,
+    name_matches,
+    path_matches,
+)
 from tests.evidence.test_claims import run
 
 DEFAULT = PytestConfig()
@@ -52,9 +64,9 @@ def test_a_file_that_can_not_be_read_is_named(text: bytes) -> None:
 
 def test_the_roots_configuration_decides_and_without_one_the_nearest() -> None:
     near = PytestConfig("a/pytest.ini")
-    assert governing({"a": near}, "a/b/test_x.py") is near
-    assert governing({"a": near, "": DEFAULT}, "a/b/test_x.py") is DEFAULT
-    assert governing({"a": near}, "c/test_x.py") == DEFAULT
+    assert config_for({"a": near}, "a/b/test_x.py") is near
+    assert config_for({"a": near, "": DEFAULT}, "a/b/test_x.py") is DEFAULT
+    assert config_for({"a": near}, "c/test_x.py") == DEFAULT
     assert near.collects("a/test_x.py") and not near.collects("b/test_x.py")
 
 
@@ -76,16 +88,20 @@ def test_what_is_collected(given_: dict[str, Any], path: str, expected: bool) ->
 
 @given(st.text("ab/*?", max_size=12), st.text("ab/", max_size=12))
 def test_a_glob_takes_what_is_below_it(pattern: str, path: str) -> None:
-    if below(path, pattern):
-        assert below(f"{path}/more", pattern)
-    assert below(path, "**")
+    if path_matches(path, pattern):
+        assert path_matches(f"{path}/more", pattern)
+    assert path_matches(path, "**")
 
 
 def test_names_and_differences() -> None:
-    assert matches("test_a", ("test",)) and matches("a_spec", ("*_spec",)) and not matches("a", ("test", "[b]"))
+    assert (
+        name_matches("test_a", ("test",))
+        and name_matches("a_spec", ("*_spec",))
+        and not name_matches("a", ("test", "[b]"))
+    )
     narrow = PytestConfig("tox.ini", testpaths=("a",))
-    assert difference(narrow, DEFAULT) == "testpaths in tox.ini"
-    assert difference(DEFAULT, narrow) == "testpaths in no configuration file"
+    assert config_difference(narrow, DEFAULT) == "testpaths in tox.ini"
+    assert config_difference(DEFAULT, narrow) == "testpaths in no configuration file"
 
 
 SURE = """import pytest
@@ -188,9 +204,9 @@ def test_bad_source_is_an_answer(text: str) -> None:
 
 def test_what_is_cached_comes_back() -> None:
     found = defined_tests(SURE.encode())
-    assert from_plain(found.plain()) == found
+    assert defined_tests_from_dict(found.plain()) == found
     for bad in (None, [], {}, {"functions": {}, "classes": {}}, {"functions": {"a": 1}, "classes": {}, "error": ""}):
-        assert from_plain(bad) is None
+        assert defined_tests_from_dict(bad) is None
 
 
 BODY = st.sampled_from(["pass", "assert True", "x = 1"])
@@ -213,7 +229,7 @@ def test_a_conditional_redefined_or_decorated_function_is_never_missing(
     text = "".join(form.format(name) for name, form in odd) + "".join(f"def {name}(): pass\n" for name in plain)
     found = defined_tests(text.encode())
     reported = Reported("/r", {"t.py": {"test_z"}} if seen else {}, everything=True)
-    lost, _ = compare("t.py", found, DEFAULT, reported)
+    lost, _ = compare_file("t.py", found, DEFAULT, reported)
     unsure = {name for name, _ in odd} | {name for name in plain if plain.count(name) > 1}
     assert not {one.name for one in lost} & {f"t.py::{name}" for name in unsure}
     if seen:

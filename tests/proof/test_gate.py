@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.claims import mechanical
-from kl_hooks.evidence.place import Place
+from kl_hooks.evidence.claims import derived_claims
+from kl_hooks.evidence.provenance import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.gate import proof
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
@@ -86,10 +86,10 @@ def test_a_run_with_untracked_files_beside_it_says_nothing_about_the_commit_alon
 
 
 def test_notes_and_what_editors_leave_are_no_files_that_a_test_needs() -> None:
-    assert Place().beside is None
-    assert Place(untracked=("notes.md", "a.py~")).beside == {"files": 0, "first": []}
+    assert WorktreeState().beside is None
+    assert WorktreeState(untracked=("notes.md", "a.py~")).beside == {"files": 0, "first": []}
     names = ("a.py", "b.md", "data/", "c.txt", "d.json")
-    assert Place(untracked=names).beside == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
+    assert WorktreeState(untracked=names).beside == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
 
 
 SCRATCH = {"tree_all": THERE, "environment": {"untracked": {"files": 1, "first": ["b.py"]}}}
@@ -159,7 +159,7 @@ def test_who_may_vouch_for_a_run(changes: dict[str, Any], vouched: bool) -> None
     child, parents = run(parent=parent.receipt.run), {parent.receipt.run: parent}
     assert proof([child], parents).tier.word == "inferred"
     assert proof([child], parents, "classes").tier.word == ("verified" if vouched else "inferred")
-    (claim,) = mechanical([child], (HERE,), parents, rule="classes")
+    (claim,) = derived_claims([child], (HERE,), parents, rule="classes")
     assert claim.tier.word == ("verified" if vouched else "inferred")
 
 

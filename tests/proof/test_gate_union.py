@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.catch_up import Taken
+from kl_hooks.evidence.ingestion import Snapshot, SyncResult
 from kl_hooks.evidence.ledger import Entry, append
-from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.trees import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.proof.defined_tests import DefinedTests
-from kl_hooks.proof.expected_tests import Expected
-from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, judge, proof, selected, with_untracked
-from kl_hooks.proof.pytest_config import PytestConfig
-from kl_hooks.proof.snapshot import Snapshot
+from kl_hooks.proof.expected_tests import DefinedTests, Expected, PytestConfig
+from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files, judge, proof, selection_words
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
 from tests.support import Checkout, checkout
 
@@ -378,23 +375,26 @@ def test_it_stands_otherwise(runs: list[Entry], content: Expected | None) -> Non
 
 def test_a_selection_in_words() -> None:
     chosen = {"keyword": "one", "markers": "not slow", "lf": True, "deselected": 3, "dropped": 2, "config_file": ""}
-    assert selected(made("a1", selection=chosen).receipt) == (
+    assert selection_words(made("a1", selection=chosen).receipt) == (
         "-k 'one', -m 'not slow', --lf True, 3 tests deselected, 2 tests taken out by a plugin or a conftest.py"
     )
-    assert selected(made("a1", selection={"setup_only": True, "overridden": ["a=b", "c=d"]}).receipt) == (
+    assert selection_words(made("a1", selection={"setup_only": True, "overridden": ["a=b", "c=d"]}).receipt) == (
         "--setup-only True, -o 'a=b', 'c=d'"
     )
-    assert selected(made("a1", selection={"config_file": "x.ini"}).receipt) == "-c 'x.ini'"
-    assert selected(made("a1", selection={"left_out": {"files": 2}}).receipt) == "2 test files left out:  and 2 more"
-    assert selected(made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt).endswith(": a")
-    assert selected(made("a1", selection={"left_out": {"files": "?", "first": ["a"]}}).receipt).endswith(": a")
-    assert selected(made("a1", selection={"args": ["-q"], "left_out": {"files": 0}}).receipt) == ""
+    assert selection_words(made("a1", selection={"config_file": "x.ini"}).receipt) == "-c 'x.ini'"
+    assert (
+        selection_words(made("a1", selection={"left_out": {"files": 2}}).receipt)
+        == "2 test files left out:  and 2 more"
+    )
+    assert selection_words(made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt).endswith(": a")
+    assert selection_words(made("a1", selection={"left_out": {"files": "?", "first": ["a"]}}).receipt).endswith(": a")
+    assert selection_words(made("a1", selection={"args": ["-q"], "left_out": {"files": 0}}).receipt) == ""
 
 
 def test_whether_untracked_files_were_beside_the_tree_of_a_run() -> None:
     entries = [made("a2", *A, tree_all=THERE), made("a1", *A, tree_all=HERE), made("a0", *A)]
-    assert [with_untracked(entries, f"{name}" * 16, HERE) for name in ("a2", "a1", "a0")] == [True, False, False]
-    assert not with_untracked(entries, "a2" * 16, THERE)
+    assert [had_untracked_files(entries, f"{name}" * 16, HERE) for name in ("a2", "a1", "a0")] == [True, False, False]
+    assert not had_untracked_files(entries, "a2" * 16, THERE)
 
 
 # With a repository --------------------------------------------------------------------------------------------------
@@ -416,13 +416,13 @@ def judged(repo: Checkout, *runs: Entry, rev: str | None = None, tree: str = "",
     """What runs in a ledger prove of a commit, or of the files as they are. Without a tree they are of that content."""
     ws = repo.workspace()
     assert ws.repo
-    here = (tree_of_revision(ws.repo, rev) or "",) if rev else place_of(ws.repo).trees
+    here = (tree_of_revision(ws.repo, rev) or "",) if rev else worktree_state(ws.repo).trees
     with ws.store.writing() as db, db.transaction():
         for one in runs:
             of_it = one.receipt.tree == HERE
             append(db, [replace(one.receipt, tree=here[0]) if of_it else one.receipt], one.origin)
     with ws.store.reading() as stored:
-        return judge(ws, Snapshot(stored, Taken()), here, rev is not None, rev=rev or "", **more)[1]
+        return judge(ws, Snapshot(stored, SyncResult()), here, rev is not None, rev=rev or "", **more)[1]
 
 
 def test_a_commit_is_judged_by_its_own_files_and_edited_files_by_theirs(repo: Checkout) -> None:
@@ -444,12 +444,12 @@ def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
     )  # fmt: skip
     ws = repo.workspace()
     held = replace(bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree)
-    runs = Snapshot(None, Taken(), (replace(good, seq=2), replace(bad, receipt=held)))
+    runs = Snapshot(None, SyncResult(), (replace(good, seq=2), replace(bad, receipt=held)))
     assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", "its file is in the commit"
     with ws.store.reading() as db:
-        assert judge(ws, Snapshot(db, Taken()), (tree,))[1].failed == "earlier", "it is still on disk"
+        assert judge(ws, Snapshot(db, SyncResult()), (tree,))[1].failed == "earlier", "it is still on disk"
         (repo.root / "test_x.py").unlink()
-        assert judge(ws, Snapshot(db, Taken()), (tree,))[1].tier.word == "inferred"
+        assert judge(ws, Snapshot(db, SyncResult()), (tree,))[1].tier.word == "inferred"
 
 
 def narrowed(repo: Checkout) -> None:
@@ -542,8 +542,8 @@ def test_earlier_complete_runs_in_the_ledger_are_compared(repo: Checkout) -> Non
 
 def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it_says(repo: Checkout) -> None:
     ws = repo.workspace()
-    found = judge(ws, Snapshot(None, Taken(), (), ("a spool file can't be read",)), (HERE,))[1]
+    found = judge(ws, Snapshot(None, SyncResult(), (), ("a spool file can't be read",)), (HERE,))[1]
     assert (found.tier.word, found.reasons) == ("guessed", ("not assessed: a spool file can't be read",))
     ws = replace(ws, repo=None)
-    waiting = Snapshot(None, Taken(), (made("a1", *A),))
+    waiting = Snapshot(None, SyncResult(), (made("a1", *A),))
     assert judge(ws, waiting, (HERE,))[1].tier.word == "inferred"

@@ -83,13 +83,13 @@ ATEXIT = conftest("atexit.register(os._exit, 1)\n")
 
 def _receipt_by_hand(repo: Checkout) -> None:
     """A complete spool of a run that never happened, written with kl's own functions."""
-    from kl_hooks.evidence.capture import new_run, open_spool, opening
-    from kl_hooks.evidence.place import place_of
+    from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+    from kl_hooks.evidence.provenance import worktree_state
 
     ws = repo.workspace()
-    place, run = place_of(ws.repo), new_run()
+    place, run = worktree_state(ws.repo), new_run_id()
     writer = open_spool(ws, run)
-    writer.record(opening(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={}, more={}))
+    writer.record(opening_record(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={}, more={}))
     for test in ("test_sum", "test_type"):
         writer.line(f'["t","test_pkg.py::{test}","passed",1,null,null]')
     writer.record(

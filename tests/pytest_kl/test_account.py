@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.receipt import TEST_OUTCOMES
-from pytest_kl.account import Ending, result
+from pytest_kl.outcome import Ending, run_result
 
 GREEN = Ending(exit=0, verdicts=("passed", "passed", "skipped"), ran=3, selected=3)
 
 
 def test_a_clean_run_is_a_pass_and_needs_no_reason() -> None:
-    assert result(GREEN) == {
+    assert run_result(GREEN) == {
         "exit": 0,
         "complete": True,
         "how": "finished",
@@ -46,19 +46,19 @@ def test_a_clean_run_is_a_pass_and_needs_no_reason() -> None:
 def test_whatever_is_missing_for_a_pass_makes_it_inconclusive_and_is_named(
     change: dict[str, object], how: str, reason: str
 ) -> None:
-    found = result(replace(GREEN, **change))  # type: ignore[arg-type]
+    found = run_result(replace(GREEN, **change))  # type: ignore[arg-type]
     assert (found["verdict"], found["how"]) == ("inconclusive", how)
     assert reason in "; ".join(found["reasons"])
 
 
 def test_an_exit_status_of_0_does_not_talk_a_failure_away() -> None:
-    found = result(replace(GREEN, verdicts=("passed", "failed", "error")))
+    found = run_result(replace(GREEN, verdicts=("passed", "failed", "error")))
     assert found["verdict"] == "failed"
     assert "exit status 0 disagrees with 1 failed, 1 error" in found["reasons"]
 
 
 def test_a_file_that_could_not_be_collected_is_an_error_even_if_nothing_ran() -> None:
-    found = result(
+    found = run_result(
         replace(GREEN, exit=2, verdicts=("error",), ran=0, lost=("a",), collection_errors=1, interrupted="x")
     )
     assert (found["how"], found["verdict"], found["complete"]) == ("collection-error", "failed", False)
@@ -66,7 +66,7 @@ def test_a_file_that_could_not_be_collected_is_an_error_even_if_nothing_ran() ->
 
 
 def test_a_run_that_reported_nothing_is_no_pass() -> None:
-    found = result(Ending(exit=0, verdicts=(), ran=0, selected=1, lost=()))
+    found = run_result(Ending(exit=0, verdicts=(), ran=0, selected=1, lost=()))
     assert (found["verdict"], found["reasons"]) == (
         "inconclusive",
         ["no test passed cleanly (nothing was reported)"],
@@ -95,7 +95,7 @@ def test_a_run_that_reported_nothing_is_no_pass() -> None:
     ids=str,
 )  # fmt: skip
 def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected: list[str]) -> None:
-    assert result(replace(GREEN, **change))["reasons"] == expected  # type: ignore[arg-type]
+    assert run_result(replace(GREEN, **change))["reasons"] == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_all_reasons_are_given_and_no_other(change: dict[str, object], expected:
     ids=str,
 )
 def test_how_it_ended_and_whether_it_is_complete(change: dict[str, object], expected: tuple[str, bool]) -> None:
-    found = result(replace(GREEN, **change))  # type: ignore[arg-type]
+    found = run_result(replace(GREEN, **change))  # type: ignore[arg-type]
     assert (found["how"], found["complete"]) == expected
 
 
@@ -133,7 +133,7 @@ def test_how_it_ended_and_whether_it_is_complete(change: dict[str, object], expe
     )
 )
 def test_no_pass_without_its_proof(ending: Ending) -> None:
-    found = result(ending)
+    found = run_result(ending)
     proven = (
         ending.exit == 0
         and bool(ending.selected)

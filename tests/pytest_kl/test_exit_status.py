@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.intake import receipt_of
+from kl_hooks.evidence.journal import receipt_from_records
 from tests.support import HERE
 
 from .recorded import NEIGHBOURS, PLUGIN, Recorded, environment, git, only, recorded, repository, run_pytest, shown
@@ -73,7 +73,7 @@ def test_a_process_that_ends_itself_at_exit(tmp_path: Path, where: str, status: 
     at_exit += "atexit.register(late)" if where == "conftest.py" else "def pytest_unconfigure(): atexit.register(late)"
     run, _ = run_with(tmp_path, at_exit, status)
     assert not run.spool.ended
-    receipt = receipt_of(run.spool.records)
+    receipt = receipt_from_records(run.spool.records)
     assert receipt is not None
     assert (receipt.result["how"], receipt.result["verdict"]) == ("killed", "inconclusive")
     assert {one.outcome for one in receipt.evidence} == {"passed"}

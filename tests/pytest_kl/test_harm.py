@@ -199,10 +199,10 @@ def test_a_record_that_cannot_be_opened_is_said_in_one_line(tmp_path: Path, args
     "hook",
     [
         "listener.Listener._unusual",
-        "journal.Journal.started",
-        "journal.Journal.finished",
-        "recorder.end",
-        "account.result",
+        "listener.Journal.started",
+        "listener.Journal.finished",
+        "recorder.end_record",
+        "outcome.run_result",
     ],
 )
 def test_our_own_fault_changes_no_outcome(tmp_path: Path, hook: str, strict: list[str], exit_code: int) -> None:

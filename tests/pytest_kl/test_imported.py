@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.place import place_of
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.repository import find_repository
 from pytest_kl import imported
 from pytest_kl.imported import Content, Observer, report, summarize
@@ -32,7 +32,7 @@ def content_of(top: Path) -> Content:
     """The content of a repository, as a run sees it at its start."""
     repo = find_repository(top)
     assert repo is not None
-    return Content.of(repo, place_of(repo).seen)
+    return Content.of(repo, worktree_state(repo).seen)
 
 
 def module(name: str, file: Path | str | None, loader: Any = None) -> ModuleType:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.model.canonical import canonical
 from kl_hooks.store.spool import SpoolWriter, read_spool
-from pytest_kl.journal import LONGEST_ID, Journal, clean_id, without_group
+from pytest_kl.listener import LONGEST_ID, Journal, clean_id, without_group
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 

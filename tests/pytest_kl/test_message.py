@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_kl.message import LIMIT, detail_of
+from pytest_kl.outcome import MESSAGE_LENGTH, detail_of
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -42,8 +42,8 @@ def test_what_has_no_place_has_a_message(longrepr: object, message: str) -> None
 
 
 def test_a_secret_across_the_cut_is_redacted_before_it_is_cut() -> None:
-    text = detail_of(crash("x" * (LIMIT - 10) + " " + SECRET), "/r/")["message"]
-    assert len(text) <= LIMIT
+    text = detail_of(crash("x" * (MESSAGE_LENGTH - 10) + " " + SECRET), "/r/")["message"]
+    assert len(text) <= MESSAGE_LENGTH
     assert "ghp_" not in text
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.place import Place
-from pytest_kl import summary
+from kl_hooks.evidence.provenance import WorktreeState
+from pytest_kl import outcome
 from tests.support import run_in_process
 
 from .recorded import environment, only, repository, run_pytest
@@ -18,31 +18,31 @@ TEST = {"test_x.py": "def test_a(): pass\n"}
 @pytest.mark.parametrize(
     ("place", "previous", "elsewhere", "line"),
     [
-        (Place(tree="3f9a1c2" + "0" * 33), "", "", "kl: recording for tree 3f9a1c2"),
+        (WorktreeState(tree="3f9a1c2" + "0" * 33), "", "", "kl: recording for tree 3f9a1c2"),
         (
-            Place(tree="3f9a1c2" + "0" * 33, dirty=True, changed=2),
+            WorktreeState(tree="3f9a1c2" + "0" * 33, dirty=True, changed=2),
             "",
             "",
             "kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)",
         ),
-        (Place(), "", "/home/x/spool", "kl: recording, the tree is not known, kept in /home/x/spool"),
+        (WorktreeState(), "", "/home/x/spool", "kl: recording, the tree is not known, kept in /home/x/spool"),
         (
-            Place(tree="3f9a1c2" + "0" * 33),
+            WorktreeState(tree="3f9a1c2" + "0" * 33),
             "ab" * 16,
             "",
             "kl: recording for tree 3f9a1c2; the run before (abababab) has no end and is no evidence of success",
         ),
     ],
 )
-def test_the_header(place: Place, previous: str, elsewhere: str, line: str) -> None:
-    assert summary.header(place, previous, elsewhere) == line
+def test_the_header(place: WorktreeState, previous: str, elsewhere: str, line: str) -> None:
+    assert outcome.header_line(place, previous, elsewhere) == line
 
 
 def test_trouble_is_one_harmless_line() -> None:
-    line = summary.trouble(OSError("no\nspace \x1b[2J" + "x" * 900), started=False)
+    line = outcome.failure_line(OSError("no\nspace \x1b[2J" + "x" * 900), started=False)
     assert line.startswith("kl: not recorded - no space \\x1b[2Jxxx")
-    assert len(line) <= summary.WIDTH
-    assert summary.trouble(ValueError(), started=True).endswith(" - ValueError")
+    assert len(line) <= outcome.WIDTH
+    assert outcome.failure_line(ValueError(), started=True).endswith(" - ValueError")
 
 
 def ours(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.receipt import TEST_OUTCOMES, worst_outcome
-from pytest_kl.verdict import Test, word_of
+from pytest_kl.outcome import TestState, word_of
 
 from .adversarial import SUITE, VERDICTS
 from .recorded import only, repository, run_pytest, shown
@@ -25,7 +25,7 @@ OTHERWISE = {
 
 @given(st.lists(st.sampled_from(("", *TEST_OUTCOMES)), max_size=8))
 def test_the_worst_of_all_reports_counts_whatever_their_order(words: list[str]) -> None:
-    test = Test()
+    test = TestState()
     for word in words:
         test.hear(word)
     said = [word for word in words if word]
@@ -34,7 +34,7 @@ def test_the_worst_of_all_reports_counts_whatever_their_order(words: list[str]) 
 
 @given(st.lists(st.lists(st.sampled_from(TEST_OUTCOMES), min_size=1), min_size=1, max_size=4))
 def test_only_the_last_attempt_counts_and_a_late_pass_is_flaky(attempts: list[list[str]]) -> None:
-    test = Test()
+    test = TestState()
     for number, words in enumerate(attempts, 1):
         for word in words:
             test.hear(word)
@@ -68,7 +68,7 @@ def test_what_one_report_says(given_: tuple[str, str, bool], word: str) -> None:
 
 
 def test_the_detail_is_that_of_the_report_that_counts() -> None:
-    test = Test()
+    test = TestState()
     assert (test.final(), test.seconds) == (("", None), 0.0)
     test.hear("passed", {"at": 1})
     test.hear("failed", {"at": 2})

@@ -29,7 +29,7 @@ FILES = {
 }
 NOT_NEEDED = {
     "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scan", "kl_hooks.code.walk",
-    "kl_hooks.code.facts", "kl_hooks.evidence.intake", "kl_hooks.evidence.catch_up", "kl_hooks.model.contract",
+    "kl_hooks.code.facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.contract",
     "secrets",
     "tempfile", "shutil", "random",
 }  # fmt: skip
@@ -94,7 +94,7 @@ def test_a_check_after_a_change_imports_only_what_it_needs(shop: Checkout, sourc
 def test_asking_for_symbols_imports_no_evidence_and_no_other_question(shop: Checkout) -> None:
     found = modules_of(shop, "graph", "symbols", "src/shop/core/__init__.py")
     assert not {name for name in found if name.startswith("kl_hooks.evidence.")} - {
-        "kl_hooks.evidence.home", "kl_hooks.evidence.plugin", "kl_hooks.evidence.tables",
+        "kl_hooks.workspace", "kl_hooks.evidence.plugin", "kl_hooks.evidence.schema",
     }  # fmt: skip
     assert "kl_hooks.code.asking.dependents" not in found
 

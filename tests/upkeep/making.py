@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kl_hooks.clock import iso
 from kl_hooks.context import package_log
-from kl_hooks.evidence.book import add_claim
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.decay import DAY
+from kl_hooks.evidence.claims import add_claim
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.trust import DAY
 from tests.evidence.making import leave_run
 from tests.support import NOW, Checkout
 
@@ -28,14 +28,14 @@ def untidy(repo: Checkout) -> None:
     long_ago = repo.workspace(now=NOW - 200 * DAY)
     for number in range(53):
         leave_run(long_ago, [("t.py::test_a", "passed", 10 + number)])
-    catch_up(long_ago)
+    sync_evidence(long_ago)
     add_claim(long_ago, "is quick", "file:a.py", NOW - 150 * DAY)
     add_claim(long_ago, "is small", "file:a.py", None)
     for days in (200, 20):
         package_log.append_event(long_ago.state, {"event": "context_assembly", "created_at": iso(NOW - days * DAY)})
     repo.write("a.py", "A = 1\n")
     repo.commit()
-    catch_up(repo.workspace(now=NOW - 20 * DAY))
+    sync_evidence(repo.workspace(now=NOW - 20 * DAY))
     long_ago.cache.set("old", b"x", ttl=0.001)
     aged(repo.state / "graph" / "gone-12345678.db", 20)
     aged(repo.state / "crash" / "report.txt", 1)

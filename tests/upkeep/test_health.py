@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.decay import DAY
+from kl_hooks.evidence.trust import DAY
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.upkeep.health import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.assertions import archived, asserted
+from kl_hooks.evidence.claims import archived_claims, asserted_claims
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE
 from kl_hooks.upkeep.run import Report, apply_policies, preview, to_dict
 from tests.support import NOW, Checkout
@@ -52,8 +52,8 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(r
     assert not (repo.state / "graph" / "gone-12345678.db").exists()
     with ws.store.reading() as db:
         assert db is not None
-        assert [claim.text for claim in asserted(db, NOW)] == ["is small"]
-        assert [claim.text for claim in archived(db, NOW)] == ["is quick"]
+        assert [claim.text for claim in asserted_claims(db, NOW)] == ["is small"]
+        assert [claim.text for claim in archived_claims(db, NOW)] == ["is quick"]
     before = snapshot(repo)
     again = apply_policies(ws)
     assert again.changes == ()

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kl_hooks.evidence.shape import flaw
+from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problem
@@ -45,6 +45,6 @@ def _one(line: bytes) -> Receipt | str:
             return "its evidence was edited (digest differs)"
         if receipt.id != plain["id"]:
             return "it was edited (its hash is not its id)"
-        return flaw(receipt) or receipt
+        return receipt_flaw(receipt) or receipt
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         return f"not a receipt ({type(problem).__name__}: {problem})"

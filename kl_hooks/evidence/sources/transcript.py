@@ -33,7 +33,7 @@ _SILENT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Message:
     """A text of the user or of the agent."""
 
     role: str
@@ -43,7 +43,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class ToolCall:
     """A call of a tool, and what came of it."""
 
     name: str
@@ -75,7 +75,7 @@ class Transcript:
     session: str
     folder: str = ""
     """Where it worked."""
-    items: tuple[Said | Did, ...] = ()
+    items: tuple[Message | ToolCall, ...] = ()
     bad: int = 0
     """Lines that could not be read."""
 
@@ -86,7 +86,7 @@ class _Reading:
 
     session: str = ""
     folder: str = ""
-    items: list[Said | Did] = field(default_factory=list)
+    items: list[Message | ToolCall] = field(default_factory=list)
     waiting: dict[str, int] = field(default_factory=dict)
     """Id of a call → its place in `items`."""
     bad: int = 0
@@ -165,7 +165,7 @@ def _message(reading: _Reading, role: str, body: Mapping[str, Any], at: str) -> 
         elif kind == "tool_result":
             _answer(reading, part.get("tool_use_id"), part.get("content"), part.get("is_error"))
         elif isinstance(part.get("text"), str) and kind != "thinking":
-            reading.items.append(Said(role, part["text"], at))
+            reading.items.append(Message(role, part["text"], at))
     for call in _parts(body.get("tool_calls")):
         function = call.get("function")
         if isinstance(function, dict):
@@ -186,7 +186,7 @@ def _call(reading: _Reading, id: Any, name: Any, given: Any, at: str) -> None:
         except (ValueError, RecursionError):
             given = {"command": given}
     reading.waiting[str(id)] = len(reading.items)
-    reading.items.append(Did(_text(name), given if isinstance(given, dict) else {}, at=at))
+    reading.items.append(ToolCall(_text(name), given if isinstance(given, dict) else {}, at=at))
 
 
 def _answer(reading: _Reading, id: Any, content: Any, failed: Any) -> None:
@@ -194,11 +194,11 @@ def _answer(reading: _Reading, id: Any, content: Any, failed: Any) -> None:
     if place is None:
         return
     call = reading.items[place]
-    assert isinstance(call, Did)
+    assert isinstance(call, ToolCall)
     text = "\n".join(str(part.get("text") or "") for part in _parts(content))
     text, code = _exit_code(text)
     bad = bool(failed) or code not in (None, 0)
-    reading.items[place] = Did(call.name, call.given, text, bad, call.at)
+    reading.items[place] = ToolCall(call.name, call.given, text, bad, call.at)
 
 
 def _exit_code(text: str) -> tuple[str, int | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.who import agent, producer, session
+from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.patterns import Sighting, day_session, id_of, title_of
 from kl_hooks.kinds.memory.patterns import identity as folded

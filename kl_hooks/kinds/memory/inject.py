@@ -154,10 +154,10 @@ def _offer(ws: Workspace, record: Record, tally: Tally, rank: int | None) -> Off
 
 def _workplace_words(ws: Workspace, folder: str = "") -> list[str]:
     """Words of where the work is: the project, the folder, the files of the newest commits."""
-    from kl_hooks.evidence.commits import commit_log
+    from kl_hooks.evidence.commits import newest_commits
 
     with ws.store.reading() as db:
-        recent = [path for one in commit_log(db, 3) for path in one.files[:10]] if db else []
+        recent = [path for one in newest_commits(db, 3) for path in one.files[:10]] if db else []
     inside = (
         PurePosixPath(folder).relative_to(ws.root).parts
         if folder and PurePosixPath(folder).is_relative_to(ws.root)

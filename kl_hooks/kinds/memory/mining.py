@@ -55,22 +55,21 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
 
     Never raises for a store that can't be read or written: whoever looks at memories sees what is there.
     """
-    from kl_hooks.evidence.catch_up import catch_up
-    from kl_hooks.evidence.commits import commit_log
-    from kl_hooks.evidence.cursors import cursor_of, move_cursor
+    from kl_hooks.evidence.commits import newest_commits, read_cursor, write_cursor
+    from kl_hooks.evidence.ingestion import sync_evidence
 
     if not ws.initialised:
         return MiningResult()
-    catch_up(ws)
+    sync_evidence(ws)
     try:
         with ws.store.reading() as db:
             now = captured_state(db) if db is not None else ""
-            if db is None or (now == cursor_of(db, CURSOR) and not again):
+            if db is None or (now == read_cursor(db, CURSOR) and not again):
                 return MiningResult()
-            found = receipt_patterns(_entries(db), commit_log(db, COMMITS_LOOKED_AT))
+            found = receipt_patterns(_entries(db), newest_commits(db, COMMITS_LOOKED_AT))
         taken = store_patterns(ws, found)
         with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
-            move_cursor(db, CURSOR, now)
+            write_cursor(db, CURSOR, now)
     except (EnvironmentProblem, OSError) as problem:
         return MiningResult(trouble=str(problem))
     return taken
@@ -97,12 +96,11 @@ def mine_transcripts(ws: Workspace, paths: Sequence[Path]) -> MiningResult:
 
 
 def _entries(db: Database) -> list[Any]:
-    from kl_hooks.evidence.failing import failing
-    from kl_hooks.evidence.ledger import recent
+    from kl_hooks.evidence.ledger import failing_runs, recent
 
     found = recent(db, COMMANDS_LOOKED_AT, "command")
     for source in TESTS:
-        found += failing(db, RUNS_LOOKED_AT, source)
+        found += failing_runs(db, RUNS_LOOKED_AT, source)
     return found
 
 

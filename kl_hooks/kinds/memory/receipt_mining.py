@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from kl_hooks.evidence.commits import Logged
+from kl_hooks.evidence.commits import LoggedCommit
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.kinds.memory.patterns import (
     COMMAND_CUT,
@@ -147,7 +147,7 @@ def _sighting(entry: Entry, by_run: Mapping[str, Receipt]) -> Sighting:
     return Sighting(session_of(entry.receipt, by_run), entry.id, "ExitCode", entry.receipt.ended)
 
 
-def _file_patterns(commits: Sequence[Logged]) -> list[Pattern]:
+def _file_patterns(commits: Sequence[LoggedCommit]) -> list[Pattern]:
     """What commits show, oldest first. A session is the day of one author."""
     writes = (
         (path, Sighting(day_session(one.at, one.author), one.receipt or one.sha, "EvidenceGraph", one.at))
@@ -215,11 +215,11 @@ class _Fix:
     subject: str
     failed: _Step
     passed: _Step
-    commit: Logged
+    commit: LoggedCommit
 
 
 def _fix_patterns(
-    steps: Mapping[str, Sequence[_Step]], commits: Sequence[Logged], by_run: Mapping[str, Receipt]
+    steps: Mapping[str, Sequence[_Step]], commits: Sequence[LoggedCommit], by_run: Mapping[str, Receipt]
 ) -> list[Pattern]:
     """One pattern for each commit that made something pass. `commits` oldest first."""
     by_commit: dict[str, list[_Fix]] = {}
@@ -229,7 +229,7 @@ def _fix_patterns(
     return [_fix_pattern(_of_first_run(fixes), by_run) for fixes in by_commit.values()]
 
 
-def _fixes(subject: str, history: Sequence[_Step], commits: Sequence[Logged]) -> Iterator[_Fix]:
+def _fixes(subject: str, history: Sequence[_Step], commits: Sequence[LoggedCommit]) -> Iterator[_Fix]:
     """Each place where failures end in a pass by a commit that can be named."""
     passed_before, row = False, list[_Step]()
     for step in history:
@@ -247,11 +247,11 @@ def _is_settled(row: Sequence[_Step]) -> bool:
     return len(row) >= FAILS_IN_A_ROW or not row[-1].entry.receipt.dirty
 
 
-def _is_new_test(subject: str, commit: Logged) -> bool:
+def _is_new_test(subject: str, commit: LoggedCommit) -> bool:
     return subject.removeprefix("test:").partition("::")[0] in commit.files
 
 
-def _fixing_commit(failed: _Step, passed: _Step, commits: Sequence[Logged]) -> Logged | None:
+def _fixing_commit(failed: _Step, passed: _Step, commits: Sequence[LoggedCommit]) -> LoggedCommit | None:
     """The commit that was made on top of the one that failed, and holds the content that passed.
 
     Nothing else will do: of two commits nobody knows which one it was, and other worktrees and branches write into the
@@ -264,7 +264,7 @@ def _fixing_commit(failed: _Step, passed: _Step, commits: Sequence[Logged]) -> L
     return next((c for c in after if 0 < len(_sources(c)) <= LARGEST_FIX), None)
 
 
-def _sources(commit: Logged) -> list[str]:
+def _sources(commit: LoggedCommit) -> list[str]:
     """The files of a commit that can have mended something: no tests, no documents, nothing generated."""
     return [path for path in commit.files if not (is_generated(path) or path.endswith(_DOCUMENTS) or _is_test(path))]
 
@@ -309,7 +309,7 @@ def _name(subject: str) -> str:
 TESTS = ("pytest", "junit")
 
 
-def receipt_patterns(entries: Sequence[Entry], commits: Sequence[Logged]) -> list[Pattern]:
+def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) -> list[Pattern]:
     """Every pattern that the receipts and the commits show, those seen in most sessions first.
 
     Any order in: they are put into the order of the store. Receipts that were imported are left out: nothing proves

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.who import agent, producer
+from kl_hooks.evidence.provenance import agent, producer
 from kl_hooks.kinds.memory.kind import KIND, REJECTED
 from kl_hooks.kinds.memory.patterns import title_of
 from kl_hooks.kinds.memory.score import (

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.evidence.headers import headers
-from kl_hooks.evidence.weight import observation
+from kl_hooks.evidence.ledger import receipt_headers
+from kl_hooks.evidence.trust import observation
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.patterns import IMPORTANCE, Sighting
 from kl_hooks.model.claim import Observation, Tier, tier
@@ -285,7 +285,7 @@ def support_of(ws: Workspace, weight: Mapping[str, Tally], approved: frozenset[s
     """Id → what stands behind it. One that was approved counts as RepositoryMemory besides."""
     wanted = {receipt for tally in weight.values() for receipt, _ in tally.receipts[-_MOST_OBSERVED:]}
     with ws.store.reading() as db:
-        known = headers(db, sorted(wanted)) if db is not None else {}
+        known = receipt_headers(db, sorted(wanted)) if db is not None else {}
     rule = ws.settings.verified_requires
     found: dict[str, Support] = {}
     for one, tally in weight.items():

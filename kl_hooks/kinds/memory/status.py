@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.evidence.cursors import cursor_of
+from kl_hooks.evidence.commits import read_cursor
 from kl_hooks.kinds.memory.kind import KIND, REJECTED
 from kl_hooks.records.events import count_records
 from kl_hooks.records.repository import authored_files
@@ -33,7 +33,7 @@ def is_outdated(ws: Workspace) -> bool:
     if (ws.root / REJECTED).is_file():
         return True
     with ws.store.reading() as db:
-        return ws.settings.memory_auto_extract and db is not None and captured_state(db) != cursor_of(db, CURSOR)
+        return ws.settings.memory_auto_extract and db is not None and captured_state(db) != read_cursor(db, CURSOR)
 
 
 def memory_counts(ws: Workspace) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from kl_hooks.evidence.sources.transcript import Did, Said, Transcript
+from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
 from kl_hooks.kinds.memory.patterns import (
     LONGEST_STATEMENT,
     MENTIONS_OF_SETTING,
@@ -88,15 +88,15 @@ def _pattern(told: Transcript, at: str, pattern: str, category: str, importance:
 
 def _stated(told: Transcript) -> Iterator[Pattern]:
     for item in told.items:
-        if isinstance(item, Said):
+        if isinstance(item, Message):
             yield from (_pattern(told, item.at, text, "discovery") for text in statements(item.text))
 
 
-def _writes(told: Transcript) -> Iterator[tuple[Did, str]]:
+def _writes(told: Transcript) -> Iterator[tuple[ToolCall, str]]:
     """Calls that wrote a file of the repository, with its path."""
     for item in told.items:
-        path = relative(item.path, told.folder) if isinstance(item, Did) else ""
-        if isinstance(item, Did) and path and not item.failed and item.name.lower() in _WRITERS:
+        path = relative(item.path, told.folder) if isinstance(item, ToolCall) else ""
+        if isinstance(item, ToolCall) and path and not item.failed and item.name.lower() in _WRITERS:
             yield item, path
 
 
@@ -108,11 +108,11 @@ def relative(path: str, folder: str) -> str:
 
 def _fixed(told: Transcript) -> Iterator[Pattern]:
     """Commands that failed, and passed after files were edited."""
-    failed: dict[str, Did] = {}
+    failed: dict[str, ToolCall] = {}
     edited: dict[str, list[str]] = {}
     writes = {id(did): path for did, path in _writes(told)}
     for item in told.items:
-        if not isinstance(item, Did):
+        if not isinstance(item, ToolCall):
             continue
         if id(item) in writes:
             for files in edited.values():
@@ -140,9 +140,9 @@ def _error(result: str) -> str:
 def _configured(told: Transcript) -> Iterator[Pattern]:
     """Environment variables, endpoints and files that configure the project."""
     written_to = [path for _, path in _writes(told)]
-    named_files = [path for i in told.items if isinstance(i, Did) if (path := relative(i.path, told.folder))]
+    named_files = [path for i in told.items if isinstance(i, ToolCall) if (path := relative(i.path, told.folder))]
     for item in told.items:
-        if not isinstance(item, Did):
+        if not isinstance(item, ToolCall):
             continue
         if item.failed:
             for names in _MISSING.findall(item.result[:20_000]):

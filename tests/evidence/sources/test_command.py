@@ -14,9 +14,17 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.evidence.catch_up import catch_up
-from kl_hooks.evidence.sources.command import LONGEST, TAIL, command_line, exit_of, start, tail_of
-from kl_hooks.evidence.sources.spawn import KEPT, Ended
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.sources.command import (
+    LONGEST,
+    TAIL,
+    TAIL_BYTES,
+    Ended,
+    command_line,
+    exit_code,
+    redacted_tail,
+    start,
+)
 from kl_hooks.git.run import LOCAL_VARIABLES
 from kl_hooks.model.receipt import Receipt
 from tests.store.secrets import SHAPES
@@ -43,7 +51,7 @@ def kl_run(
 
 def recorded(repo: Checkout) -> list[Receipt]:
     """The commands that were recorded, newest first."""
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     return [e.receipt for e in repo.entries() if e.receipt.source == "command"]
 
 
@@ -74,7 +82,7 @@ def test_stdin_comes_through(repo: Checkout) -> None:
 
 
 def test_every_exit_code_comes_through(repo: Checkout, capfd: pytest.CaptureFixture[str]) -> None:
-    assert [exit_of(start(["sh", "-c", f"exit {n}"], os.environ, "ab")) for n in range(256)] == list(range(256))
+    assert [exit_code(start(["sh", "-c", f"exit {n}"], os.environ, "ab")) for n in range(256)] == list(range(256))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV], ids=lambda n: n.name)
@@ -231,9 +239,9 @@ def test_no_secret_is_kept_wherever_the_output_is_cut(shape: str) -> None:
     dice = random.Random(shape)
     for _ in range(20):
         text, secret = SHAPES[shape](dice)
-        before = "".join(dice.choices("abc def\n", k=dice.randrange(KEPT)))
-        whole = f"{before}\n{text}\n{'y' * dice.randrange(KEPT)}".encode()
-        tail = tail_of(Ended(1, whole[-KEPT:], len(whole) > KEPT))
+        before = "".join(dice.choices("abc def\n", k=dice.randrange(TAIL_BYTES)))
+        whole = f"{before}\n{text}\n{'y' * dice.randrange(TAIL_BYTES)}".encode()
+        tail = redacted_tail(Ended(1, whole[-TAIL_BYTES:], len(whole) > TAIL_BYTES))
         assert len(tail) <= TAIL
         for part in (secret, secret[len(secret) // 3 :]):
             assert part not in tail

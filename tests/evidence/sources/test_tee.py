@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.evidence.sources.tee import BLOCK, copy_through
+from kl_hooks.evidence.sources.command import BLOCK, copy_through
 
 
 def fed(chunks: list[bytes]) -> tuple[int, threading.Thread]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.sources.transcript import Did, Said, Transcript, parse, read_transcript
+from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript, parse, read_transcript
 
 ARGUMENTS = '{"command": ["bash", "-lc", "make x"]}'
 
@@ -37,7 +37,11 @@ def test_claude_code() -> None:
     assert told == Transcript(
         "s-1",
         "/r",
-        (Said("user", "Hi", "T1"), Said("assistant", "Ho"), Did("Bash", {"command": "make"}, "no rule", True)),
+        (
+            Message("user", "Hi", "T1"),
+            Message("assistant", "Ho"),
+            ToolCall("Bash", {"command": "make"}, "no rule", True),
+        ),
     )
 
 
@@ -62,9 +66,9 @@ def test_codex() -> None:
         )
     )  # fmt: skip
     assert (told.session, told.folder, told.bad) == ("c-1", "/r", 0)
-    assert told.items[0] == Said("assistant", "Ho")
+    assert told.items[0] == Message("assistant", "Ho")
     did = told.items[1]
-    assert isinstance(did, Did) and (did.command, did.result, did.failed) == ("make x", "bad", True)
+    assert isinstance(did, ToolCall) and (did.command, did.result, did.failed) == ("make x", "bad", True)
 
 
 def test_plain_chat() -> None:
@@ -76,7 +80,7 @@ def test_plain_chat() -> None:
             {"role": "tool", "tool_call_id": "1", "content": "done"},
         )
     )  # fmt: skip
-    assert told.items == (Said("user", "Hi"), Did("edit", {"path": "a.py"}, "done"))
+    assert told.items == (Message("user", "Hi"), ToolCall("edit", {"path": "a.py"}, "done"))
     assert len(told.session) == 16 and told == parse(lines({"role": "user", "content": "Hi"}, *[
         {"role": "assistant", "content": None, "tool_calls": [
             {"id": "1", "function": {"name": "edit", "arguments": '{"path": "a.py"}'}}]},
@@ -100,7 +104,7 @@ def test_any_lines_are_read_or_counted(some: list[bytes]) -> None:
     told = parse(some)
     assert 0 <= told.bad <= len(some)
     for item in told.items:
-        assert isinstance(item, Said) or (isinstance(item.command, str) and isinstance(item.path, str))
+        assert isinstance(item, Message) or (isinstance(item.command, str) and isinstance(item.path, str))
 
 
 def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:

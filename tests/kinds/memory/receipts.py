@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.commits import Logged
+from kl_hooks.evidence.commits import LoggedCommit
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.model.receipt import Evidence, Receipt
 
@@ -26,7 +26,7 @@ class Story:
     def __init__(self) -> None:
         self.now = START
         self.entries: list[Entry] = []
-        self.commits: list[Logged] = []
+        self.commits: list[LoggedCommit] = []
         self.content = "begin"
         self.who = "local:ada@box"
 
@@ -70,11 +70,11 @@ class Story:
         """The work tree has other content from now on."""
         self.content = content
 
-    def commit(self, subject: str, *files: str, author: str = "Ada <ada@example.org>") -> Logged:
+    def commit(self, subject: str, *files: str, author: str = "Ada <ada@example.org>") -> LoggedCommit:
         """Commits what is in the work tree."""
         self.now += 60_000_000
         sha = hashlib.sha1(f"{subject}{len(self.commits)}".encode()).hexdigest()
         receipt = f"r{len(self.commits)}"
-        made = Logged(sha, iso(self.now), subject, "", files, tree(self.content), author, receipt, (self.head,))
+        made = LoggedCommit(sha, iso(self.now), subject, "", files, tree(self.content), author, receipt, (self.head,))
         self.commits.append(made)
         return made

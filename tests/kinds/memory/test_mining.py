@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.catch_up import catch_up
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.sources.command import run_command
 from kl_hooks.kinds.memory import mining
 from kl_hooks.kinds.memory.kind import KIND
@@ -111,7 +111,7 @@ def test_where_nothing_can_be_written_the_reason_is_told(repo: Checkout) -> None
         ran(repo, *PASSES, day=day)
     mine_receipts(repo.workspace())
     ran(repo, *PASSES, day=2)
-    catch_up(repo.workspace())
+    sync_evidence(repo.workspace())
     with repo.workspace().store.writing(what="a test"):
         taken = mine_receipts(open_workspace(repo.root, environ={**os.environ, "KL_LOCK_WAIT": "0"}))
     assert taken.new == () and taken.trouble

@@ -1,11 +1,14 @@
-"""What an observation weighs: whether it can count as hard, and the reason where it can't. Pure."""
+"""What an observation weighs: whether it can count as hard, and what age takes from a claim. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from kl_hooks.model.claim import Observation
+from kl_hooks.clock import micros
+from kl_hooks.model.claim import Claim, Observation, Tier
+from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
 
 
@@ -14,11 +17,12 @@ def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> 
     why = why_not_hard(receipt, evidence, origin)
     hard = not why and evidence.kind in HARD_CLASSES
     return Observation(
-        evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why, conditions(receipt), way(receipt)
+        evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why,
+        environment_key(receipt), execution_mode(receipt),
     )  # fmt: skip
 
 
-def conditions(receipt: Receipt) -> tuple[str, ...]:
+def environment_key(receipt: Receipt) -> tuple[str, ...]:
     """Implementation and minor version of Python, operating system and machine; empty texts for what is unknown."""
     known = receipt.environment
     minor = ".".join(str(known.get("python") or "").split(".")[:2])
@@ -26,7 +30,7 @@ def conditions(receipt: Receipt) -> tuple[str, ...]:
     return str(known.get("implementation") or ""), minor, platform
 
 
-def way(receipt: Receipt) -> str:
+def execution_mode(receipt: Receipt) -> str:
     """How the tests were run, as words that differ where the ways do. Empty where nobody recorded it.
 
     One xdist worker runs the tests in their order, one after the other: that is serial.
@@ -62,22 +66,22 @@ def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") ->
 
 def ran_no_test(receipt: Receipt) -> bool:
     """True for a run that only listed tests, or that pytest refused to begin: it says nothing about any content."""
-    return header_of_no_test(receipt.selection, receipt.result)
+    return header_ran_no_test(receipt.selection, receipt.result)
 
 
-def header_of_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+def header_ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
     """The same, of two values of its header. One that failed to collect a file says something."""
     counts = result.get("counts") or {}
     none = result.get("how") == "usage-error" or bool(selection.get("collect_only"))
     return none and not any(counts.get(word) for word in REFUTES)
 
 
-def speaks(evidence: Evidence) -> str:
+def stance(evidence: Evidence) -> str:
     """`for`, `against` or `nothing`: what an outcome says of its subject."""
     return "for" if evidence.outcome in SUPPORTS else "against" if evidence.outcome in REFUTES else "nothing"
 
 
-def vouching(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:
+def parent_confirmation(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:
     """What the process that started a run saw of it: that it ended well.
 
     Nothing where it did not end well, or can't have been the one that started it: `KL_PARENT` is only a word.
@@ -85,10 +89,10 @@ def vouching(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]:
     around = parent.started <= child.started and child.ended <= parent.ended and parent.tree == child.tree
     if not around or parent.source != "command" or child.result.get("verdict") != "passed":
         return ()
-    return tuple(one for one in _exits(parent) if speaks(one) == "for")
+    return tuple(one for one in _exits(parent) if stance(one) == "for")
 
 
-def around_failed(parent: Receipt, child: Receipt) -> str:
+def outer_failure(parent: Receipt, child: Receipt) -> str:
     """In one phrase how a command failed around a run that passed; empty where it did not."""
     code = _failing_exit(parent, child)
     return "" if code is None or contradiction(parent, child) else f"the command around it exited {code}"
@@ -110,8 +114,26 @@ def contradiction(parent: Receipt, child: Receipt) -> str:
 def _failing_exit(parent: Receipt, child: Receipt) -> object:
     if parent.source != "command" or child.result.get("verdict") != "passed":
         return None
-    return next((one.detail.get("exit", "with a failure") for one in _exits(parent) if speaks(one) == "against"), None)
+    return next((one.detail.get("exit", "with a failure") for one in _exits(parent) if stance(one) == "against"), None)
 
 
 def _exits(parent: Receipt) -> tuple[Evidence, ...]:
     return tuple(one for one in parent.evidence if one.kind == "ExitCode")
+
+
+DAY: Final = 86_400_000_000
+"""Microseconds."""
+
+
+def aged(claim: Claim, now: int, days: int) -> Claim:
+    """The claim as it counts at `now`: a verified one whose newest observation is older than `days` is inferred.
+
+    A claim that says itself when it ends does not decay, and with 0 days none does. Applied again it changes nothing.
+    """
+    if not days or claim.expires or claim.tier is not Tier.VERIFIED:
+        return claim
+    newest = max((micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard), default=now)
+    if not Lifecycle.old(now, newest, days):
+        return claim
+    reason = f"last observed {(now - newest) // DAY} days ago; after {days} days it counts as inferred"
+    return replace(claim, most=Tier.INFERRED, reasons=(*claim.reasons, reason))

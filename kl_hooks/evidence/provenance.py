@@ -1,7 +1,13 @@
-"""Where something ran: the trees of the real content, commit and branch. What can't be known is None."""
+"""Where evidence comes from: who made something happen, and on which content, commit and branch.
+
+Names only, no secrets. What can't be known is None.
+"""
 
 from __future__ import annotations
 
+import platform
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,6 +15,49 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.trees import snapshot
 from kl_hooks.git.worktree import FileListing
+from kl_hooks.model.actors import AGENTS as AGENTS
+from kl_hooks.model.actors import agent as agent
+
+CI: Final = (
+    ("GITHUB_ACTIONS", "github", ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB")),
+    ("GITLAB_CI", "gitlab", ("CI_JOB_ID",)),
+    ("BUILDKITE", "buildkite", ("BUILDKITE_BUILD_ID", "BUILDKITE_JOB_ID")),
+    ("CIRCLECI", "circleci", ("CIRCLE_WORKFLOW_ID", "CIRCLE_BUILD_NUM")),
+    ("JENKINS_URL", "jenkins", ("BUILD_TAG",)),
+    ("TF_BUILD", "azure", ("BUILD_BUILDID",)),
+)
+"""Variable that tells the service, its name, and the variables that name the job."""
+
+
+def session(environ: Mapping[str, str]) -> str | None:
+    """The session of the agent, where whoever started it names one (`KL_SESSION`); None: unknown."""
+    named = environ.get("KL_SESSION", "")
+    return named if re.fullmatch(r"[A-Za-z0-9._:-]{1,80}", named) else None
+
+
+def ci(environ: Mapping[str, str]) -> str | None:
+    """`github:123:1:test` for a CI job, `ci` for one of an unknown service, None outside CI (pytest's own test)."""
+    for variable, name, parts in CI:
+        if environ.get(variable):
+            return ":".join([name, *(environ[part] for part in parts if environ.get(part))])
+    return "ci" if environ.get("CI") or environ.get("BUILD_NUMBER") else None
+
+
+def producer(environ: Mapping[str, str]) -> str:
+    """`ci:…`, `agent:<name>@<host>` or `local:<user>@<host>`: equal for two runs of one producer."""
+    if job := ci(environ):
+        return f"ci:{job}"
+    host = platform.node() or "unknown"
+    if name := agent(environ):
+        return f"agent:{name}@{host}"
+    from getpass import getuser
+
+    try:
+        user = getuser()
+    except (OSError, KeyError, ImportError):
+        user = "unknown"
+    return f"local:{user}@{host}"
+
 
 _HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
 """Endings of untracked files that no test is expected to need."""
@@ -16,7 +65,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorktreeState:
     """The content of a work tree at one moment."""
 
     tree: str | None = None
@@ -49,13 +98,13 @@ class Place:
         return tuple(dict.fromkeys(t for t in (self.tree, self.tree_all) if t))
 
 
-def place_of(repo: Repository | None, *, untracked: bool = True) -> Place:
+def worktree_state(repo: Repository | None, *, untracked: bool = True) -> WorktreeState:
     """The place now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
     if repo is None or repo.bare:
-        return Place()
+        return WorktreeState()
     try:
         trees = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
-        return Place()
+        return WorktreeState()
     known = trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed, trees.untracked
-    return Place(*known, trees.seen)
+    return WorktreeState(*known, trees.seen)

@@ -1,0 +1,153 @@
+"""Periodic maintenance of evidence: old test runs are compacted, expired claims archived.
+
+Compaction removes the per-test rows of old runs; the receipt's header, its digest and its position in the chain
+stay. It never touches the newest result of a test, a run on a tree that has a name or is worked on, the newest
+runs, what a record cites, or anything but runs of tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.clock import iso, micros
+from kl_hooks.evidence.capture import spool_folders
+from kl_hooks.evidence.claims import all_claims, asserted_claims, move_to_archive
+from kl_hooks.evidence.journal import QUARANTINED
+from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
+from kl_hooks.model.claim import Claim, Tier
+from kl_hooks.model.lifecycle import Change, Lifecycle
+from kl_hooks.store.database import Database
+from kl_hooks.workspace import is_set_up
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A receipt as folding looks at it."""
+
+    seq: int
+    id: str
+    run: str
+    source: str
+    ended: str
+    origin: str
+    trees: tuple[str, ...]
+    tests: frozenset[str]
+    """Subjects of its evidence; of one that is folded none."""
+    folded: bool = False
+
+
+def compactable_runs(
+    runs: Sequence[Run], now: int, days: int, trees: Collection[str], cited: Collection[str]
+) -> list[Run]:
+    """The runs (given newest first) that can be folded, oldest first.
+
+    `trees`: tree ids that are kept whole. `cited`: beginnings of receipt and run ids that something rests on.
+    """
+    if not days:
+        return []
+    said: set[str] = set()
+    found, of_tests = [], 0
+    for at, one in enumerate(runs):
+        of_tests += one.source in COMPACTABLE
+        newest = at < RETAINED or (one.source in COMPACTABLE and of_tests <= RETAINED)
+        rested = bool(set(one.trees) & set(trees)) or _is_cited(one, cited)
+        old = one.source in COMPACTABLE and Lifecycle.old(now, micros(one.ended), days)
+        if old and not one.folded and not newest and not rested and one.tests <= said:
+            found.append(one)
+        if one.source in COMPACTABLE and not one.origin.startswith("imported"):
+            said |= one.tests
+    return found[::-1]
+
+
+def _is_cited(one: Run, cited: Collection[str]) -> bool:
+    return any(one.id.startswith(word) or one.run.startswith(word) for word in cited)
+
+
+def all_runs(db: Database) -> list[Run]:
+    """All receipts as folding looks at them, newest first."""
+    lists: dict[int, frozenset[str]] = {}
+    special: dict[int, set[str]] = {}
+    for seq, subject in db.rows("SELECT receipt, subject FROM evidence"):
+        special.setdefault(seq, set()).add(subject)
+    found = []
+    for seq, key, run, source, ended, origin, tree, tree_all, tests, folded in db.rows(
+        "SELECT seq, id, run, source, ended, origin, tree, tree_all, test_list, folded FROM receipt ORDER BY seq DESC"
+    ):
+        if tests is not None and tests not in lists:
+            lists[tests] = frozenset(f"test:{name}" for name in test_names(db, tests))
+        names = lists.get(tests, frozenset()) | special.get(seq, set())
+        trees = tuple(one for one in (tree, tree_all) if one)
+        found.append(Run(seq, key, run, source, ended, origin, trees, names, folded is not None))
+    return found
+
+
+def compact(db: Database, ids: Iterable[str], now: int) -> int:
+    """Takes the evidence of these receipts out, in a transaction that the caller holds; how many were whole before."""
+    count = 0
+    marks = ", ".join(f"'{source}'" for source in COMPACTABLE)
+    for key in ids:
+        row = db.row(f"SELECT seq FROM receipt WHERE id = ? AND folded IS NULL AND source IN ({marks})", (key,))
+        if row is None:
+            continue
+        db.execute("DELETE FROM evidence WHERE receipt = ?", (row[0],))
+        db.execute("UPDATE receipt SET test_list = NULL, outcomes = NULL, folded = ? WHERE seq = ?", (iso(now), row[0]))
+        count += 1
+    if count:
+        db.execute("DELETE FROM test_list WHERE id NOT IN (SELECT test_list FROM receipt WHERE test_list IS NOT NULL)")
+    return count
+
+
+CLAIMS: Final = "expired claims"
+DECAY: Final = "claim decay"
+SPOOL: Final = "set aside"
+
+
+def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> list[Change]:
+    """The asserted claims that are to be archived. Pure."""
+    found = []
+    for claim in claims:
+        if claim.freshness == "expired":
+            reason = f"expired on {claim.expires}"
+        elif numbers.max_provenance_age_days and numbers.old(
+            now, micros(claim.made_at), numbers.max_provenance_age_days
+        ):
+            reason = f"asserted on {claim.made_at[:10]}; max_provenance_age_days: {numbers.max_provenance_age_days}"
+        else:
+            continue
+        found.append(Change("archive", claim.id, CLAIMS, reason, "claims", "archive of claims"))
+    return found
+
+
+def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Asserted claims that are over."""
+    with ws.store.reading() as db:
+        return expired_claims(asserted_claims(db, now), numbers, now) if db else []
+
+
+def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+    """Moves them to their archive, all or none."""
+    with ws.store.writing(what="upkeep") as db, db.transaction():
+        move_to_archive(db, [one.id for one in changes], now)
+
+
+def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Verified claims that count as inferred by now. It is computed at every look: nothing is to be done."""
+    if not is_set_up(ws):
+        return []
+    held = [claim for claim in all_claims(ws, lambda _: None) if claim.most < Tier.VERIFIED]
+    return [Change("decay", one.about, DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in held]
+
+
+def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Captures that could not be understood and were set aside: told, and left for a person to look at."""
+    found = []
+    for folder, _ in spool_folders(ws):
+        for path in sorted(folder.glob(f"*{QUARANTINED}")) if folder.is_dir() else ():
+            reason = "a capture that could not be understood; look at it, then delete it yourself"
+            found.append(Change("keep", str(path), SPOOL, reason))
+    return found

@@ -1,0 +1,219 @@
+"""Bringing the ledger up to date: captures from the spool, commits that git has made since, and imported files.
+
+Under the store lock, in one transaction, idempotently; a spool file is removed only after the commit. Where the
+store can't be written the spool stays as it is, and a gate reads the captures from there (`snapshot`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence import ledger
+from kl_hooks.evidence.commits import NewCommits, log_commits, receipt_of_commits, unlogged_commits, without_logged
+from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
+from kl_hooks.evidence.journal import (
+    PendingCapture,
+    pending_captures,
+    receipt_flaw,
+    remove_or_quarantine,
+    unimported_captures,
+)
+from kl_hooks.evidence.ledger import Entry, append, parents_of
+from kl_hooks.evidence.provenance import producer
+from kl_hooks.evidence.trust import ran_no_test
+from kl_hooks.git.run import GitFailed
+from kl_hooks.hookspecs import FileOfEvidence, Source
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.store.database import Database
+from kl_hooks.store.redaction import redact, redact_value
+from kl_hooks.workspace import Workspace, is_set_up, require_setup
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """What one catching up did."""
+
+    receipts: int = 0
+    """New receipts."""
+    incomplete: tuple[str, ...] = ()
+    """Runs that ended without an end record."""
+    bad: int = 0
+    """Spool records that were torn or altered, and left out."""
+    aside: tuple[str, ...] = ()
+    """Spool files that could not be understood, under the name they were given."""
+    waiting: int = 0
+    """Spool files that are still being written, or could not be taken in."""
+    trouble: str = ""
+    """Why the store could not be written; empty: it could."""
+    blind: str = ""
+    """Why git's commits could not be read; empty: they could."""
+
+
+def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
+    """Takes in every finished spool file and every new commit. Never raises for a store that can't be written.
+
+    `head_now` saves a question to git where the caller knows the commit already.
+    """
+    if not is_set_up(ws):
+        return SyncResult()
+    found, left = pending_captures(ws)
+    try:
+        new, blind = _new_commits(ws, head_now)
+        if not found and new is None:
+            return SyncResult(waiting=left, blind=blind)
+        receipts = _add(ws, found, new)
+    except (EnvironmentProblem, OSError) as problem:
+        return SyncResult(waiting=left + len(found), trouble=str(problem))
+    try:
+        aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one)))
+        (ws.state.spool / "commits").unlink(missing_ok=True)
+    except OSError as problem:
+        return SyncResult(
+            receipts, waiting=left, trouble=f"taken in, but it can't be removed from the spool: {problem}"
+        )
+    gone = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")
+    return SyncResult(receipts, gone, sum(one.bad for one in found), aside, left, blind=blind)
+
+
+def _new_commits(ws: Workspace, head_now: str | None) -> tuple[NewCommits | None, str]:
+    """The commits that git has and the log has not, and why they can't be told."""
+    with ws.store.reading() as db:
+        try:
+            return unlogged_commits(ws, db, head_now), ""
+        except GitFailed as problem:
+            return None, str(problem)
+
+
+def _add(ws: Workspace, found: list[PendingCapture], new: NewCommits | None) -> int:
+    with ledger_writer(ws) as db:
+        count = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
+        if new is not None:
+            new = without_logged(
+                db, new
+            )  # asked again: another process may have read them while we waited for the lock
+            receipt = receipt_of_commits(ws, new) if new.commits else None
+            count += append(db, [receipt]) if receipt else 0
+            log_commits(db, new, receipt)
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of one file."""
+
+    new: int
+    known: int
+    """Receipts that were here already."""
+    problems: tuple[Problem, ...]
+
+
+def readers(ws: Workspace) -> dict[str, Source]:
+    """The readers, by name; the first of a name wins."""
+    found: dict[str, Source] = {}
+    for answer in ws.plugins.hook.kl_sources():
+        for source in answer:
+            found.setdefault(source.name, source)
+    return found
+
+
+def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str | None) -> Imported:
+    """Reads a file and keeps what it holds. UsageProblem for an unknown reader or a file that is none of its kind."""
+    known = readers(ws)
+    if kind not in known:
+        raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
+    file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
+    receipts, problems = [], []
+    for number, one in enumerate(known[kind].read(file), 1):
+        wrong = one if isinstance(one, Problem) else _refused(one, name, number)
+        if wrong:
+            problems.append(wrong)
+        elif isinstance(one, Receipt):
+            receipts.append(one)
+    new = _append_imported(ws, receipts, f"imported:{kind}" if kind == "receipts" else "local") if receipts else 0
+    return Imported(new, len(receipts) - new, tuple(problems))
+
+
+def _refused(receipt: Receipt, name: str, number: int) -> Problem | None:
+    """Why a receipt is not taken in, whoever read it: an id can't be kept where the content must be changed."""
+    if found := receipt_flaw(receipt):
+        return Problem(name, number, 1, f"refused: {found}.")
+    if redact_value(receipt.plain()) != receipt.plain():
+        return Problem(name, number, 1, "refused: it holds what looks like a secret. Export it anew.")
+    return None
+
+
+def _append_imported(ws: Workspace, receipts: Sequence[Receipt], origin: str) -> int:
+    with ledger_writer(ws) as db:
+        runs = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
+        return append(db, [r for r in receipts if r.source != "junit" or r.run not in runs], origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The evidence of a repository at one moment."""
+
+    db: Database | None
+    """None where nothing is stored yet."""
+    taken: SyncResult
+    """What was imported on the way, and why no more."""
+    waiting: tuple[Entry, ...] = ()
+    """Captures that are not in the store, newest first; numbered after its receipts."""
+    unread: tuple[str, ...] = ()
+    """What waits and can't be read, a sentence each."""
+    lost: tuple[Rollback, ...] = ()
+    """Receipts that the store had, and has not any more."""
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Why nothing can be said about any content; empty where the evidence is whole."""
+        return (*self.unread, *map(str, self.lost))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers: what was read from the spool, and what is missing."""
+        lost = [one.to_dict() | {"message": str(one)} for one in self.lost]
+        return {"waiting": len(self.waiting), "unread": list(self.unread), "lost": lost}
+
+    def of_tree(self, trees: Sequence[str]) -> list[Entry]:
+        """The receipts of a content (its tree IDs), newest first; without runs that only listed tests."""
+        stored = ledger.entries_of_tree(self.db, trees) if self.db else []
+        here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
+        return [one for one in (*here, *stored) if not ran_no_test(one.receipt)]
+
+    def recent(self, limit: int) -> list[Entry]:
+        """The newest receipts, newest first; without runs that only listed tests."""
+        stored = ledger.list_receipts(self.db, limit)[0] if self.db else []
+        return [*(one for one in self.waiting if not ran_no_test(one.receipt)), *stored][:limit]
+
+    def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
+        """The receipts of the commands that started these runs, by run."""
+        some = list(entries)
+        wanted = {one.receipt.parent for one in some}
+        found = {one.receipt.run: one for one in self.waiting if one.receipt.run in wanted}
+        return found | (parents_of(self.db, some) if self.db else {})
+
+
+@contextmanager
+def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
+    """Read all evidence; what waits is imported first, where that can be done. `head`: the commit, if known.
+
+    EnvironmentProblem where kl was never used, or the store can't be read.
+    """
+    require_setup(ws)
+    taken = sync_evidence(ws, head)
+    # in this order, or what another process imports meanwhile would be missed, or taken for a loss
+    captures, unread = unimported_captures(ws)
+    marks = read_marks(ws)
+    with ws.store.reading() as db:
+        newer = ws.store.newer(db) if db else None
+        if newer:
+            unread.insert(0, f"{newer.place} {newer.reason.rstrip('.')}")
+        at = ledger.chain_head(db)[0] if db else 0
+        new = [one for one in captures if not (db and db.row("SELECT 1 FROM receipt WHERE id = ?", (one[0].id,)))]
+        entries = [Entry(at + n, "", origin, receipt.id, receipt) for n, (receipt, origin) in enumerate(new, 1)]
+        yield Snapshot(db, taken, tuple(reversed(entries)), tuple(unread), tuple(rollbacks(db, marks)))

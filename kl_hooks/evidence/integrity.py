@@ -1,0 +1,378 @@
+"""Adding to the ledger, the high-water marks that show when the store has gone back, and the audit of its chain.
+
+Two marks remember how many receipts the store had, and its chain there. The first is the file `high-water` beside
+`kl.db`. The second is in the user's state folder, keyed by the git directory, so that it survives when the whole
+state directory is replaced or deleted. Both are written under the store lock, after the commit: a mark is never
+ahead of the store, and whoever reads the marks before the store sees no false alarm.
+
+A mark only moves on from a store that still has what the mark remembers. Otherwise the loss stays in the mark as
+a break, however much is added later, until a person accepts it (`kl evidence accept`). This finds accidents (an
+older copy put back, a deleted file). It does not stop somebody with the user's rights, who can edit the marks too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from kl_hooks.clock import iso
+from kl_hooks.errors import StoreDamaged
+from kl_hooks.evidence.commits import commit_rows, log_digest
+from kl_hooks.evidence.ledger import (
+    CHAIN_START,
+    COMPACTABLE,
+    RETAINED,
+    UNREADABLE,
+    chain_at,
+    chain_head,
+    chain_link,
+    list_digest,
+    read_entry,
+    test_names,
+)
+from kl_hooks.model.claim import Claim
+from kl_hooks.model.receipt import Receipt, receipt_id
+from kl_hooks.store import state
+from kl_hooks.store.database import Database
+from kl_hooks.store.state import user_state_directory
+from kl_hooks.workspace import Workspace
+
+MOST_BREAKS: Final = 20
+Mark = dict[str, Any]
+"""`seq`, `chain`, and where known `at` (ISO 8601) and `breaks`."""
+
+
+class Marks(NamedTuple):
+    """Both marks of a store; None where there is none that can be read."""
+
+    first: Mark | None
+    second: Mark | None
+    path: str = "high-water"
+    """Of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """Receipts that a mark remembers and the store does not have any more."""
+
+    had: int
+    """Receipts of the store when the mark was written; 0: the mark itself is missing."""
+    on: str
+    """When (ISO 8601); empty: unknown."""
+    found: int
+    """Receipts of the store now."""
+    path: str = ""
+    """Of the first mark."""
+
+    def __str__(self) -> str:
+        if not self.had:
+            return f"the high-water mark {self.path} is missing: receipts lost from this store would not be noticed"
+        on = f" on {self.on[:10]}" if self.on else ""
+        if self.found < self.had:
+            return f"this store had {self.had} receipts{on}, now {self.found}"
+        return f"this store had {self.had} receipts{on}; not all of them are among its {self.found} now"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers and in the Event that accepts it."""
+        return {"had": self.had, "on": self.on or None, "found": self.found}
+
+
+def read_marks(ws: Workspace) -> Marks:
+    """Read both marks. Before the store is opened: afterwards another process may have moved them on."""
+    second = _second_mark_path(ws)
+    return Marks(_read_mark(ws.state.high_water), _read_mark(second) if second else None, str(ws.state.high_water))
+
+
+def rollbacks(db: Database | None, marks: Marks) -> list[Rollback]:
+    """Return what the marks remember and the store does not have, and the breaks that nobody has accepted."""
+    found = chain_head(db)[0] if db else 0
+    lost = {
+        (one["had"], one["had_chain"]): Rollback(one["had"], one["on"], found, marks.path)
+        for mark in marks[:2]
+        for one in (*_breaks_of(mark), *_broken_now(db, mark, found, ""))
+    }
+    if found and not marks.first and not marks.second and (0, None) not in lost:
+        lost[0, None] = Rollback(0, "", found, marks.path)
+    return list(lost.values())
+
+
+@contextmanager
+def ledger_writer(ws: Workspace, *, accept: bool = False) -> Iterator[Database]:
+    """The ledger, in a transaction that ends with the block. Raises as `Store.writing`, and OSError.
+
+    `accept`: from here on the marks remember the store as it is, without breaks.
+    """
+    path = ws.state.high_water
+    with ws.store.writing(what="adding evidence") as db:
+        marks = read_marks(ws)
+        start = chain_head(db)
+        if marks.first is None and start == (0, CHAIN_START):
+            # written before anything is added, so that a mark that is missing always says something
+            state.write_high_water(path, {"seq": 0, "chain": CHAIN_START})
+        now = iso(ws.clock.now())
+        breaks = [] if accept else _breaks_to_remember(db, marks, start[0], now)
+        with db.transaction():
+            yield db
+            seq, chain = chain_head(db)
+        mark = {"seq": seq, "chain": chain, "at": now} | ({"breaks": breaks} if breaks else {})
+        state.write_high_water(path, mark)
+        _write_second_mark(ws, mark)
+
+
+def _breaks_of(mark: Mark | None) -> list[dict[str, Any]]:
+    """The breaks that a mark remembers: `had` and `found` (numbers of receipts), `on` and `at` (ISO 8601)."""
+    noted = (mark or {}).get("breaks")
+    some = [one for one in noted if isinstance(one, dict)] if isinstance(noted, list) else []
+    numbers = (one for one in some if isinstance(one.get("had"), int) and isinstance(one.get("found"), int))
+    return [{"had_chain": None, **one, "on": str(one.get("on") or "")} for one in numbers]
+
+
+def _breaks_to_remember(db: Database, marks: Marks, found: int, now: str) -> list[dict[str, Any]]:
+    """The breaks to remember from now on: known ones, and those seen now, each once."""
+    every = [one for mark in marks[:2] for one in (*_breaks_of(mark), *_broken_now(db, mark, found, now))]
+    if found and not marks.first and not marks.second:
+        every.append({"had": 0, "had_chain": None, "found": found, "on": "", "at": now})
+    return list({(one["had"], one["had_chain"]): one for one in reversed(every)}.values())[::-1][-MOST_BREAKS:]
+
+
+def _broken_now(db: Database | None, mark: Mark | None, found: int, now: str) -> list[dict[str, Any]]:
+    """The break between this mark and the store; none where the store still has what the mark remembers."""
+    if mark is None:
+        return []
+    now_there = chain_at(db, mark["seq"]) if db else None if mark["seq"] else CHAIN_START
+    if now_there == mark["chain"]:
+        return []
+    on = str(mark.get("at") or "")
+    return [{"had": mark["seq"], "had_chain": mark["chain"], "found": found, "on": on, "at": now}]
+
+
+def _read_mark(path: Path) -> Mark | None:
+    """A mark of ours. Without a date of its own (kl before 0.1) it has that of its file."""
+    mark = state.read_high_water(path)
+    if mark is None:
+        return None
+    try:
+        info = path.stat()
+    except OSError:
+        return mark
+    return {"at": iso(info.st_mtime_ns // 1000)} | mark if os.geteuid() in (0, info.st_uid) or not info.st_uid else None
+
+
+def _second_mark_path(ws: Workspace) -> Path | None:
+    """Where the second mark is; None without git: then the state directory is in the user's folder already.
+
+    The key is the identity of the git directory (device, inode, path): a copy of the repository has another. A file
+    system may give the inode of a deleted repository to the next one at the same path (ext4 does), so the time at
+    which `description` came there, which nothing rewrites, is part of it: its ctime, which no copy brings along.
+    """
+    if ws.repo is None or not any(ws.environ.get(name, "").startswith("/") for name in ("HOME", "XDG_STATE_HOME")):
+        return None
+    common = ws.repo.common_dir
+    try:
+        info = common.stat()
+        made = (common / "description").stat().st_ctime_ns if (common / "description").exists() else 0
+    except OSError:
+        return None
+    paths = (os.path.realpath(common), os.path.realpath(ws.state.directory))
+    key = "\0".join([str(info.st_dev), str(info.st_ino), str(made), *paths])
+    return user_state_directory(ws.environ) / "marks" / hashlib.sha256(os.fsencode(key)).hexdigest()[:24]
+
+
+def _write_second_mark(ws: Workspace, mark: Mark) -> None:
+    """Replace the second mark. Where the user's folder can't be written there is none."""
+    path = _second_mark_path(ws)
+    if path is None:
+        return
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state.write_high_water(path, mark, sync=False)
+
+
+_DAMAGED = (*UNREADABLE, StoreDamaged)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was checked and found."""
+
+    receipts: int
+    head: str
+    problems: tuple[str, ...]
+    anchors: tuple[str, ...]
+    """Which remembered heads could be checked, and what each proves."""
+    folded: int = 0
+    """Receipts whose evidence upkeep took out: of these the header and the chain were checked."""
+
+
+_ROWS = (
+    "SELECT seq, chain, origin, id, header, test_list, outcomes, folded, run, source, tree, tree_all, ended, parent"
+    " FROM receipt ORDER BY seq"
+)
+
+
+def audit(db: Database | None, marks: Marks) -> Audit:
+    """Recomputes everything. `db` is None where there is none; `marks` are read before it was opened."""
+    mark = marks.first
+    problems: list[str] = []
+    folds: list[int] = []
+    chain, at, marked = CHAIN_START, 0, CHAIN_START if mark and not mark["seq"] else None
+    for row in db.rows(_ROWS) if db else ():
+        seq = row[0]
+        if not isinstance(seq, int):
+            problems.append(f"the receipt after {at} has no number")
+            continue
+        if seq != at + 1:
+            problems.append(f"receipts {at + 1} to {seq - 1} are missing")
+        chain, at = chain_link(chain, str(row[3]), str(row[2])), seq
+        if chain != row[1]:
+            problems.append(f"receipt {seq}: the chain is broken here (a receipt was edited, removed or reordered)")
+            chain = str(row[1])
+        problems += _row_problems(db, row) if db else []
+        folds += [seq] if row[7] is not None else []
+        if mark and mark["seq"] == seq:
+            marked = chain
+    if db:
+        problems += _strays(db)
+        problems += _altered_lists(db)
+        problems += _altered_assertions(db)
+    problems += [
+        f"receipt {n}: it is folded, and one of the newest {RETAINED} never is" for n in folds if n > at - RETAINED
+    ]
+    problems += _mark_problems(db, marks, at, marked)
+    return Audit(at, chain, tuple(problems), _anchors(mark), len(folds))
+
+
+def edited_headers(db: Database) -> list[str]:
+    """The receipts whose ID is not the hash of their header, or that can't be read: each header is looked at."""
+    found = []
+    for seq, stored, header in db.rows("SELECT seq, id, header FROM receipt ORDER BY seq"):
+        try:
+            same = receipt_id(json.loads(header)) == stored
+        except _DAMAGED:
+            same = False
+        if not same:
+            found.append(f"receipt {seq}")
+    return found
+
+
+def _row_problems(db: Database, row: Any) -> list[str]:
+    seq, _, origin, stored, header = row[:5]
+    try:
+        plain = json.loads(header)
+        receipt = read_entry(db, row[:8]).receipt
+        found = list(_header_problems(plain, receipt, stored, tuple(row[8:14])))
+        found += _fold_problems(db, row)
+        own = receipt.source == "commits" and not str(origin).startswith("imported")
+        noted = receipt.result.get("log") if own else None
+        if noted and noted != log_digest(commit_rows(db, stored)):
+            found.append("what the log says of its commits was edited")
+        return [f"receipt {seq}: {what}" for what in found]
+    except _DAMAGED as problem:
+        return [f"receipt {seq}: can't be read ({type(problem).__name__}: {problem})"]
+
+
+def _header_problems(plain: Any, receipt: Receipt, stored: str, columns: tuple[Any, ...]) -> Iterator[str]:
+    if receipt_id(plain) != stored:
+        yield f"the header was edited (its hash is not its id {str(stored)[:12]})"
+    if receipt.evidence_digest != plain["evidence_digest"]:
+        yield "its evidence was edited (digest differs)"
+    told = (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent)
+    if told != columns:
+        yield "a column differs from the header"
+
+
+def _fold_problems(db: Database, row: Any) -> Iterator[str]:
+    """A fold takes all of the evidence out, and only of runs of tests."""
+    if row[7] is None:
+        return
+    if row[9] not in COMPACTABLE:
+        yield f"it is said to be folded, and receipts of {row[9]} never are"
+    if row[5] is not None or row[6] is not None or db.row("SELECT 1 FROM evidence WHERE receipt = ?", (row[0],)):
+        yield "it is said to be folded, and part of its evidence is there"
+
+
+def _strays(db: Database) -> Iterator[str]:
+    """Rows that hang on no receipt, and evidence that is filed under another subject than its own."""
+    for seq, count in db.rows(
+        "SELECT receipt, COUNT(*) FROM evidence WHERE receipt NOT IN (SELECT seq FROM receipt) GROUP BY receipt"
+    ):
+        yield f"{count} pieces of evidence belong to a receipt {seq} that is not there"
+    for (sha,) in db.rows("SELECT sha FROM commit_log WHERE receipt NOT IN (SELECT id FROM receipt)"):
+        yield f"commit {str(sha)[:12]} stands in the log, and no receipt brought it"
+    for seq, place, subject, body in db.rows("SELECT receipt, position, subject, body FROM evidence"):
+        try:
+            same = json.loads(body)["subject"] == subject
+        except _DAMAGED:
+            same = False
+        if not same:
+            yield f"receipt {seq}: evidence {place} is filed under another subject"
+
+
+def _altered_lists(db: Database) -> Iterator[str]:
+    for key, told in db.rows("SELECT id, digest FROM test_list"):
+        try:
+            same = list_digest(test_names(db, key)) == told
+        except _DAMAGED:
+            same = False
+        if not same:
+            yield f"the list of tests {key} was edited (its digest differs)"
+
+
+def _mark_problems(db: Database | None, marks: Marks, at: int, marked: str | None) -> Iterator[str]:
+    mark = marks.first
+    if mark is None and at:
+        yield "the high-water mark is missing, although there are receipts"
+    for one in rollbacks(db, marks):
+        if one.had:
+            yield (
+                f"{one} (an older copy was put in its place, or its newest part was cut off)."
+                " hint: put the newer copy back, or: kl evidence accept --reason TEXT"
+            )
+    if mark and mark["seq"] <= at and marked != mark["chain"]:
+        yield f"the chain differs from the high-water mark at receipt {mark['seq']}: history was rewritten"
+
+
+def _anchors(mark: dict[str, Any] | None) -> tuple[str, ...]:
+    held = f"checked at receipt {mark['seq']}" if mark else "missing"
+    return (
+        f"high-water mark beside the store: {held}; it shows accidents and careless edits",
+        "commit trailers: none read by this version; they would show a rewrite by one person",
+        "CI attestation: none read by this version; it would show a rewrite by the owner too",
+    )
+
+
+def _altered_assertions(db: Database) -> Iterator[str]:
+    """The claims that are not what their receipts say, in words."""
+    told = _asserted_in_receipts(db)
+    rows = {
+        row[0]: tuple(row[1:])
+        for table in ("claim_archive", "claim")
+        for row in db.rows(f"SELECT id, text, about, author, made_at, expires FROM {table} ORDER BY made_at, id")
+    }
+    for key in sorted(told.keys() | rows.keys()):
+        if key not in rows:
+            yield f"claim {key}: it was asserted, and is not there any more"
+        elif told.get(key) != rows[key]:
+            yield f"claim {key}: it is not what was asserted"
+
+
+def _asserted_in_receipts(db: Database) -> dict[str, tuple[Any, ...]]:
+    """Id of a claim → its newest assertion as a row."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for at, body in db.rows(
+        "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
+        " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
+    ):
+        try:
+            plain = json.loads(body)
+            claim = Claim(plain["text"], plain["subject"], plain["author"], at, plain["expires"])
+            found[claim.id] = (claim.text, claim.about, claim.author, claim.made_at, claim.expires)
+        except (ValueError, KeyError, TypeError):
+            continue  # the receipt itself is found to be edited
+    return found
