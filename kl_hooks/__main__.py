@@ -75,14 +75,25 @@ def main() -> None:
     try:
         _occupy_standard_streams()
         _forget_the_checkout()
-        from kl_hooks.cli.main import run
-
-        code = run(sys.argv[1:])
+        code = _run(sys.argv[1:])
     except KeyboardInterrupt:  # while modules were still being imported
         sys.stderr.write("kl: interrupted.\n")
         code = 130
     gc.freeze()  # nothing is left that another look could find, and the end of the process would look three times
     sys.exit(code)
+
+
+def _run(argv: list[str]) -> int:
+    """Run the gate of a git hook, or the command line, and return the exit code."""
+    if argv[:2] == ["arch", "check"]:
+        from kl_hooks.arch.gate import main as gate
+
+        code = gate(argv[2:])
+        if code is not None:
+            return code
+    from kl_hooks.cli.main import run
+
+    return run(argv)
 
 
 def console() -> None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.arch.graph_algorithms import components
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
-from kl_hooks.arch.suggestions import SourceReader, Suggestions
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Allowance, Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
+    from kl_hooks.arch.suggestions import SourceReader
     from kl_hooks.model.contract import Breach
 
 
@@ -235,11 +235,13 @@ def violations(
     forbidden; ways out are found among them.
     """
     links = tuple(links)
-    ways = Suggestions(manifest, sight.ready if sight else None, lambda: whole() if whole else links, modules)
+    forbidden = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
     found = []
-    for edge in edges(manifest, links, modules):
-        if edge.allowed:
-            continue
+    if forbidden:  # a clean check imports nothing that only suggestions need
+        from kl_hooks.arch.suggestions import Suggestions
+
+        ways = Suggestions(manifest, sight.ready if sight else None, lambda: whole() if whole else links, modules)
+    for edge in forbidden:
         matching = [one for one in manifest.exceptions if is_excepted(one, edge)]
         if any(not is_expired(one, today) for one in matching):
             continue

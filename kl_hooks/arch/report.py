@@ -17,6 +17,7 @@ from kl_hooks.model.text import one_line, safe_text
 if TYPE_CHECKING:
     from kl_hooks.model.contract import Breach, Step
 
+_NO_MANIFEST: Final = "no .kl/architecture.yaml in"
 _COLUMN: Final = 34
 
 
@@ -75,6 +76,29 @@ _MOST_STATEMENT: Final = 100
 _FROM: Final = re.compile(r"from\s+(\S+)\s+import\s+")
 _SHOWN_ANYWAY: Final = ("", "import", INDIRECT_METHOD)
 """Methods that need no remark: the statement or the list of steps shows them."""
+
+
+def output_lines(
+    found: Iterable[tuple[str, Verdict | None]], seconds: float, *, quiet: bool, on_disk: bool, lists: bool = False
+) -> list[str]:
+    """Return what `kl arch check` prints about several contents, safe for a terminal.
+
+    `found`: source and verdict, None for a content without a manifest. `on_disk`: whether the working tree has one.
+    `lists`: whether files in no layer are listed.
+    """
+    lines: list[str] = []
+    for source, verdict in found:
+        if quiet and (verdict is None or (verdict.clean and not verdict.loosened)):
+            continue
+        if verdict is not None:
+            lines += [f"{path}: in no layer" for path in verdict.unassigned] if lists else []
+            lines += verdict_lines(verdict, seconds)
+        elif on_disk:
+            where = "what is staged" if source == "staged" else source
+            lines.append(f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there.")
+        else:
+            lines.append(f"{_NO_MANIFEST} this repository - nothing to enforce. Create one with: kl init")
+    return [safe_text(line) for line in lines]
 
 
 def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:

@@ -24,7 +24,7 @@ from kl_hooks.arch.content import (
     require_repository,
 )
 from kl_hooks.arch.layer_check import Verdict
-from kl_hooks.arch.report import verdict_lines
+from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.output import counted, echo, echo_json, echo_line, format_option, path_from_top, warn, workspace
 from kl_hooks.errors import UsageProblem
@@ -56,7 +56,6 @@ def arch() -> None:
 
 _STDIN_TIMEOUT = 2.0
 """Seconds to wait for git's lines on stdin."""
-_NO_MANIFEST = "no .kl/architecture.yaml in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,9 @@ def check(rev: str | None, span: str | None, **options: Any) -> int:
         raise
     seconds = time.perf_counter() - started
     if asked.shape == "text":
-        _print_verdicts(ws, found, seconds, asked)
+        on_disk = manifest_on_disk(ws)
+        for line in output_lines(found, seconds, quiet=asked.quiet, on_disk=on_disk, lists=asked.lists):
+            click.echo(line)
     else:
         from kl_hooks.arch.formats import render_document
 
@@ -192,22 +193,6 @@ def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem
     problems = problem.problems if isinstance(problem, Problems) else single
     verdict = Verdict(Manifest(MANIFEST, ()), (), problems, (), 0, source, invalid=True)
     click.echo(render_document(ws, shape, [(source, verdict)]), nl=False)
-
-
-def _print_verdicts(ws: Workspace, found: list[tuple[str, Verdict | None]], seconds: float, asked: _Request) -> None:
-    for source, verdict in found:
-        if asked.quiet and (verdict is None or (verdict.clean and not verdict.loosened)):
-            continue
-        if verdict is not None:
-            for path in verdict.unassigned if asked.lists else ():
-                echo(f"{path}: in no layer")
-            for line in verdict_lines(verdict, seconds):
-                echo(line)
-        elif manifest_on_disk(ws):
-            where = "what is staged" if source == STAGED else source
-            echo(f"{_NO_MANIFEST} {where} - nothing to enforce. The one on disk is not in git there.")
-        else:
-            echo(f"{_NO_MANIFEST} this repository - nothing to enforce. Create one with: kl init")
 
 
 def _stdin() -> list[str]:
