@@ -47,7 +47,7 @@ def _check(pushed: bool, quiet: bool, environ: Mapping[str, str]) -> tuple[int, 
     from kl_hooks.arch.content import STAGED, fork_point, manifest_on_disk, pushed_commits, require_repository
     from kl_hooks.arch.report import output_lines
     from kl_hooks.model.text import brief
-    from kl_hooks.workspace.open import open_workspace
+    from kl_hooks.workspace import open_workspace
 
     ws = open_workspace(Path(os.getcwd()))  # noqa: PTH109
     if ws.settings.maintain == "daily":
