@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kl_hooks.cli.groups import OWN_COMMANDS, STANDARD_COMMANDS
+from kl_hooks.cli.groups import commands_of
 from kl_hooks.cli.main import KINDS
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.kind import Field, Kind
@@ -84,8 +84,7 @@ def _row(field: Field) -> Sequence[str]:
 
 def _commands(kind: Kind) -> Iterator[Sequence[str]]:
     assert kind.name in KINDS, kind.name
-    verbs = {verb.name: verb.says for verb in kind.verbs}
-    for name, line in {**STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(kind.name, {})}.items():
+    for name, line in commands_of(kind).items():
         yield f"`kl {kind.name} {name}`", line
 
 

@@ -26,7 +26,8 @@ from kl_hooks.arch.content import (
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, format_option, path_from_top, warn, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, path_from_top, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace import Workspace

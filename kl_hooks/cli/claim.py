@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, short, warn, workspace
+from kl_hooks.cli.options import ABOUT, format_option, top_option
+from kl_hooks.cli.output import echo, echo_json, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
@@ -16,13 +18,21 @@ from kl_hooks.proof.claims import all_claims, record_claim, search_claims
 
 
 def _checked_id(given: str) -> str:
-    """The Id, as it was given. UsageProblem for what is none, with the Id that was probably meant."""
+    """Return the ID that `--about` means: as given, or that of a file or test. UsageProblem for anything else."""
     prefix, name = split_id(given)
     if (prefix and name) or RECORD_ID.fullmatch(given):
         return given
-    meant = f"test:{given}" if "::" in given else f"file:{given}" if given and Path(given).exists() else ""
-    hint = f"Did you mean {meant!r}?" if meant else f"It begins with one of: {', '.join(f'{p}:' for p in ID_PREFIXES)}"
-    raise UsageProblem(f"{given!r} is not an Id.", place="--about", hint=hint)
+    path, colons, test = given.partition("::")
+    if path and Path(path).exists():
+        root = workspace().root
+        full = Path(os.path.abspath(path))  # noqa: PTH100 (which follows links)
+        path = full.relative_to(root).as_posix() if full.is_relative_to(root) else path
+        return f"test:{path}::{test}" if colons else f"file:{path}"
+    if colons:
+        hint = f"Did you mean {f'test:{given}'!r}?"
+    else:
+        hint = f"It begins with one of: {', '.join(f'{p}:' for p in ID_PREFIXES)}"
+    raise UsageProblem(f"{given!r} is not an ID.", place="--about", hint=hint)
 
 
 @click.group()
@@ -33,7 +43,7 @@ def claim() -> None:
 @claim.command(epilog='Example: kl claim add "parses UTF-8 names" --about file:src/names.py --expires 30d')
 @click.argument("text")
 @click.option(
-    "--about", required=True, help="The Id it is about, such as file:src/a.py or test:tests/test_a.py::test_b."
+    "--about", required=True, metavar=ABOUT, help="What it is about: src/a.py, tests/test_a.py::test_b, ADR-0007 …"
 )
 @click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
 @click.option(
@@ -42,8 +52,7 @@ def claim() -> None:
 @format_option()
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that holds."""
-    _checked_id(about)
-    made = record_claim(workspace(), text, about, cited, expires)
+    made = record_claim(workspace(), text, _checked_id(about), cited, expires)
     if shape == "json":
         echo_json(claim_to_dict(made))
         return
@@ -51,10 +60,10 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
 
 
 @claim.command("list", epilog="Example: kl claim list --tier verified")
-@click.option("--about", help="Only claims about this Id.")
+@click.option("--about", metavar=ABOUT, help="Only claims about this file, test, symbol or record.")
 @click.option("--tier", type=click.Choice([t.word for t in reversed(Tier)]), help="Only claims of this tier.")
 @click.option("--all", "everything", is_flag=True, help="Expired ones too.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most claims shown.")
+@top_option(50)
 @format_option()
 def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
     """List claims: derived from evidence or asserted manually."""
@@ -74,7 +83,7 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
         stale = one.freshness == OLDER_TREE
         echo(f"{one.id}  {tier_words(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
     if len(found) > limit:
-        echo(f"… and {len(found) - limit} more: --limit {len(found)}")
+        echo(f"… and {len(found) - limit} more: --top {len(found)}")
     if not found:
         limited = about or tier
         echo("no such claim. See: kl claim list" if limited else "no claims yet. A passing test makes one: run pytest.")
@@ -82,7 +91,7 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
 
 @claim.command(epilog="Example: kl claim search utf-8 names")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most claims shown.")
+@top_option(20, 1000)
 @format_option()
 def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     """Find asserted claims that match any of the WORDS and have not expired, best first."""
@@ -93,7 +102,7 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     for one in found:
         echo(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
     if total > len(found):
-        echo(f"… and {total - len(found)} more: --limit {total}")
+        echo(f"… and {total - len(found)} more: --top {total}")
     if not found:
         echo(f"no matches for: {one_line(' '.join(words))}")
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.output import echo, echo_exactly, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import Option, format_option
+from kl_hooks.cli.output import echo, echo_exactly, echo_json, warn, workspace
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
 from kl_hooks.context.deliver import Delivered, Request, deliver, find_package
@@ -63,7 +64,10 @@ class _TaskFirst(click.Group):
 @click.option("--feature", default="", metavar="ID", help="A feature whose overview belongs with it.")
 @click.option("--command", default="", help="What is run; feature-build adds architecture, roles and features.")
 @click.option("--without", multiple=True, type=click.Choice([s.name for s in SECTIONS]), help="Leave out a section.")
-@click.option("--max-items", default=MOST, show_default=True, type=click.IntRange(1, 100), help="Most in a section.")
+@click.option(
+    "--top", "max_items", cls=Option, old=("--max-items",), default=MOST, show_default=True,
+    type=click.IntRange(1, 100), help="Most in a section.",
+)  # fmt: skip
 @format_option()
 def critical_(task: str, feature: str, command: str, without: tuple[str, ...], max_items: int, shape: str) -> None:
     """Show what binds every piece of work here: decisions, known failures, gates, what this system is."""
@@ -81,7 +85,7 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
                 echo(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
                 echo(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
             if part.omitted:
-                echo(f"… and {part.omitted} more: kl {part.section.kinds[0]} list, or --max-items")
+                echo(f"… and {part.omitted} more: kl {part.section.kinds[0]} list, or --top")
             echo()
     if not any(part.items for part in found):
         warn("nothing binds work here yet. See: kl decision new --edit, kl gate new --edit, kl seed --system")

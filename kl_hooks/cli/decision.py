@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.kinds.catalog import TRIGGERS
 

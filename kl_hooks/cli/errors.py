@@ -101,7 +101,9 @@ def _call(command: click.Command, argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         print_problem("interrupted.")
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click ends the process where a pipe breaks, with the code of a finding
+    except (BrokenPipeError, SystemExit) as end:  # click exits with 1 where a pipe breaks: the code of a finding
+        if isinstance(end, SystemExit) and "_KL_COMPLETE" in os.environ:  # it also exits after a shell completion
+            return end.code if isinstance(end.code, int) else CLEAN
         # the reader has seen enough; give the interpreter something it can flush into at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 128 + 13

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, short, warn, workspace
+from kl_hooks.cli.options import format_option, top_option
+from kl_hooks.cli.output import counted, echo, echo_json, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
@@ -272,8 +273,8 @@ def evidence() -> None:
     """Receipts: what was run, on which tree, with which outcomes."""
 
 
-@evidence.command("list", epilog="Example: kl evidence list --source pytest --limit 5")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Most receipts shown.")
+@evidence.command("list", epilog="Example: kl evidence list --source pytest --top 5")
+@top_option(20, 10_000)
 @click.option("--source", help="Only of this source: pytest, command, commits, junit, arch, claim.")
 @click.option("--all", "everything", is_flag=True, help="Also runs that ran no test: --collect-only, usage errors.")
 @format_option()
@@ -293,7 +294,7 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
         nothing = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
         echo(f"no evidence of source {one_line(repr(source))}. See: kl evidence list" if source else nothing)
     if total > len(entries):
-        echo(f"… and {total - len(entries)} more: --limit {total}")
+        echo(f"… and {total - len(entries)} more: --top {total}")
     if hidden:
         echo(f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown: --all")
 

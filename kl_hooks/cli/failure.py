@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, workspace
+from kl_hooks.cli.options import Option, format_option
+from kl_hooks.cli.output import echo, echo_json, workspace
 
 
 @click.command(
@@ -18,7 +19,10 @@ from kl_hooks.cli.output import echo, echo_json, format_option, workspace
 @click.option("--prevention", help="What to do instead.")
 @click.option("--fix", "fix_applied", help="How it was put right.")
 @click.option("--severity", type=click.Choice(["low", "medium", "high", "critical"], case_sensitive=False))
-@click.option("--file", "file_path", multiple=True, metavar="PATH", help="Where it happened. May be repeated.")
+@click.option(
+    "--about", "file_path", cls=Option, old=("--file",), multiple=True, metavar="PATH",
+    help="The file where it happened. May be repeated.",
+)  # fmt: skip
 @click.option(
     "--decision", "related_adrs", multiple=True, metavar="ID", help="Decisions that say how it should be done."
 )

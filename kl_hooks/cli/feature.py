@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import echo, echo_json, workspace
 
 
 @click.command(epilog='Example: kl feature detect "continue FEAT-AUTH-12"')

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import echo, echo_json, workspace
 from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.output import F, counted, echo, echo_json, echo_line, format_option, warn, workspace
+from kl_hooks.cli.options import F, Option, format_option, top_option
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, warn, workspace
 from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_page, plain_symbol, plain_way
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
@@ -50,13 +51,6 @@ _PATHS: Final = 5
 def _at_option() -> Callable[[F], F]:
     """`--at REV`, as the parameter `rev`."""
     return click.option("--at", "rev", metavar="REV", help="Ask about a revision, not the files as they are now.")
-
-
-def _limit_option(default: int) -> Callable[[F], F]:
-    """`--limit N`."""
-    return click.option(
-        "--limit", type=click.IntRange(1, 100_000), default=default, show_default=True, help="Most rows."
-    )
 
 
 @contextmanager
@@ -261,8 +255,11 @@ SEARCHED_KINDS = (
     "--kind", "kinds", multiple=True, metavar="KIND",
     help=f"Only these kinds: {', '.join(SEARCHED_KINDS)}, or a kind of records (decision, memory …); may be repeated.",
 )  # fmt: skip
-@click.option("--file", default="", metavar="PATH", help="Only in this file, folder, or pattern (src/*.py).")
-@_limit_option(20)
+@click.option(
+    "--about", "file", cls=Option, old=("--file",), default="", metavar="PATH",
+    help="Only in this file, folder, or pattern (src/*.py).",
+)  # fmt: skip
+@top_option(20)
 @_at_option()
 @format_option()
 def search(words: tuple[str, ...], kinds: tuple[str, ...], file: str, limit: int, rev: str | None, shape: str) -> None:
@@ -292,7 +289,7 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], file: str, limit: int
         echo_line(hit.id)
         echo_line(f"    {hit.path}:{hit.line} {hit.signature}")
     if more:
-        warn(f"these are the first {limit}; more with --limit.")
+        warn(f"these are the first {limit}; more with --top.")
     if not hits:
         warn(f"no matches for: {one_line(' '.join(words))}")
 
@@ -426,7 +423,7 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
 @click.command(epilog="Example: kl graph refs Basket.total")
 @click.argument("name")
 @click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
-@_limit_option(200)
+@top_option(200)
 @_at_option()
 @format_option()
 def refs(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
@@ -454,7 +451,7 @@ def _print_inbound(found: Inbound, name: str, unresolved: bool, limit: int, shap
     _print_symbol(found.symbol)
     _print_links(shown)
     if len(links) > limit:
-        warn(f"{limit} of {len(links)}; more with --limit {len(links)}.")
+        warn(f"{limit} of {len(links)}; more with --top {len(links)}.")
     if not unresolved:
         _print_certainty(found.answer, none, f"kl graph {verb} {name}", calls=verb == "callers")
     elif not links:
@@ -477,7 +474,7 @@ def _without_place(link: dict[str, Any]) -> dict[str, Any]:
 @click.command(epilog="Example: kl graph callers Basket.total")
 @click.argument("name")
 @click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
-@_limit_option(200)
+@top_option(200)
 @_at_option()
 @format_option()
 def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
@@ -503,7 +500,7 @@ def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str
     help="Most links in between, 1 to 10.",
 )
 @click.option("--unresolved", is_flag=True, help="The uses of its name, or a part's, that may or may not mean it.")
-@_limit_option(200)
+@top_option(200)
 @_at_option()
 @format_option()
 def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
@@ -538,7 +535,7 @@ def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | N
         link = one.link
         echo_line(f"  {link.source}  {link.relation} {link.target}  {link.path}:{link.line} ({_method(link)})")
     if found.total > limit:
-        warn(f"{limit} of {found.total}; more with --limit {found.total}.")
+        warn(f"{limit} of {found.total}; more with --top {found.total}.")
     _print_certainty(
         found.answer, "Nothing depends on it.", f"kl graph dependents {name}", of=" of its name or a part's"
     )

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from kl_hooks.model.kind import Kind
 
 STANDARD_COMMANDS: Final[Mapping[str, str]] = {
     "new": "Make one.",
@@ -32,19 +37,16 @@ OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "export": "Write them in the form of another tool.",
     },
     "memory": {
-        "new": "Tell what was learned: the same as add.",
-        "add": "Tell what was learned.",
+        "add": "Record what was learned.",
         "review": "Go through the candidates: approve, reject, edit.",
         "inject": "What an agent is given before it starts.",
         "mine": "Take in what receipts and transcripts have shown.",
         "show": "One, whole, with what supports it.",
         "edit": "Change what one says.",
         "delete": "Take one away.",
-        "approve": "Accept it: it becomes a file, and agents are told.",
+        "approve": "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too.",
         "reject": "Refuse it: the same pattern never comes back.",
         "demote": "Take it back to the candidates.",
-        "promote": "Raise its authority: auto, agent, human.",
-        "verify": "It was checked, and holds.",
         "disprove": "It was checked, and does not hold.",
         "feedback": "It helped, or it did not.",
         "import": "Take in memories of fuseraft or agor, as JSON.",
@@ -84,16 +86,30 @@ OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Kind → command → its line."""
 
+_OLD: Final[Mapping[tuple[str, str], str]] = {
+    ("memory", "new"): "add",
+    ("memory", "verify"): "approve --checked",
+    ("memory", "promote"): "approve",
+}
+"""Command of a kind that is read for one more release → what to write instead."""
+
 
 def command_in(module: str, name: str) -> click.Command:
-    """The command of this name in a module: the object `name`, or `name_` where Python has that name already."""
+    """Return the command of this name in a module: the object `name`, or `name_` where Python has that name already."""
     found = vars(import_module(module))
     command: click.Command = found.get(f"{name}_") or found[name]
     return command
 
 
+def commands_of(kind: Kind) -> dict[str, str]:
+    """Return command → its line: those of every kind, the changes of status of this one, those that only it has."""
+    verbs = {verb.name: verb.says for verb in kind.verbs}
+    every = {**STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(kind.name, {})}
+    return {name: line for name, line in every.items() if (kind.name, name) not in _OLD}
+
+
 class LazyGroup(click.Group):
-    """Knows its commands by name and line; the module of one is imported when that one is asked for."""
+    """A group that knows its commands by name and line; the module of one is imported when that one is needed."""
 
     def __init__(self, *args: Any, module: str, lines: Mapping[str, str] | None = None, **more: Any) -> None:
         """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the command's name."""
@@ -105,13 +121,12 @@ class LazyGroup(click.Group):
         return list(self._lines)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self._lines:
-            return None
-        return command_in(self._module.format(name), name)
+        return command_in(self._module.format(name), name) if name in self._lines else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        # click suggests a near name by itself only since 8.5, and only of commands that are loaded
         if args and args[0] not in self._lines and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -122,24 +137,40 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(self._lines.items()))
+            formatter.write_dl([(name, self._lines[name]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        # click's own way loads every command for its help: half a second for `kl <TAB>`
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self._lines[name]) for name in names]
+        return items + super(click.Group, self).shell_complete(ctx, incomplete)
 
 
 class KindGroup(LazyGroup):
     """`kl decision`: what every kind has, its changes of status, and what only it has."""
 
-    def __init__(self, kind_name: str, line: str) -> None:
-        super().__init__(kind_name, help=line, module=f"kl_hooks.cli.{kind_name}")
-        self._kind_name = kind_name
+    def __init__(self, name: str, line: str) -> None:
+        super().__init__(name, help=line, module=f"kl_hooks.cli.{name}")
+        self._kind_name = name
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._all())
+        if not self._lines:
+            with ctx.scope(cleanup=False):  # a shell completion pushes no context
+                self._lines = commands_of(self._kind())
+        return list(self._lines)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        name = {"create": "new"}.get(name, name)
+        name = "new" if name == "create" else name
+        if instead := _OLD.get((self._kind_name, name)):
+            from kl_hooks.cli.output import warn
+
+            warn(f"kl {self._kind_name} {name} will be removed. Use: kl {self._kind_name} {instead}")
+            return command_in(self._module, name)
         if name in OWN_COMMANDS.get(self._kind_name, {}):
             return command_in(self._module, name)
-        if name not in self._all():
+        if name not in self.list_commands(ctx):
             return None
         from kl_hooks.cli.kind_commands import command_of
 
@@ -148,26 +179,12 @@ class KindGroup(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] == "create":
-            args = ["new", *args[1:]]
-        self._lines = self._all()
+        if args and (args[0] == "create" or (self._kind_name, args[0]) in _OLD):
+            return args[0], self.get_command(ctx, args[0]), args[1:]
+        self.list_commands(ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self._lines = self._all()
-        super().format_commands(ctx, formatter)
-
-    def _kind(self) -> Any:
+    def _kind(self) -> Kind:
         from kl_hooks.cli.kind_commands import kind_of
 
         return kind_of(self._kind_name)
-
-    def _all(self) -> dict[str, str]:
-        """Command → its line: the standard ones, its verbs, its own."""
-        verbs = {verb.name: verb.says for verb in self._kind().verbs}
-        return {**STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(self._kind_name, {})}
-
-
-def kind_group(name: str, line: str) -> KindGroup:
-    """The command group of a kind."""
-    return KindGroup(name, line)

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import echo, echo_json, warn, workspace
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.git.hooks import HookState, hook_content, runs_legacy_hook

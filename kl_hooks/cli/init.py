@@ -35,7 +35,8 @@ from kl_hooks.cli.hooks import (
     pre_commit_addition,
     pre_commit_entry,
 )
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE

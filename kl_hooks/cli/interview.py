@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import Option, format_option
+from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
 
 if TYPE_CHECKING:
@@ -27,9 +28,18 @@ CATEGORIES = (
 MODES = ("architectural", "code-quality", "decision", "technical-debt", "security")
 
 
-@click.command(epilog="Example: kl interview --focus architecture --max-questions 4")
+@click.command(epilog="Example: kl interview --focus architecture --top 4")
 @click.option("--focus", type=click.Choice(CATEGORIES), help="Only questions of this category.")
-@click.option("--max-questions", "most", type=int, default=10, show_default=True, help="Most questions.")
+@click.option(
+    "--top",
+    "most",
+    cls=Option,
+    old=("--max-questions",),
+    type=int,
+    default=10,
+    show_default=True,
+    help="Most questions.",
+)
 @click.option("--answers", metavar="FILE", type=click.Path(), help="Take answers from this YAML file (key: answer).")
 @click.option("--abbreviated", "mode", type=click.Choice(MODES), help="The short form after a review of this sort.")
 @click.option("--task", default="", help="The task that was reviewed, with --abbreviated.")
@@ -71,7 +81,7 @@ def _list_questions(asked: Sequence[Question], keeper: _Answers, shape: str) -> 
         if one.example:
             echo(f"    such as: {one.example}")
     if len(asked) < keeper.open:
-        echo(f"… and {keeper.open - len(asked)} more: --max-questions {keeper.open}")
+        echo(f"… and {keeper.open - len(asked)} more: --top {keeper.open}")
     if asked:
         echo(f"{keeper.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
     else:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.output import F, an, confirm, counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import F, about_option, format_option, top_option, topic_option
+from kl_hooks.cli.output import an, confirm, counted, echo, echo_json, warn, workspace
 from kl_hooks.cli.record_output import print_deleted, record_lines, record_rows
 from kl_hooks.model.kind import Field, Kind, Verb
 from kl_hooks.model.problem import Problems
@@ -337,7 +338,7 @@ def _topic_option(kind: Kind) -> Callable[[F], F]:
     if field is None:
         return lambda command: command
     says = f"Only of this {field.name}: {', '.join(field.choices)}."
-    return click.option("--topic", "--group", "topic", default="", metavar="NAME", help=says)
+    return topic_option(says)
 
 
 def _with_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
@@ -357,12 +358,10 @@ def _list(kind: Kind) -> click.Command:
         "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
     )
     @click.option("--tag", default="", help="Only those with this tag.")
-    @click.option(
-        "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
-    )
+    @about_option()
     @click.option("--authority", type=click.Choice(["human", "agent", "auto"]), help="Only those of this authority.")
     @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
-    @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
+    @top_option(50)
     @format_option()
     @_topic_option(kind)
     def list_(
@@ -399,17 +398,15 @@ def _search(kind: Kind) -> click.Command:
     from kl_hooks.records.query import NO_LIMIT, RecordFilter
     from kl_hooks.records.retrieval import search_live
 
-    @click.command("search", epilog=f"Example: kl {kind.name} search parser --limit 5")
+    @click.command("search", epilog=f"Example: kl {kind.name} search parser --top 5")
     @click.argument("words", nargs=-1, required=True)
     @click.option(
         "--status", "statuses", multiple=True, type=click.Choice(kind.statuses), help="Only these; may be repeated."
     )
     @click.option("--tag", default="", help="Only those with this tag.")
-    @click.option(
-        "--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record."
-    )
+    @about_option()
     @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
-    @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+    @top_option(20, 1000)
     @format_option()
     @_topic_option(kind)
     def search_(
@@ -547,4 +544,4 @@ def _print_list(kind: Kind, found: list[Record], total: int, shape: str) -> None
     for line in record_rows(ws, found):
         echo(line)
     if total > len(found):
-        warn(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --limit.")
+        warn(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --top.")

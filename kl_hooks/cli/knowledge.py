@@ -15,16 +15,8 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.kind_commands import NOT_IN_FORCE
-from kl_hooks.cli.output import (
-    broken_kinds_are_shown,
-    confirm,
-    counted,
-    echo,
-    echo_json,
-    format_option,
-    warn,
-    workspace,
-)
+from kl_hooks.cli.options import about_option, format_option, top_option, topic_option
+from kl_hooks.cli.output import broken_kinds_are_shown, confirm, counted, echo, echo_json, warn, workspace
 from kl_hooks.cli.seed import print_steps
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
 from kl_hooks.model.kind import Kind
@@ -70,21 +62,19 @@ def knowledge() -> None:
     """Everything that is known, across kinds, and its upkeep."""
 
 
-_topic_option = click.option(
-    "--topic", "--group", "topic", default="", metavar="NAME",
-    help="Only of this topic (stack, workflow …), or of this group of older layouts (failure_patterns …).",
-)  # fmt: skip
-"""For commands that look at records of several kinds."""
+_topic_option = topic_option(
+    "Only of this topic (stack, workflow …), or of this group of older layouts (failure_patterns …)."
+)
 
 
 @click.command("list", epilog="Example: kl knowledge list --about src/names.py")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind; may be repeated.")
 @click.option("--status", "statuses", multiple=True, metavar="STATUS", help="Only in this status; may be repeated.")
 @click.option("--tag", default="", help="Only those with this tag.")
-@click.option("--about", default="", metavar="ID|PATH", help="Only those about this file, folder, symbol or record.")
+@about_option()
 @_topic_option
 @click.option("--all", "everything", is_flag=True, help="Archived and expired ones too.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000), help="Most shown.")
+@top_option(50)
 @format_option()
 def list_(
     kinds: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, topic: str, everything: bool, limit: int,
@@ -116,7 +106,7 @@ def list_(
     for line in record_rows(ws, found, of_kind=True):
         echo(line)
     if total > len(found):
-        warn(f"these are the first {len(found)} of {counted(total, 'record')}; more with --limit.")
+        warn(f"these are the first {len(found)} of {counted(total, 'record')}; more with --top.")
     if not found:
         asked = kinds or statuses or tag or about or topic
         echo(
@@ -162,7 +152,7 @@ def show(id: str, shape: str) -> None:
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
 @_topic_option
 @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@top_option(20, 1000)
 @format_option()
 def search(
     words: tuple[str, ...], kinds: tuple[str, ...], topic: str, everything: bool, limit: int, shape: str
@@ -217,7 +207,7 @@ def search(
         echo(f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}")
     given, matching = len(found) + len(claims), total + matching
     if matching > given:
-        warn(f"these are the first {given} of {matching} matches; more with --limit.")
+        warn(f"these are the first {given} of {matching} matches; more with --top.")
     if not found and not claims:
         echo(f"no matches for: {one_line(' '.join(words))}")
 
@@ -356,7 +346,7 @@ def _print_places(
         text = f"  {one_line(one.text, 100)}" if one.text else ""
         echo(f"{head}{one.page.path}:{one.line}  {one_line(one.page.title, 80)}{text}")
     if limit and len(places) > limit:
-        warn(f"these are the first {limit} of {len(places)}; more with --limit.")
+        warn(f"these are the first {limit} of {len(places)}; more with --top.")
     if not places:
         echo(none)
 
@@ -393,7 +383,7 @@ def links(page: str, shape: str) -> None:
 
 @click.command(epilog="Example: kl knowledge backlinks docs/layers.md")
 @click.argument("page", metavar="ID|FILE")
-@click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@top_option(200, 1000)
 @format_option()
 def backlinks(page: str, limit: int, shape: str) -> None:
     """List the places that link to a page, with the line they say."""
@@ -407,7 +397,7 @@ def backlinks(page: str, limit: int, shape: str) -> None:
 
 @click.command(epilog="Example: kl knowledge mentions ADR-0007")
 @click.argument("page", metavar="ID|FILE")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Most shown.")
+@top_option(20, 1000)
 @format_option()
 def mentions(page: str, limit: int, shape: str) -> None:
     """List the pages that say the title or id of a page and do not link to it; the one changed last first."""
@@ -420,9 +410,9 @@ def mentions(page: str, limit: int, shape: str) -> None:
     _print_places(found, "mentions", ask(ws, found, NO_LIMIT), shape, "nobody speaks of it without a link.", limit)
 
 
-@click.command(epilog="Example: kl knowledge related ADR-0007 --limit 5")
+@click.command(epilog="Example: kl knowledge related ADR-0007 --top 5")
 @click.argument("page", metavar="ID|FILE")
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="Most shown.")
+@top_option(10, 50)
 @click.option(
     "--least", type=click.IntRange(1, 100), default=25, show_default=True, metavar="PERCENT",
     help="Relevance threshold: less similar pages are omitted.",
@@ -803,7 +793,7 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
 @click.option(
     "--fail-under", type=click.IntRange(0, 100), metavar="PERCENT", help="Exit 1 if fewer records are healthy."
 )
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100_000), help="Most lines of a sort.")
+@top_option(20, says="Most lines of each sort.")
 @format_option()
 def health(fail_under: int | None, limit: int, shape: str) -> int:
     """What speaks against what is known: broken, stale, contradicted, unanchored, over-long or unused records.
@@ -832,7 +822,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
         for one in some[:limit]:
             echo(f"  {one.id}  {one_line(one.reason, 200)}")
         if len(some) > limit:
-            echo(f"  … and {len(some) - limit} more: --limit {len(some)}")
+            echo(f"  … and {len(some) - limit} more: --top {len(some)}")
     echo(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
     if bad:
         warn(f"fewer than {fail_under} % are healthy.")

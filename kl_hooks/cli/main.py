@@ -10,58 +10,68 @@ from pathlib import Path
 import click
 
 from kl_hooks.cli.errors import run_safely
-from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.cli.groups import KindGroup, LazyGroup
 
 COMMANDS = {
     "init": "Look at the repository and propose `.kl/`.",
-    "status": "What is known here, and what is proven for this tree.",
-    "doctor": "What is wrong with the set-up, and the exact fix.",
+    "doctor": "Check the set-up, and show the exact fix for what is wrong.",
+    "status": "What is recorded here, and what is proven for this content.",
+    "context": "A small, ranked, cited context package for a task.",
+    "arch": "Layers: check imports against them, show, explain, fix.",
+    "graph": "The code graph: definitions, references, dependents.",
+    "verify": "The gate: is there complete, passing evidence for this content?",
     "run": "Run a command and record its exit code as evidence.",
     "evidence": "Receipts: list, show, import, export, verify, accept a loss.",
     "claim": "Claims, their tier and the reasons.",
-    "verify": "The gate: is there complete, passing evidence for this tree?",
-    "arch": "Layers: who may depend on whom.",
-    "graph": "The code graph: what is defined where, and what hangs on what.",
-    "knowledge": "Everything that is known, across kinds, and its upkeep.",
+    "knowledge": "Records of every kind: search, proposals, upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
-    "interview": "Questions that nobody has answered yet; each answer is kept.",
+    "interview": "Answer open questions; each answer becomes a record.",
     "tool": "The agents' tools: JSON in, JSON out.",
-    "maintain": "Do what is to be done regularly.",
-    "context": "A small, ranked, cited package for a task.",
+    "config": "The effective settings, and where each comes from.",
+    "maintain": "Run periodic maintenance.",
     "hooks": "Native git hooks: install, uninstall, status.",
-    "commits": "Take note of new commits (git hooks call this).",
+    "commits": "Record new commits (git hooks call this).",
+    "help": "Help on a command; `kl help all` lists all of them.",
 }
-"""Command → its line in `kl --help`; it stands in the module of the same name, under the same name."""
+"""Command → its line in the help; it is the object of the same name in the module of the same name."""
 
 KINDS = {
-    "decision": "What was decided, why, and what it rules.",
-    "memory": "What was learned here, reviewed before anybody is told.",
-    "objective": "What we are after, and how far it is.",
-    "task": "Pieces of work: what each needs and makes.",
-    "outcome": "How pieces of work went.",
+    "decision": "What was decided, why, and what it governs.",
+    "memory": "What was learned here, reviewed before anybody is shown it.",
+    "objective": "Goals, and how far each is.",
+    "task": "Pieces of work: what each requires and produces.",
+    "outcome": "How pieces of work ended.",
     "failure": "What was tried and failed, and how to prevent it.",
-    "feature": "What the product can do, or is to do.",
+    "feature": "What the product can do, or will.",
     "role": "What a role must do, and must not.",
-    "gate": "What work of a sort must pass.",
+    "gate": "What work of a type must pass.",
     "mode": "Ways of working.",
-    "turn": "What each turn of a piece of work came to.",
-    "fact": "What is so, as people told it.",
-    "guide": "How things are done here.",
-    "finding": "What agents' tools found out or changed, while it holds.",
+    "turn": "What each turn of a piece of work achieved.",
+    "fact": "What is true of this project, as people stated it.",
+    "guide": "How work is done here.",
+    "finding": "What agents' tools found out or changed, while it is true.",
 }
 """The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
 
+_SECTIONS = {
+    "Start": ("init", "doctor"),
+    "Daily": ("status", "context", "arch", "graph", "verify"),
+    "Knowledge": ("decision", "memory", "knowledge"),
+    "Maintenance": ("config", "maintain", "help"),
+}
+"""Heading → commands of a person's first days: those that `kl --help` shows."""
+
 
 class Commands(LazyGroup):
-    """All commands: those that stand in a module, and those that are made from a kind."""
+    """All commands: those with a module, and those that are made from a kind."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name == "help":
+            return help_
         if name in COMMANDS:
             return super().get_command(ctx, name)
-        from kl_hooks.cli.groups import kind_group
-
         line = KINDS.get(name) or self._described(ctx).get(name)
-        return kind_group(name, line) if line else None
+        return KindGroup(name, line) if line else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -71,22 +81,26 @@ class Commands(LazyGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-        with formatter.section("Knowledge, each with new, list, show, search, edit"):
-            formatter.write_dl(list((KINDS | self._own(ctx)).items()))
+        lines = COMMANDS | KINDS
+        for heading, names in _SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, lines[name]) for name in names], col_max=12)
 
-    def _own(self, ctx: click.Context) -> dict[str, str]:
-        """As `_described`, for the help, which says what it can."""
+    def format_all_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As `format_commands`, with every command, and with the kinds of the repository."""
         from kl_hooks.errors import KlError
 
         try:
-            return self._described(ctx) if _may_describe_kinds(ctx.params.get("root")) else {}
-        except KlError:
-            return {}
+            own = self._described(ctx) if _may_describe_kinds(ctx.params.get("root")) else {}
+        except KlError:  # the help shows what it can
+            own = {}
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Knowledge, each with new, list, show, search, edit"):
+            formatter.write_dl(list((KINDS | own).items()))
 
     def _described(self, ctx: click.Context, asked: str = "") -> dict[str, str]:
-        """The kinds of plugins and of the repository at hand; none where there is no repository.
+        """Return the kinds of plugins and of the repository at hand; none where there is no repository.
 
         `asked`: a name that must be among them where a file of `.kl/kinds/` is wrong: it may be missing only because of
         that. Raises Problems.
@@ -124,10 +138,34 @@ def _may_describe_kinds(root: str | None) -> bool:
 def kl(context: click.Context, root: str | None) -> None:
     """A knowledge layer for coding agents and the people who work with them.
 
-    Evidence of test runs, commands and commits; layers that block drift; a small, cited package of context.
+    Evidence of test runs, commands and commits; layers that block drift; a small, cited context package.
+
+    All commands: kl help all. One of them: kl help COMMAND.
     """
     context.ensure_object(dict)["root"] = root
     context.color = _color(os.environ)
+
+
+@click.command("help", epilog="Example: kl help graph dependents")
+@click.argument("words", nargs=-1, metavar="[all | COMMAND...]")
+@click.pass_context
+def help_(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show the help of kl, of one COMMAND, or (all) a list of every command."""
+    above, command = context.find_root(), context.find_root().command
+    if words == ("all",):
+        formatter = above.make_formatter()
+        kl.format_usage(above, formatter)
+        kl.format_all_commands(above, formatter)
+        click.echo(formatter.getvalue(), nl=False)
+        return
+    for word in words:
+        if not isinstance(command, click.Group):
+            raise click.UsageError(f"{above.command_path} has no commands.", above)
+        _, found, _ = command.resolve_command(above, [word])
+        assert found is not None  # else resolve_command raised
+        command, above = found, click.Context(found, info_name=word, parent=above)
+    with above.scope(cleanup=False):
+        click.echo(command.get_help(above))
 
 
 def _color(environ: os._Environ[str]) -> bool | None:

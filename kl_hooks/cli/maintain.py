@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import echo, echo_json, warn, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import confirm, counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import ABOUT, Option, format_option, top_option
+from kl_hooks.cli.output import confirm, counted, echo, echo_json, warn, workspace
 from kl_hooks.cli.record_output import print_deleted
 from kl_hooks.kinds.memory.kind import CATEGORIES, KIND, STANDINGS
 from kl_hooks.model.record import Record
@@ -70,7 +71,7 @@ _MOST_TEXT = 1_000_000
 @click.option("--title", default="", help="What it is, in one line; else its first line.")
 @click.option("--category", type=click.Choice(CATEGORIES), help="What sort of learning it is.")
 @click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent. Else 50.")
-@click.option("--about", multiple=True, metavar="ID|PATH", help="A file or symbol it is about. May be repeated.")
+@click.option("--about", multiple=True, metavar=ABOUT, help="A file or symbol it is about. May be repeated.")
 @click.option("--source", default="", help="Where it comes from; else the session.")
 @format_option()
 def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str, ...], shape: str, **more: Any) -> None:
@@ -142,7 +143,7 @@ def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
 @click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent.")
 @click.option("--standing", type=click.Choice(STANDINGS), help="How it fared since.")
 @click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has. May be repeated.")
-@click.option("--about", multiple=True, metavar="ID|PATH", help="What it is about. May be repeated.")
+@click.option("--about", multiple=True, metavar=ABOUT, help="What it is about. May be repeated.")
 @click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never.")
 @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
 @format_option()
@@ -172,8 +173,8 @@ def delete(id: str, yes: bool, shape: str) -> None:
     _update_page()
 
 
-def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text") -> None:
-    """Carries it out and says what the memory is now. UsageProblem for an agent that is no reviewer."""
+def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text", *, checked: bool = False) -> None:
+    """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no reviewer."""
     from kl_hooks.cli.kind_commands import decide_changes
     from kl_hooks.kinds.memory.review import Decision, apply_decision, current_reviewer
     from kl_hooks.records.permissions import pending_proposals
@@ -186,21 +187,29 @@ def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text
         return
     again = do == "approve" and record.status == "approved"
     made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)
-    _print_changed(made, "approved, confirmed today" if again else "", shape)
+    if checked:
+        from kl_hooks.kinds.memory.judging import verified
+
+        made = verified(ws, made, who)
+    done = "approved, confirmed today" if again else made.status
+    _print_changed(made, f"{done}, verified" if checked else done, shape)
 
 
 @click.command(epilog="Example: kl memory approve MEM-3f9a1c2b")
 @click.argument("id")
+@click.option(
+    "--checked", is_flag=True, help="Also note that it was checked and is right: it ranks higher from now on."
+)
 @format_option()
-def approve(id: str, shape: str) -> None:
+def approve(id: str, checked: bool, shape: str) -> None:
     """Accept a memory: it becomes a file in .kl/knowledge/memories/, and agents are shown it.
 
-    Approving one that is approved confirms it: upkeep leaves it alone for another window.
+    A person's approval gives it a person's authority. Approving one that is approved confirms it: upkeep leaves it
+    alone for another window.
 
     For people, and for reviewers that your configuration names (git config kl.reviewers).
     """
-
-    decide_memory(id, "approve", shape=shape)
+    decide_memory(id, "approve", shape=shape, checked=checked)
 
 
 @click.command(epilog='Example: kl memory reject MEM-3f9a1c2b --reason "true only on my machine"')
@@ -382,7 +391,7 @@ def _print_mined(taken: MiningResult, shape: str) -> None:
 
 @click.command(epilog="Example: kl memory review --format json | my-reviewer | kl memory review --answers -")
 @click.option("--all", "everything", is_flag=True, help="Those that were approved or rejected too.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="Most shown.")
+@top_option(50, 10_000)
 @click.option(
     "--answers", type=click.Path(allow_dash=True, path_type=str), metavar="FILE",
     help='Take decisions from this JSON file, or - for stdin: {"answers": [{"id": …, "do": "approve"}]}.',
@@ -415,7 +424,7 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
         echo("nothing waits for a review.")
         return
     if total > len(records):
-        warn(f"these are the first {len(records)} of {total}; more with --limit.")
+        warn(f"these are the first {len(records)} of {total}; more with --top.")
 
     _apply_decisions(_ask_for_decisions(ws, review_items(ws, records)), "text")
 
@@ -590,8 +599,15 @@ def export(statuses: tuple[str, ...]) -> None:
     echo_json(to_fuseraft(review_items(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))
 
 
-@click.command(epilog="Example: kl memory configure --top-k 3 --auto-extract no")
-@click.option("--top-k", type=click.IntRange(1, 100), help="Memories that an agent is given at once.")
+@click.command(epilog="Example: kl memory configure --top 3 --auto-extract no")
+@click.option(
+    "--top",
+    "top_k",
+    cls=Option,
+    old=("--top-k",),
+    type=click.IntRange(1, 100),
+    help="Memories shown to an agent at once.",
+)
 @click.option("--auto-extract", type=click.BOOL, help="Whether patterns are mined without being asked for: yes or no.")
 @format_option()
 def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:

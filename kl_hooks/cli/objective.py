@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, workspace
+from kl_hooks.cli.options import ABOUT, format_option
+from kl_hooks.cli.output import echo, echo_json, workspace
 
 
 @click.command(epilog='Example: kl objective create --title "A parser" --tasks "Lexer,Grammar"')
@@ -15,7 +16,7 @@ from kl_hooks.cli.output import echo, echo_json, format_option, workspace
 @click.option("--tasks", default="", help="What has to be done, with commas between.")
 @click.option("--task", "more", multiple=True, help="One thing that has to be done, as it is. May be repeated.")
 @click.option("--description", help="Why it matters, and when it is reached.")
-@click.option("--about", multiple=True, metavar="ID|PATH", help="The files and symbols it is about. May be repeated.")
+@click.option("--about", multiple=True, metavar=ABOUT, help="The files and symbols it is about. May be repeated.")
 @click.option("--tag", "tags", multiple=True, help="Short words to find it by. May be repeated.")
 @click.option("--agent", is_flag=True, help="An agent makes it.")
 @format_option()

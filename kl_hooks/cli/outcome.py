@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import Option, format_option, top_option
+from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--title", "title_option", help="What the task was, in one line.")
 @click.option("--type", "outcome_type", help="How it ended: task_completed, task_failed, task_blocked, review_passed …")
 @click.option("--success/--failure", default=None, help="Whether it reached what it was for.")
-@click.option("--task-id", help="The task it is the end of.")
+@click.option("--task", "task_id", cls=Option, old=("--task-id",), metavar="ID", help="The task that ended.")
 @click.option("--requirements", "task_requirements", help="What was asked for; similar tasks are found by it.")
 @click.option("--summary", help="What was done, in a few sentences.")
 @click.option("--approach", "approach_used", help="How it was done.")
@@ -109,7 +110,7 @@ def _print_dry_run(values: Any, shape: str) -> None:
 
 @click.command(epilog='Example: kl outcome similar "sign-in with a second factor"')
 @click.argument("requirements", nargs=-1, required=True, metavar="TEXT")
-@click.option("--limit", type=click.IntRange(1, 1000), default=5, show_default=True, help="Most shown.")
+@top_option(5, 1000)
 @format_option()
 def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
@@ -138,6 +139,6 @@ def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
             for text in one.many(name)[:3]:
                 echo(f"    {name.partition('_')[0].removesuffix('s'):<8}  {one_line(text, 160)}")
     if len(all_) > len(found):
-        warn(f"these are the first {len(found)} of {counted(len(all_), 'outcome')}; more with --limit.")
+        warn(f"these are the first {len(found)} of {counted(len(all_), 'outcome')}; more with --top.")
     if not found:
         echo("no outcome shares a word with it. Record one at the end of a task: kl outcome capture")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
@@ -16,7 +16,6 @@ from kl_hooks.model.text import brief, safe_text
 from kl_hooks.workspace import Workspace, open_workspace
 
 _SHOWN_PROBLEMS: Final = "broken kinds are told"
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def workspace() -> Workspace:
@@ -44,27 +43,6 @@ def _warn_of_broken_kinds(ws: Workspace) -> None:
 def broken_kinds_are_shown() -> None:
     """Whoever says by himself what is wrong with the files of `.kl/kinds/` calls this: it is said once."""
     click.get_current_context().find_root().ensure_object(dict)[_SHOWN_PROBLEMS] = True
-
-
-class _FormatOption(click.Option):
-    """`--format`, whose variable is called KL_…_FORMAT although the parameter is not called `format`."""
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        return os.environ.get(f"{ctx.auto_envvar_prefix}_FORMAT") or None
-
-
-def format_option(*more: str) -> Callable[[F], F]:
-    """`--format text|json` and whatever else fits; the parameter is called `shape`."""
-    choices = click.Choice(["text", "json", *more])
-    return click.option(
-        "--format",
-        "shape",
-        cls=_FormatOption,
-        type=choices,
-        default="text",
-        show_default=True,
-        help="Form of the output.",
-    )
 
 
 def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:

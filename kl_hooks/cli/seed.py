@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 
 if TYPE_CHECKING:
     from kl_hooks.records.seeding import Step

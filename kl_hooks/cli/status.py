@@ -9,7 +9,8 @@ import click
 
 from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts, receipt_line
 from kl_hooks.cli.knowledge import Counts, records_by_status, waiting_for_a_person, waiting_lines
-from kl_hooks.cli.output import counted, echo, echo_json, format_option, short, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import counted, echo, echo_json, short, workspace
 from kl_hooks.cli.verify import hints
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.ledger import Entry, count_tests, recent

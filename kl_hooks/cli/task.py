@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
+from kl_hooks.cli.options import ABOUT, format_option
+from kl_hooks.cli.output import echo, echo_json, warn, workspace
 from kl_hooks.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> froze
 @click.option("--assignee", help="Who does it.")
 @click.option("--objective", metavar="ID", help="The objective it serves.")
 @click.option("--feature", "feature_id", metavar="ID", help="The feature it belongs to.")
-@click.option("--about", multiple=True, metavar="ID|PATH", help="The files and symbols it is about. May be repeated.")
+@click.option("--about", multiple=True, metavar=ABOUT, help="The files and symbols it is about. May be repeated.")
 @click.option("--description", help="What to do.")
 @click.option("--agent", is_flag=True, help="An agent makes it.")
 @format_option()

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.output import echo, echo_json, format_option, workspace
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import echo, echo_json, workspace
 
 _NUMBER = click.IntRange(0, 1_000_000)
 

@@ -32,9 +32,9 @@ _MAX_TEXT: Final = 300
 _MAX_ITEMS: Final = 100
 """Fields, verbs, statuses and choices that one kind may have, each."""
 RESERVED_NAMES: Final = (
-    "arch", "claim", "commits", "context", "doctor", "evidence", "graph", "hooks", "init", "interview", "knowledge",
-    "maintain", "mcp", "pool", "proposal", "report", "run", "seed", "serve", "skill", "stats", "status", "sync", "tool",
-    "agents", "document", "verify",
+    "arch", "claim", "commits", "config", "context", "doctor", "evidence", "graph", "help", "hooks", "init",
+    "interview", "knowledge", "maintain", "mcp", "pool", "proposal", "report", "run", "seed", "serve", "skill", "stats",
+    "status", "sync", "tool", "agents", "document", "verify",
 )  # fmt: skip
 """Names that commands of kl have or will have: no kind can be called so."""
 _VERB: Final = re.compile(r"[a-z][a-z0-9-]{1,29}")

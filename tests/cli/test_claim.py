@@ -166,10 +166,10 @@ def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ("banana", "'banana' is not an Id. It begins with one of: file:, "),
+        ("banana", "'banana' is not an ID. It begins with one of: file:, "),
         (".kl/README.md", "Did you mean 'file:.kl/README.md'?"),
         ("tests/test_a.py::test_b", "Did you mean 'test:tests/test_a.py::test_b'?"),
-        ("file:", "'file:' is not an Id."),
+        ("file:", "'file:' is not an ID."),
     ],
 )
 @pytest.mark.parametrize("argv", [("add", "is quick"), ("list",)])
@@ -185,7 +185,7 @@ def test_what_is_no_id_is_refused_with_the_one_that_was_meant(
 def test_a_claim_about_nothing_is_refused(repo: Checkout) -> None:
     done = repo.kl("claim", "add", "is quick", "--about", "")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "'' is not an Id." in done.stderr
+    assert "'' is not an ID." in done.stderr
 
 
 @pytest.mark.parametrize("about", ["file:src/not-yet.py", "ADR-0007", "test:tests/test_a.py::test_b"])
@@ -266,7 +266,7 @@ def test_expired_claims_take_no_place_in_a_search_and_the_total_is_of_all_matche
     for number in range(3):
         repo.kl("claim", "add", f"a zebra was seen near the river {number}", "--about", "file:a.py")
     done = repo.kl("claim", "search", "zebra", "--limit", "2")
-    assert done.stdout.count("seen near the river") == 2 and "… and 1 more: --limit 3" in done.stdout
+    assert done.stdout.count("seen near the river") == 2 and "… and 1 more: --top 3" in done.stdout
     found = json.loads(repo.kl("claim", "search", "zebra", "--limit", "2", "--format", "json").stdout)
     assert (len(found["claims"]), found["total"]) == (2, 3)
     done = repo.kl("knowledge", "search", "zebra", "--limit", "2")

@@ -139,7 +139,7 @@ def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
         "source": "function:shop.web.show_page", "relation": "references", "target": "type:shop.core.Basket",
         "method": "import", "confidence": 100,
     }]  # fmt: skip
-    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 4; more with --limit 4.\n"
+    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 4; more with --top 4.\n"
 
 
 @pytest.mark.requirement("C19")

@@ -11,11 +11,19 @@ from pathlib import Path
 import click
 import pytest
 
-from kl_hooks.cli.main import COMMANDS
+from kl_hooks.cli.main import COMMANDS, KINDS
 from kl_hooks.cli.main import kl as main
 from tests.support import Checkout, Done, run_in_process
 
 ROOT = Path(__file__).resolve().parents[2]
+RUNBOOK = """name: runbook
+plural: runbooks
+prefix: RUN
+purpose: What to do when something is down.
+statuses: [draft, current]
+fields:
+  - {name: steps, type: lines, section: Steps, says: "What to do."}
+"""
 
 
 def kl(*argv: str, cwd: Path, **more: str) -> Done:
@@ -23,7 +31,7 @@ def kl(*argv: str, cwd: Path, **more: str) -> Done:
     return run_in_process(argv, cwd, environ | more)
 
 
-def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:
+def test_help_shows_about_ten_commands_and_imports_none(tmp_path: Path) -> None:
     code = (
         "import sys; from kl_hooks.cli.main import run; run(['--help']); "
         "print([m for m in sys.modules if m.startswith('kl_hooks.cli.')])"
@@ -33,7 +41,8 @@ def test_help_lists_every_command_without_importing_one(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
     )
     *text, modules = done.stdout.strip().splitlines()
-    assert [name for name in COMMANDS if not any(line.strip().startswith(name) for line in text)] == []
+    shown = [line.split()[0] for line in text if line.startswith("  ") and line.split()[0] in COMMANDS | KINDS]
+    assert shown[:2] == ["init", "doctor"] and 8 <= len(shown) <= 13
     assert modules == str([f"kl_hooks.cli.{name}" for name in ("errors", "groups", "main")])
 
 
@@ -183,7 +192,7 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
 
 TEXT_ONLY = {
     "kl run", "kl commits record", "kl context why", "kl tool", "kl evidence export", "kl evidence import",
-    "kl memory export",
+    "kl memory export", "kl help",
 }  # fmt: skip
 """Commands without `--format json`: they pass through, say one line for people, or have a form of their own."""
 
@@ -207,3 +216,63 @@ def test_all_speak_json(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None
         path for path, command in leaves(main, "kl", None) if not any("--format" in p.opts for p in command.params)
     }
     assert silent == TEXT_ONLY
+
+
+def test_help_lists_all_commands_or_explains_one(repo: Checkout) -> None:
+    repo.write(".kl/kinds/runbook.yaml", RUNBOOK)
+    listed = {line.split()[0] for line in repo.kl("help", "all").stdout.splitlines() if line.startswith("  ")}
+    assert {*COMMANDS, *KINDS, "runbook"} <= listed
+    for words in ((), ("graph",), ("graph", "refs"), ("decision", "new"), ("context", "why")):
+        assert repo.kl("help", *words).stdout == repo.kl(*words, "--help").stdout, words
+    assert "Did you mean 'graph'?" in repo.kl("help", "grph").stderr
+    assert "kl status has no commands" in repo.kl("help", "status", "x").stderr
+
+
+def test_a_removed_verb_is_read_for_one_more_release(repo: Checkout) -> None:
+    made = repo.kl("memory", "new", "Pin the clock in tests.")
+    assert made.stderr == "kl: kl memory new will be removed. Use: kl memory add\n"
+    name = made.stdout.split()[0]
+    assert "Use: kl memory approve --checked" in repo.kl("memory", "verify", name).stderr
+    done = repo.kl("memory", "approve", name, "--checked")
+    assert (done.returncode, done.stdout.split("  ")[1]) == (0, "approved, confirmed today, verified")
+    shown = repo.kl("memory", "--help").stdout
+    assert not [verb for verb in ("new", "verify", "promote") if f"\n  {verb} " in shown]
+
+
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        (("evidence", "list", "--limit", "2"), ("evidence", "list", "--top", "2")),
+        (("graph", "search", "x", "--file", "a.py"), ("graph", "search", "x", "--about", "a.py")),
+        (("memory", "configure", "--top-k", "3"), ("memory", "configure", "--top", "3")),
+        (("interview", "--max-questions", "2"), ("interview", "--top", "2")),
+        (("context", "critical", "--max-items", "2"), ("context", "critical", "--top", "2")),
+        (
+            ("outcome", "capture", "x", "--dry-run", "--task-id", "T-1"),
+            ("outcome", "capture", "x", "--dry-run", "--task", "T-1"),
+        ),
+        (("guide", "list", "--group", "templates"), ("guide", "list", "--topic", "templates")),
+    ],
+    ids=lambda argv: " ".join(argv[:2]),
+)  # fmt: skip
+def test_an_older_spelling_of_an_option_is_read_and_not_shown(
+    old: tuple[str, ...], now: tuple[str, ...], repo: Checkout
+) -> None:
+    repo.write("a.py", "x = 1\n")
+    first, second = repo.kl(*old), repo.kl(*now)
+    assert (first.returncode, first.stdout, first.stderr) == (0, second.stdout, second.stderr)
+    spelling = next(word for word in old if word.startswith("--") and word not in now)
+    assert spelling not in repo.kl(*[word for word in now[:2] if word != "x"], "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("kl gra", "graph"), ("kl graph dep", "dependents"), ("kl memory appr", "approve"),
+        ("kl graph refs --unr", "--unresolved"),
+    ],
+)  # fmt: skip
+def test_a_shell_completes_commands_and_options(words: str, found: str, repo: Checkout) -> None:
+    environ = {"_KL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = repo.kl(env=environ)
+    assert (done.returncode, done.stdout) == (0, f"plain,{found}\n")
