@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kl_hooks.cli.options import ABOUT, format_option, top_option
-from kl_hooks.cli.output import echo, echo_json, short, warn, workspace
+from kl_hooks.cli.output import echo, echo_json, progress, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
@@ -68,11 +68,9 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
 def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
     """List claims: derived from evidence or asserted manually."""
     about = _checked_id(about) if about else None
-    found = [
-        c
-        for c in all_claims(workspace(), warn, about)
-        if (everything or c.freshness != "expired") and tier in (None, c.tier.word)
-    ]
+    with progress("Importing captured runs and commits"):
+        claims = list(all_claims(workspace(), warn, about))
+    found = [c for c in claims if (everything or c.freshness != "expired") and tier in (None, c.tier.word)]
     if shape == "json":
         echo_json(
             {"schema": "kl.claim.list/1", "claims": [claim_to_dict(c) for c in found[:limit]], "total": len(found)}

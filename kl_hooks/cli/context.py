@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.options import Option, format_option
-from kl_hooks.cli.output import echo, echo_exactly, echo_json, warn, workspace
+from kl_hooks.cli.output import echo, echo_exactly, echo_json, progress, warn, workspace
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
 from kl_hooks.context.deliver import Delivered, Request, deliver, find_package
@@ -122,7 +122,9 @@ def task(
     """A package for a task in plain words."""
     ws = _at(workspace(), now)
     style = "markdown" if shape == "markdown" else "text"
-    made = deliver(ws, Request(" ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ)))
+    request = Request(" ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ))
+    with progress("Reading code, records and history"):
+        made = deliver(ws, request)
     _print_warnings(made)
     text = as_json(made.document) + "\n" if shape == "json" else made.text
     if explained and shape != "json":

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kl_hooks.cli.options import format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, short, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, progress, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
@@ -40,7 +40,8 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
     read, and the notes say so; where it can't be read either, the exception is all that is said.
     """
     require_setup(ws)
-    taken = sync_evidence(ws, head)
+    with progress("Importing captured runs and commits"):
+        taken = sync_evidence(ws, head)
     with ws.store.reading() as db:
         for remark in _import_warnings(taken):
             warn(remark)
@@ -50,7 +51,9 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
 @contextmanager
 def all_evidence(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
     """The store and the spools together, for a verdict. `head` and the exceptions as `open_store`."""
-    with snapshot(ws, head) as seen:
+    with ExitStack() as stack:
+        with progress("Importing captured runs and commits"):
+            seen = stack.enter_context(snapshot(ws, head))
         for remark in _import_warnings(seen.taken, len(seen.waiting)):
             warn(remark)
         yield seen

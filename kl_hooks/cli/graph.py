@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import F, Option, format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, progress, warn, workspace
 from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_page, plain_symbol, plain_way
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
@@ -46,6 +47,14 @@ def graph() -> None:
 
 
 _PATHS: Final = 5
+_ALL: Final = 100_000
+_WIDTH: Final = 100
+"""Columns of a line in a list: longer ones wrap in most terminals and in a review."""
+_TEST_FILE: Final = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
+
+
+def _tests_option() -> Callable[[F], F]:
+    return click.option("--tests", is_flag=True, help="List those in test files too; else they are counted.")
 
 
 def _at_option() -> Callable[[F], F]:
@@ -69,7 +78,10 @@ def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: 
 
         sync(ws)  # records and pages are nodes of the same graph
     try:
-        with opened(ws, rev, **more) as graph:
+        with ExitStack() as stack:
+            # a watcher shows its own progress, file by file
+            with nullcontext() if "watch" in more else progress("Updating the code graph"):
+                graph = stack.enter_context(opened(ws, rev, **more))
             yield graph
     except Ambiguous as problem:
         if shape == "json":
@@ -88,15 +100,44 @@ def _print_symbol(symbol: Symbol) -> None:
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}")
 
 
-def _print_links(links: Sequence[Link], *, of_name: bool = False) -> None:
-    """Where links come from, by file and line; `of_name`: and what is called there."""
-    path = ""
-    for link in links:
-        if link.path != path:
-            path = link.path
-            echo_line(path)
-        name = f" {link.target.removeprefix('name:')}" if of_name else ""
-        echo_line(f"{link.line:>6}  {link.relation:<10}{name}  in {link.source}  ({_method(link)})")
+class _Line(NamedTuple):
+    """One line of a list, before it is grouped by file."""
+
+    path: str
+    line: int
+    text: str
+    end: str = ""
+    """What stays at the end where the text must be shortened."""
+
+
+def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
+    """Print a list by file, source before tests, these as a count without `tests`; return how many were not printed.
+
+    Files are in the order of their first line, so that the nearest or best comes first.
+    """
+    source = [one for one in lines if not _TEST_FILE.search(one.path)]
+    of_tests = [one for one in lines if _TEST_FILE.search(one.path)]
+    listed = [*source, *of_tests] if tests else source
+    by_file: dict[str, list[_Line]] = {}
+    for one in listed[:limit]:
+        by_file.setdefault(one.path, []).append(one)
+    for path, some in by_file.items():
+        echo_line(path if len(path) <= _WIDTH else f"…{path[1 - _WIDTH :]}")
+        for one in some:
+            room = _WIDTH - 8 - len(one.end)
+            text = one.text if len(one.text) <= room else f"{one.text[: room - 1]}…"
+            echo_line(f"{one.line:>6}  {text}{one.end}")
+    if of_tests and not tests:
+        files = counted(len({one.path for one in of_tests}), "file")
+        echo(f"tests: {len(of_tests)} in {files} (--tests lists them)")
+    return len(listed) - min(len(listed), limit)
+
+
+def _link_line(link: Link, before: str = "", *, of_name: bool = False) -> _Line:
+    """`of_name`: with the name that is used there."""
+    name = f" {link.target.removeprefix('name:')}" if of_name else ""
+    text = f"{before}{link.relation:<10}{name}  in {link.source}"
+    return _Line(link.path, link.line, text, f"  ({_method(link)})")
 
 
 def _print_certainty(
@@ -259,10 +300,13 @@ SEARCHED_KINDS = (
     "--about", "file", cls=Option, old=("--file",), default="", metavar="PATH",
     help="Only in this file, folder, or pattern (src/*.py).",
 )  # fmt: skip
+@_tests_option()
 @top_option(20)
 @_at_option()
 @format_option()
-def search(words: tuple[str, ...], kinds: tuple[str, ...], file: str, limit: int, rev: str | None, shape: str) -> None:
+def search(
+    words: tuple[str, ...], kinds: tuple[str, ...], file: str, tests: bool, limit: int, rev: str | None, shape: str
+) -> None:
     """Find symbols, records, pages and violations by NAME.
 
     Symbols of that name in any case, style or inflection (baskets finds Basket) come first, then records, pages and
@@ -285,9 +329,9 @@ def search(words: tuple[str, ...], kinds: tuple[str, ...], file: str, limit: int
         rows = [plain_found(hit) for hit in hits]
         echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
-    for hit in hits:
-        echo_line(hit.id)
-        echo_line(f"    {hit.path}:{hit.line} {hit.signature}")
+    lines = [_Line(hit.path, hit.line, f"{hit.id}  {hit.signature}".rstrip()) for hit in hits]
+    only_tests = all(_TEST_FILE.search(one.path) for one in lines)
+    _print_by_file(lines, limit, tests=tests or only_tests)
     if more:
         warn(f"these are the first {limit}; more with --top.")
     if not hits:
@@ -423,10 +467,11 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
 @click.command(epilog="Example: kl graph refs Basket.total")
 @click.argument("name")
 @click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
+@_tests_option()
 @top_option(200)
 @_at_option()
 @format_option()
-def refs(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
+def refs(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
     """List what uses NAME: calls, references, base classes and imports, by file and line.
 
     NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a place in one
@@ -436,26 +481,37 @@ def refs(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -
 
     with _opened_graph(rev, shape) as graph:
         found = find(graph, name)
-    _print_inbound(found, name, unresolved, limit, shape, "refs", "No references.")
+    _print_inbound(found, _List(name, unresolved, tests, limit), shape, "refs", "No references.")
 
 
-def _print_inbound(found: Inbound, name: str, unresolved: bool, limit: int, shape: str, verb: str, none: str) -> None:
-    """The answer of `refs` and `callers`; with `unresolved` what could not be told instead."""
-    links = found.answer.unresolved if unresolved else found.links
-    shown = links[:limit]
+class _List(NamedTuple):
+    """What was asked for, and how it is to be listed."""
+
+    name: str
+    unresolved: bool
+    tests: bool
+    limit: int
+
+
+def _print_inbound(found: Inbound, asked: _List, shape: str, verb: str, none: str) -> None:
+    """Print the answer of `refs` and `callers`; with `unresolved` the uses whose meaning is unknown instead."""
+    links = found.answer.unresolved if asked.unresolved else found.links
     if shape == "json":
-        rows = {"unresolved_uses" if unresolved else verb: _by_place(shown), "total": len(links)}
+        rows = {"unresolved_uses" if asked.unresolved else verb: _by_place(links[: asked.limit]), "total": len(links)}
         head = {"schema": f"kl.graph.{verb}/1", "symbol": plain_symbol(found.symbol)}
         echo_json({**head, **rows, **plain_answer(found.answer)})
         return
     _print_symbol(found.symbol)
-    _print_links(shown)
-    if len(links) > limit:
-        warn(f"{limit} of {len(links)}; more with --top {len(links)}.")
-    if not unresolved:
-        _print_certainty(found.answer, none, f"kl graph {verb} {name}", calls=verb == "callers")
+    _warn_of_more(_print_by_file([_link_line(link) for link in links], asked.limit, tests=asked.tests), asked.limit)
+    if not asked.unresolved:
+        _print_certainty(found.answer, none, f"kl graph {verb} {asked.name}", calls=verb == "callers")
     elif not links:
         warn("no unresolved use of that name.")
+
+
+def _warn_of_more(omitted: int, limit: int) -> None:
+    if omitted:
+        warn(f"{limit} of {limit + omitted}; more with --top {limit + omitted}.")
 
 
 def _by_place(links: tuple[Link, ...]) -> list[dict[str, Any]]:
@@ -474,10 +530,11 @@ def _without_place(link: dict[str, Any]) -> dict[str, Any]:
 @click.command(epilog="Example: kl graph callers Basket.total")
 @click.argument("name")
 @click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
+@_tests_option()
 @top_option(200)
 @_at_option()
 @format_option()
-def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
+def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
     """List what calls NAME, by file and line; for a class also what calls its __init__.
 
     "No callers." is said only where every file was read and no unresolved use bears that name. NAME as in
@@ -487,7 +544,7 @@ def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str
 
     with _opened_graph(rev, shape, records=False) as graph:
         found = find(graph, name)
-    _print_inbound(found, name, unresolved, limit, shape, "callers", "No callers.")
+    _print_inbound(found, _List(name, unresolved, tests, limit), shape, "callers", "No callers.")
 
 
 @click.command(epilog="Example: kl graph dependents Basket --depth 2")
@@ -500,10 +557,11 @@ def callers(name: str, unresolved: bool, limit: int, rev: str | None, shape: str
     help="Most links in between, 1 to 10.",
 )
 @click.option("--unresolved", is_flag=True, help="The uses of its name, or a part's, that may or may not mean it.")
+@_tests_option()
 @top_option(200)
 @_at_option()
 @format_option()
-def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | None, shape: str) -> None:
+def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
     """List what depends on NAME by calls, references, base classes and imports, through others too.
 
     Each thing once, at its nearest level, with one of the links that lead there. Who uses a method depends on its
@@ -512,7 +570,8 @@ def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | N
     from kl_hooks.code.asking.dependents import dependents as find
 
     with _opened_graph(rev, shape, records=False) as graph:
-        found = find(graph, name, depth, limit)
+        # the lists for people leave tests out, so `limit` of them alone are not enough
+        found = find(graph, name, depth, limit if shape == "json" else _ALL)
     open_uses = found.answer.unresolved[:limit] if unresolved else ()
     if shape == "json":
         rows = [
@@ -525,17 +584,13 @@ def dependents(name: str, depth: int, unresolved: bool, limit: int, rev: str | N
         return
     _print_symbol(found.symbol)
     if unresolved:
-        _print_links(open_uses, of_name=True)
+        lines = [_link_line(link, of_name=True) for link in open_uses]
+    else:
+        order = sorted(found.found, key=lambda one: (one.level, one.link.path, one.link.line))
+        lines = [_link_line(one.link, f"level {one.level}  ") for one in order]
+    _warn_of_more(_print_by_file(lines, limit, tests=tests), limit)
+    if unresolved:
         return
-    level = 0
-    for one in found.found:
-        if one.level != level:
-            level = one.level
-            echo_line(f"level {level}")
-        link = one.link
-        echo_line(f"  {link.source}  {link.relation} {link.target}  {link.path}:{link.line} ({_method(link)})")
-    if found.total > limit:
-        warn(f"{limit} of {found.total}; more with --top {found.total}.")
     _print_certainty(
         found.answer, "Nothing depends on it.", f"kl graph dependents {name}", of=" of its name or a part's"
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +17,9 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import brief, safe_text
 from kl_hooks.workspace import Workspace, open_workspace
 
-_SHOWN_PROBLEMS: Final = "broken kinds are told"
+_SHOWN_PROBLEMS: Final = "broken kinds are shown"
+PROGRESS_DELAY = 1.0
+"""Seconds before `progress` shows anything: a shorter command should not flicker."""
 
 
 def workspace() -> Workspace:
@@ -69,6 +73,34 @@ def echo_json(value: Any) -> None:
 def warn(text: str) -> None:
     """A remark, on stderr, in one line."""
     click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[None]:
+    """Show on a terminal that work is going on, once it has taken a second. Nothing of it remains."""
+    if not (sys.stderr is not None and sys.stderr.isatty()):
+        yield
+        return
+    import threading
+
+    done, started = threading.Event(), time.monotonic()
+
+    def show() -> None:
+        wait = PROGRESS_DELAY
+        while not done.wait(wait):
+            sys.stderr.write(f"\r{label} … {time.monotonic() - started:.0f} s")
+            sys.stderr.flush()
+            wait = 0.5
+        if time.monotonic() - started > PROGRESS_DELAY:
+            sys.stderr.write("\r\x1b[K")
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()  # `__main__` ends the process at once only where no other thread is alive
 
 
 def confirm(question: str) -> None:

@@ -167,7 +167,6 @@ def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
     ("about", "said"),
     [
         ("banana", "'banana' is not an ID. It begins with one of: file:, "),
-        (".kl/README.md", "Did you mean 'file:.kl/README.md'?"),
         ("tests/test_a.py::test_b", "Did you mean 'test:tests/test_a.py::test_b'?"),
         ("file:", "'file:' is not an ID."),
     ],
@@ -180,6 +179,17 @@ def test_what_is_no_id_is_refused_with_the_one_that_was_meant(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("kl: --about: ")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("about", "identifier"),
+    [(".kl/README.md", "file:.kl/README.md"), (".kl/README.md::test_b", "test:.kl/README.md::test_b")],
+)
+def test_a_claim_is_about_a_path_that_exists(repo: Checkout, about: str, identifier: str) -> None:
+    repo.write(".kl/README.md", "x")
+    assert repo.kl("claim", "add", "is quick", "--about", about).returncode == 0
+    assert [one["about"] for one in claims(repo, "--about", identifier)] == [identifier]
+    assert "is quick" in repo.kl("claim", "list", "--about", about.removeprefix(".kl/"), cwd=repo.root / ".kl").stdout
 
 
 def test_a_claim_about_nothing_is_refused(repo: Checkout) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.cli import output
 from kl_hooks.cli.graph import SEARCHED_KINDS
 from kl_hooks.cli.main import run
 from kl_hooks.code.asking.search import ALL_KINDS
@@ -82,13 +83,37 @@ def test_progress_is_shown_on_a_terminal_only(kl: Kl, monkeypatch: pytest.Monkey
     monkeypatch.undo()
 
 
+def test_slow_work_is_shown_on_a_terminal(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    with monkeypatch.context() as patched:
+        patched.setattr(output, "PROGRESS_DELAY", 0.0)
+        patched.setattr(sys, "stderr", terminal)
+        assert run(["graph", "refs", "Basket"]) == 0
+    shown = terminal.getvalue()
+    assert shown.startswith("\rUpdating the code graph … ") and shown.endswith("\r\x1b[K")
+    assert kl("graph", "refs", "Basket")[2] == "", "not where nobody watches"
+
+
+def test_lists_are_grouped_by_file_and_no_line_is_long(kl: Kl) -> None:
+    name = "a_function_with_a_name_that_is_much_too_long_for_any_line_of_a_list" + "_and_more" * 4
+    calls = "".join(f"def {name}_{n}():\n    show_page(None)\n\n\n" for n in range(2))
+    source = f"from shop.web import show_page\n\n\n{calls}"
+    write(Path.cwd(), {"src/shop/last.py": source, "tests/test_last.py": source, "src/shop/a.py": source})
+    for verb in ("callers", "refs", "dependents"):
+        out = kl("graph", verb, "show_page", "--tests")[1].splitlines()[1:]
+        assert [line for line in out if len(line) > 100] == []
+        files = [line for line in out if not line.startswith(" ")]
+        assert files == ["src/shop/a.py", "src/shop/last.py", "tests/test_last.py"], verb
+        assert kl("graph", verb, "show_page")[1].splitlines()[-1].startswith("tests: "), verb
+
+
 @pytest.mark.requirement("A30", "A32", "C17")
 def test_search_gives_id_place_and_signature(kl: Kl) -> None:
     code, out, err = kl("graph", "search", "add", "line")
     assert (code, err) == (0, "")
     assert out.splitlines()[:2] == [
-        "method:shop.core.Basket.add_line",
-        "    src/shop/core.py:8 def add_line(self, item: str) -> None",
+        "src/shop/core.py",
+        "     8  method:shop.core.Basket.add_line  def add_line(self, item: str) -> None",
     ]
 
 
@@ -123,7 +148,8 @@ def test_the_kinds_offered_are_those_there_are() -> None:
 
 @pytest.mark.requirement("A32", "C18")
 def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
-    assert kl("graph", "callers", "Basket.total") == (
+    assert kl("graph", "callers", "Basket.total")[1].splitlines()[1:] == ["tests: 1 in 1 file (--tests lists them)"]
+    assert kl("graph", "callers", "Basket.total", "--tests") == (
         0,
         "method:shop.core.Basket.total  src/shop/core.py:11\ntests/test_core.py\n"
         "     5  calls       in function:tests.test_core.test_total  (instance, 80%)\n",
@@ -139,7 +165,7 @@ def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
         "source": "function:shop.web.show_page", "relation": "references", "target": "type:shop.core.Basket",
         "method": "import", "confidence": 100,
     }]  # fmt: skip
-    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 4; more with --top 4.\n"
+    assert kl("graph", "refs", "Basket", "--limit", "1")[2] == "kl: 1 of 2; more with --top 2.\n"
 
 
 @pytest.mark.requirement("C19")
@@ -164,12 +190,15 @@ def test_dependents_by_level(kl: Kl) -> None:
     code, out, _ = kl("graph", "dependents", "LIMIT", "--depth", "2")
     assert code == 0
     assert out.splitlines()[1:] == [
-        "level 1",
-        "  function:shop.web.show_page  references field:shop.core.LIMIT  src/shop/web.py:7 (import)",
-        "  method:shop.core.Basket.total  references field:shop.core.LIMIT  src/shop/core.py:12 (same scope)",
-        "level 2",
-        "  function:tests.test_core.test_total  calls method:shop.core.Basket.total"
-        "  tests/test_core.py:5 (instance, 80%)",
+        "src/shop/core.py",
+        "    12  level 1  references  in method:shop.core.Basket.total  (same scope)",
+        "src/shop/web.py",
+        "     7  level 1  references  in function:shop.web.show_page  (import)",
+        "tests: 1 in 1 file (--tests lists them)",
+    ]
+    assert kl("graph", "dependents", "LIMIT", "--depth", "2", "--tests")[1].splitlines()[-2:] == [
+        "tests/test_core.py",
+        "     5  level 2  calls       in function:tests.test_core.test_total  (instance, 80%)",
     ]
     answer = json.loads(kl("graph", "dependents", "LIMIT", "--format", "json")[1])
     assert [(one["level"], one["relation"]) for one in answer["dependents"]][-1] == (3, "calls")

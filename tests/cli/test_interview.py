@@ -207,5 +207,5 @@ def test_the_same_answer_is_proposed_as_a_decision_once(repo: Checkout) -> None:
 
 def test_a_list_that_ends_early_says_so_and_names_what_focus_takes(repo: Checkout) -> None:
     shown = repo.kl("interview").stdout
-    assert "… and 13 more: --max-questions 23" in shown and "(high, project_overview)" in shown
+    assert "… and 13 more: --top 23" in shown and "(high, project_overview)" in shown
     assert "more" not in repo.kl("interview", "--max-questions", "23").stdout.splitlines()[-2]

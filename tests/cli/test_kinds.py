@@ -143,7 +143,7 @@ fields:
 verbs:
   - {name: retire, to: outdated, says: It does not hold any more.}
 """)  # fmt: skip
-    assert "What to do when something breaks." in repo.kl("--help").stdout
+    assert "What to do when something breaks." in repo.kl("help", "all").stdout
     done = repo.kl("runbook", "new", "Restart the importer", "--steps", "stop", "--steps", "start importer")
     assert done.stdout.startswith("RUN-0001  current  Restart the importer\n"), done.stderr
     assert (
