@@ -12,7 +12,7 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, warn, workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.workspace.open import Workspace
+    from kl_hooks.workspace import Workspace
 
 _SETTINGS: Final = (
     "budget", "docs", "maintain", "memory_auto_extract", "memory_top_k", "plugins", "reviewers", "significance",
@@ -72,15 +72,15 @@ def _rows(ws: Workspace, root: str | None) -> Iterator[_Row]:
 
 
 class _Sources:
-    """Which source set a setting, by the rules of `config.settings.join`."""
+    """Which source set a setting, by the rules of `config.settings.merge_settings`."""
 
     def __init__(self, ws: Workspace, git: Mapping[str, str]) -> None:
-        from kl_hooks.config.settings import CHECKOUT_FILE, user_file
+        from kl_hooks.config.settings import SETTINGS_FILE, user_settings_file
 
         self._git = git
-        own = user_file(ws.environ)
+        own = user_settings_file(ws.environ)
         self._user = _places(own, str(own)) if own else {}
-        self._checkout = _places(ws.root / CHECKOUT_FILE, CHECKOUT_FILE)
+        self._checkout = _places(ws.root / SETTINGS_FILE, SETTINGS_FILE)
         self._refused = {f"{one.path}:{one.line}" for one in ws.settings.warnings}
 
     def of(self, name: str) -> str:
@@ -104,9 +104,8 @@ class _Sources:
 
 def _places(path: Path, name: str) -> dict[str, str]:
     """Return the keys of a file of settings → `name:line`."""
-    from kl_hooks.config.files import read_small
-    from kl_hooks.config.nodes import Mapping as Keys
-    from kl_hooks.config.yaml import load
+    from kl_hooks.config.yaml import MapNode, load_yaml
+    from kl_hooks.store.files import read_small
 
-    root, _ = load(name, read_small(path) or b"")
-    return {key.value: f"{name}:{node.line}" for key, node in root.entries} if isinstance(root, Keys) else {}
+    root, _ = load_yaml(name, read_small(path) or b"")
+    return {key.value: f"{name}:{node.line}" for key, node in root.entries} if isinstance(root, MapNode) else {}

@@ -188,9 +188,9 @@ def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text
     again = do == "approve" and record.status == "approved"
     made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)
     if checked:
-        from kl_hooks.kinds.memory.judging import verified
+        from kl_hooks.kinds.memory.review import mark_verified
 
-        made = verified(ws, made, who)
+        made = mark_verified(ws, made, who)
     done = "approved, confirmed today" if again else made.status
     _print_changed(made, f"{done}, verified" if checked else done, shape)
 
