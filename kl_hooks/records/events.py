@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.record import Record
-from kl_hooks.records import repository
+from kl_hooks.records.repository import StoredRecord, records_in_rows
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
@@ -36,14 +36,6 @@ class Event:
     at: str = ""
     """ISO 8601, UTC; set when it is stored."""
     seq: int = 0
-
-
-class StoredRecord(NamedTuple):
-    """The row of a record, whether the record is shown or not."""
-
-    record: Record
-    rests: str
-    """`state` (this row), `file` (a file had it when it was last changed here), `gone` (deleted)."""
 
 
 class OccurrenceCount(NamedTuple):
@@ -169,12 +161,14 @@ def count_records(ws: Workspace, kind: str, status: str) -> int:
 
 def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]:
     """Return ID → its row, for every ID that was ever used here."""
-    sql = f"SELECT {repository.RECORD_COLUMNS}, rests FROM record WHERE id IN"
     with ws.store.reading() as db:
         if db is None:
             return {}
-        found = [row for some in chunks(ids) for row in db.rows(f"{sql} ({placeholders(some)})", some)]
-    return {row[1]: StoredRecord(repository.record_of_row(row[:3]), str(row[3])) for row in found}
+        return {
+            one.record.id: one
+            for some in chunks(ids)
+            for one in records_in_rows(db, f"id IN ({placeholders(some)})", some)
+        }
 
 
 def _occurrence_counts(
@@ -185,8 +179,7 @@ def _occurrence_counts(
     moments: dict[str, list[str]] = {one.id: [] for one in records}
     made: set[str] = set()
     for some in chunks(list(moments)):
-        where = f"record IN ({placeholders(some)}) AND name IN (?, 'created')"
-        sql = f"SELECT record, name, at FROM record_event WHERE {where}"
+        sql = f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(some)}) AND name IN (?, 'created')"
         for identifier, name, at in db.rows(sql, [*some, kind.counted]):
             if name == kind.counted:
                 moments[identifier].append(at)

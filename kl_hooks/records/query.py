@@ -13,123 +13,80 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
-from kl_hooks.records import repository
-from kl_hooks.records.repository import KNOWLEDGE_FOLDER, is_expired, kind_folder
+from kl_hooks.records.repository import (
+    KNOWLEDGE_FOLDER,
+    is_expired,
+    kind_folder,
+    records_in_files,
+    records_in_rows,
+)
 from kl_hooks.records.sync import sync
+from kl_hooks.records.validate import InvalidValue, node_id
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-
 NO_LIMIT: Final = 1_000_000
-UNKNOWN_KIND_HINT: Final = "Mend .kl/kinds/{}.yaml, or bring it back."
-"""What to do about records of a kind that nothing describes."""
-_FILED: Final = "SELECT id FROM authored WHERE kind = ? AND id <> ''"
-_MOST_EXCLUDED: Final = 10_000
-"""Ids that one question may leave out."""
+UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or bring it back."
+"""The hint for records of a kind that nothing describes."""
+_RECORD_FILE: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are meant; what is empty does not matter."""
+    """Which records are selected; an empty field selects all."""
 
     kinds: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     tag: str = ""
     about: str = ""
-    """An Id or a path: records with a link to it, or to something in it."""
+    """An ID or a path: records with a link to it, to its folder, or to something in it."""
     authority: str = ""
     archived: bool = False
     """Those in `archive/` too."""
     expired: bool = False
-    """Those that ended too."""
+    """Those that are expired too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A past version of a record."""
+
+    name: str
+    """A commit, or the number of a row."""
+    at: str
+    """When it was made (commit) or ended (row), ISO 8601."""
+    how: str
+    """The commit's subject, or the verb that ended it."""
+    values: str = ""
+    """Of a row: canonical JSON of its values."""
 
 
 def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
-    """The record of this id, whatever its case. UsageProblem, with the nearest ids, where there is none."""
+    """Return the record of this ID, in any case. UsageProblem, with the nearest ID, where there is none."""
     wanted = identifier.strip()
-    for _ in range(2):  # a row that becomes a file between the two looks is in neither: look again
+    for _ in range(2):  # a row that becomes a file between the two selects is in neither: try again
         sync(ws, (kind,) if kind else ())
-        for where, params in (("id = ?", (wanted,)), ("UPPER(id) = UPPER(?)", (wanted,))):
-            found = [r for r in _select(ws, where, params) if kind in ("", r.kind)]
+        for where in ("id = ?", "UPPER(id) = UPPER(?)"):
+            found = [one for one in _select(ws, where, (wanted,)) if kind in ("", one.kind)]
             if found and found[0].kind in ws.kinds:
                 return found[0]
             if found:
                 reason = f"is of the kind {found[0].kind}, which nothing describes today."
                 raise UsageProblem(reason, place=found[0].id, hint=UNKNOWN_KIND_HINT.format(found[0].kind))
-    known = [one.id for one in list_records(ws, RecordFilter((kind,) if kind else (), archived=True, expired=True))]
+    kinds = (kind,) if kind else ()
+    known = [one.id for one in list_records(ws, RecordFilter(kinds, archived=True, expired=True))]
     near = get_close_matches(wanted.upper(), known, 1)
     hint = f"Did you mean {near[0]}?" if near else f"See: kl {kind or 'knowledge'} list"
     raise UsageProblem(f"there is no {kind or 'record'} of this id.", place=wanted or "''", hint=hint)
 
 
-def list_records(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> list[Record]:
-    """The records that are meant, files first, by kind and id; at most `limit`."""
-    return list_and_count(ws, wanted, limit)[0]
-
-
-def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> tuple[list[Record], int]:
-    """(the first `limit` records that are meant, how many there are)."""
-    sync(ws, wanted.kinds)
-    found: list[Record] = []
-    filed: list[str] = []
-    total = 0
-    for database, table, columns in (
-        ("graph", "authored", repository.AUTHORED_COLUMNS),
-        ("kl", "record", repository.RECORD_COLUMNS),
-    ):
-        with ws.store.reading(database) as db:
-            if db is None:
-                continue
-            where, params = _sql_filter(ws, table, wanted)
-            if table == "record" and (twice := _ids_in_both(db, filed)):
-                where, params = f"{where} AND id NOT IN ({placeholders(twice)})", [*params, *twice]
-            most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
-            read = repository.record_of_file_row if table == "authored" else repository.record_of_row
-            sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY kind, id{most}"
-            some = [record for row in db.rows(sql, params) if _is_about(ws, record := read(row), wanted.about)]
-            counted = db.row(f"SELECT COUNT(*) FROM {table} WHERE {where}", params)
-            total += len(some) if wanted.about or not counted else int(counted[0])
-            found += some
-            if table == "authored":
-                filed = [i for kind in _kinds_in_files_and_rows(ws, wanted) for (i,) in db.rows(_FILED, (kind,))]
-    return found[:limit], total
-
-
-def _kinds_in_files_and_rows(ws: Workspace, wanted: RecordFilter) -> list[str]:
-    """The kinds that are meant whose records rest now in a row, now in a file."""
-    return [k.name for k in ws.kinds.values() if k.home == "state" and k.filed and k.name in (wanted.kinds or ws.kinds)]
-
-
-def _ids_in_both(db: Database, filed: Sequence[str]) -> list[str]:
-    """Of ids that a file has, those that a row has too (a file came back, a step was killed): the file is the truth."""
-    found: list[str] = []
-    for some in chunks(filed):
-        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})"
-        found += [i for (i,) in db.rows(sql, tuple(some))]
-    return found[:_MOST_EXCLUDED]
-
-
-def search_records(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> list[Record]:
-    """The records in which any of the words stands, best first, at most `limit`. Any text is a valid query."""
-    from kl_hooks.index import index
-    from kl_hooks.index.words import query_words
-
-    sync(ws, wanted.kinds)
-    kinds = wanted.kinds or tuple(ws.kinds)
-    with ws.store.reading("graph") as db:
-        hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []
-    found = list(dict.fromkeys(hit.id for hit in hits))
-    known = {r.id: r for r in get_records(ws, found)}
-    return [known[i] for i in found if i in known and matches_filter(ws, known[i], wanted)][:limit]
-
-
 def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:
-    """The records of these ids, files first. Reads what is there; `sync` is the caller's.
+    """Return the records of these IDs, files first, as they were at the last `sync`.
 
-    Those of a kind that nothing describes are left out, here as everywhere: nobody can say what they mean.
+    Records of a kind that nothing describes are omitted, here as everywhere: how to read them is unknown.
     """
     found: dict[str, Record] = {}
     for some in chunks(ids):
@@ -139,8 +96,64 @@ def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:
     return list(found.values())
 
 
+def list_records(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> list[Record]:
+    """Return the selected records, files first, by kind and ID; at most `limit`."""
+    return list_and_count(ws, wanted, limit)[0]
+
+
+def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -> tuple[list[Record], int]:
+    """Return (the first `limit` selected records, the number of all)."""
+    sync(ws, wanted.kinds)
+    found: list[Record] = []
+    total = 0
+    in_both: list[str] = []
+    for name, table in (("graph", "authored"), ("kl", "record")):
+        with ws.store.reading(name) as db:
+            if db is None:
+                continue
+            where, params = _sql_filter(ws, table, wanted)
+            if table == "record" and (in_both := _ids_in_rows(db, in_both)):
+                where, params = f"{where} AND id NOT IN ({placeholders(in_both)})", [*params, *in_both]
+            # What a record is about is not a column: then all are read and filtered here.
+            most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
+            some = _read(db, table, f"{where} ORDER BY kind, id{most}", params)
+            some = [record for record in some if _is_about(ws, record, wanted.about)]
+            counted = db.row(f"SELECT COUNT(*) FROM {table} WHERE {where}", params)
+            total += len(some) if wanted.about or not counted else int(counted[0])
+            found += some
+            if table == "authored":
+                in_both = _ids_in_files(ws, db, wanted)
+    return found[:limit], total
+
+
+def search_records(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> list[Record]:
+    """Return the selected records with any of the words, best first, at most `limit`. Any text is a valid query."""
+    from kl_hooks.index import index
+    from kl_hooks.index.words import query_words
+
+    sync(ws, wanted.kinds)
+    kinds = wanted.kinds or tuple(ws.kinds)
+    with ws.store.reading("graph") as db:
+        hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []
+    found = list(dict.fromkeys(hit.id for hit in hits))
+    known = {one.id: one for one in get_records(ws, found)}
+    return [known[i] for i in found if i in known and matches_filter(ws, known[i], wanted)][:limit]
+
+
+def matches_filter(ws: Workspace, record: Record, wanted: RecordFilter) -> bool:
+    """Return True for a record that the filter selects; its kind is not looked at."""
+    return (
+        (not wanted.statuses or record.status in wanted.statuses)
+        and (not wanted.tag or wanted.tag.lower() in [tag.lower() for tag in record.many("tags")])
+        and (not wanted.authority or record.authority == wanted.authority)
+        and (wanted.archived or not record.archived)
+        and (wanted.expired or not is_expired(ws, record))
+        and _is_about(ws, record, wanted.about)
+    )
+
+
 def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
-    """The record and those that took its place or whose place it took, newest to oldest; ends where it would circle."""
+    """Return the record with all that supersede it or that it supersedes, newest to oldest; ends at a cycle."""
     newest, seen = record, {record.id}
     while following := [i for i in newest.many("superseded_by") if i not in seen]:
         later = get_records(ws, following[:1])
@@ -156,18 +169,87 @@ def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
     return found
 
 
+def past_versions(ws: Workspace, record: Record) -> list[Version]:
+    """Return the versions of a record, the newest first: commits of its file, then rows from before it was one."""
+    with ws.store.reading() as db:
+        sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
+        rows = db.rows(sql, (record.id,)) if db else []
+    old = [Version(str(n), until, how, json.dumps(json.loads(body), sort_keys=True)) for n, until, how, body in rows]
+    return [*_versions_in_git(ws, record), *old]
+
+
+def rows_of_unknown_kinds(ws: Workspace) -> dict[str, int]:
+    """Return kind → number of its records in the database, for kinds that nothing describes."""
+    with ws.store.reading() as db:
+        sql = "SELECT kind, COUNT(*) FROM record WHERE rests = 'state' GROUP BY kind ORDER BY kind"
+        rows = db.rows(sql) if db is not None else []
+    return {kind: number for kind, number in rows if kind not in ws.kinds}
+
+
+def files_of_unknown_kinds(ws: Workspace) -> dict[str, int]:
+    """Return folder → number of its records, for folders of `.kl/knowledge` that no kind has."""
+    known = {kind_folder(kind) for kind in ws.kinds.values()}
+    found: dict[str, int] = {}
+    for name in _folder_entries(f"{ws.root}/{KNOWLEDGE_FOLDER}"):
+        folder = f"{KNOWLEDGE_FOLDER}{name}/"
+        if folder not in known:
+            number = sum(1 for one in _folder_entries(f"{ws.root}/{folder}") if _RECORD_FILE.fullmatch(one))
+            found |= {folder: number} if number else {}
+    return found
+
+
+def format_value(value: object) -> str:
+    """Return a value of a field as people read it, in one line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def values_to_dict(record: Record) -> dict[str, Any]:
+    """Return field → value, of types that JSON has."""
+    return {
+        name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+        for name, value in record.values.items()
+    }
+
+
+def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
+    """Return `kl.record/1`. Without `whole`, a row of a list: what lists show, and what identifies it."""
+    fields = ws.kinds[record.kind].by_name
+    values = {n: v for n, v in values_to_dict(record).items() if n not in fields or not fields[n].internal}
+    made: dict[str, Any] = {
+        "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
+        "authority": record.authority, "path": record.path, "archived": record.archived,
+        "expired": is_expired(ws, record), "broken": record.broken,
+    }  # fmt: skip
+    if record.proposal:
+        made["proposal"] = record.proposal
+    if whole:
+        return made | {"fields": values, "body": record.body}
+    kind = ws.kinds[record.kind]
+    named = (*kind.identity, *kind.beside, "source", "date") if kind.beside else ()
+    return made | {"tags": values.get("tags", []), "fields": {name: values[name] for name in named if name in values}}
+
+
 def _select(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
+    """Return the records that a condition selects: files, archived ones last, then rows without a file."""
     found: list[Record] = []
     with ws.store.reading("graph") as db:
         if db is not None:
-            sql = f"SELECT {repository.AUTHORED_COLUMNS} FROM authored WHERE {where} ORDER BY archived, path"
-            found += [repository.record_of_file_row(row) for row in db.rows(sql, params)]
+            found += records_in_files(db, f"{where} ORDER BY archived, path", params)
+    in_files = {record.id for record in found}
     with ws.store.reading() as db:
         if db is not None:
-            sql = f"SELECT {repository.RECORD_COLUMNS} FROM record WHERE rests = 'state' AND {where}"
-            filed = {record.id for record in found}
-            found += [repository.record_of_row(row) for row in db.rows(sql, params) if row[1] not in filed]
+            found += [
+                one for one in _read(db, "record", f"rests = 'state' AND {where}", params) if one.id not in in_files
+            ]
     return found
+
+
+def _read(db: Database, table: str, where: str, params: Sequence[Any]) -> list[Record]:
+    if table == "authored":
+        return records_in_files(db, where, params)
+    return [one.record for one in records_in_rows(db, where, params)]
 
 
 def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, list[Any]]:
@@ -191,89 +273,37 @@ def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, l
     return " AND ".join(parts), values
 
 
-def matches_filter(ws: Workspace, record: Record, wanted: RecordFilter) -> bool:
-    """Whether a record is one of those that are meant; its kind is not asked."""
-    tags = [tag.lower() for tag in record.many("tags")]
-    return (
-        (not wanted.statuses or record.status in wanted.statuses)
-        and (not wanted.tag or wanted.tag.lower() in tags)
-        and (not wanted.authority or record.authority == wanted.authority)
-        and (wanted.archived or not record.archived)
-        and (wanted.expired or not is_expired(ws, record))
-        and _is_about(ws, record, wanted.about)
-    )
+def _ids_in_files(ws: Workspace, db: Database, wanted: RecordFilter) -> list[str]:
+    """Return the IDs in files of the selected kinds whose records are now in a row, now in a file."""
+    kinds = [
+        k.name for k in ws.kinds.values() if k.home == "state" and k.filed and k.name in (wanted.kinds or ws.kinds)
+    ]
+    return [i for (i,) in db.rows(f"SELECT id FROM authored WHERE kind IN ({placeholders(kinds)}) AND id <> ''", kinds)]
+
+
+def _ids_in_rows(db: Database, ids: Sequence[str]) -> list[str]:
+    """Return those of the IDs of files that a row has too (a file is back, a step was killed): the file counts."""
+    found: list[str] = []
+    for some in chunks(ids):
+        found += [
+            i for (i,) in db.rows(f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})", some)
+        ]
+    return found[:10_000]  # SQLite allows 32,766 parameters in one statement since 3.32
 
 
 def _is_about(ws: Workspace, record: Record, about: str) -> bool:
-    from kl_hooks.records.validate import InvalidValue, node_id
-
     if not about:
         return True
-    kind = ws.kinds[record.kind]
-    said = [one for field in kind.all_fields if field.type == "ids" for one in record.many(field.name)]
+    ids = [one for field in ws.kinds[record.kind].all_fields if field.type == "ids" for one in record.many(field.name)]
     try:
         target = node_id(about)
-        nodes = [node_id(one) for one in said]
+        nodes = [node_id(one) for one in ids]
     except InvalidValue:
-        return about in said
+        return about in ids
     inside = target.rstrip("/") + "/"
     return any(
         one == target or one.startswith(inside) or (target + "/").startswith(one.rstrip("/") + "/") for one in nodes
     )
-
-
-def format_value(value: object) -> str:
-    """A value of a field as people read it, in one line."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
-
-
-def values_to_dict(record: Record) -> dict[str, Any]:
-    """Field → its value, of types that JSON has."""
-    return {
-        name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
-        for name, value in record.values.items()
-    }
-
-
-def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict[str, Any]:
-    """`kl.record/1`. Without `whole`, a row of a list: the fields that lists show, and what the record is known by."""
-
-    fields = ws.kinds[record.kind].by_name
-    values = {n: v for n, v in values_to_dict(record).items() if n not in fields or not fields[n].internal}
-    made: dict[str, Any] = {
-        "schema": "kl.record/1", "id": record.id, "kind": record.kind, "title": record.title, "status": record.status,
-        "authority": record.authority, "path": record.path, "archived": record.archived,
-        "expired": is_expired(ws, record),
-        "broken": record.broken,
-    }  # fmt: skip
-    if record.proposal:
-        made["proposal"] = record.proposal
-    if whole:
-        return made | {"fields": values, "body": record.body}
-    kind = ws.kinds[record.kind]
-    named = (*kind.identity, *kind.beside, "source", "date") if kind.beside else ()
-    return made | {"tags": values.get("tags", []), "fields": {name: values[name] for name in named if name in values}}
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version that is past."""
-
-    name: str
-    """A commit, or the number of a row."""
-    at: str
-    """When it was made (commit) or ended (row), ISO 8601."""
-    how: str
-    """The commit's subject, or the verb that ended it."""
-    said: str = ""
-    """Of a row: canonical JSON of its values."""
-
-
-def past_versions(ws: Workspace, record: Record) -> list[Version]:
-    """The versions of a record, the newest first: commits of its file, then rows from before it was one."""
-    return [*_versions_in_git(ws, record), *_versions_in_rows(ws, record)]
 
 
 def _versions_in_git(ws: Workspace, record: Record) -> list[Version]:
@@ -290,39 +320,8 @@ def _versions_in_git(ws: Workspace, record: Record) -> list[Version]:
     return [Version(name, at, subject) for name, at, subject in cells]
 
 
-def _versions_in_rows(ws: Workspace, record: Record) -> list[Version]:
-    with ws.store.reading() as db:
-        sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
-        found = db.rows(sql, (record.id,)) if db else []
-    return [Version(str(n), until, how, json.dumps(json.loads(body), sort_keys=True)) for n, until, how, body in found]
-
-
-_RECORD_FILE: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
-"""What the file of a record is called."""
-
-
-def rows_of_unknown_kinds(ws: Workspace) -> dict[str, int]:
-    """Kind → how many of its records rest in the state, for kinds that are not in the catalogue."""
-    with ws.store.reading() as db:
-        sql = "SELECT kind, COUNT(*) FROM record WHERE rests = 'state' GROUP BY kind ORDER BY kind"
-        rows = db.rows(sql) if db is not None else []
-    return {kind: number for kind, number in rows if kind not in ws.kinds}
-
-
-def files_of_unknown_kinds(ws: Workspace) -> dict[str, int]:
-    """Folder → how many files of records lie in it, for folders of `.kl/knowledge` that no kind has."""
-    known = {kind_folder(kind) for kind in ws.kinds.values()}
-    found: dict[str, int] = {}
-    for name in _folder_entries(f"{ws.root}/{KNOWLEDGE_FOLDER}"):
-        place = f"{KNOWLEDGE_FOLDER}{name}/"
-        if place not in known:
-            number = sum(1 for one in _folder_entries(f"{ws.root}/{place}") if _RECORD_FILE.fullmatch(one))
-            found |= {place: number} if number else {}
-    return found
-
-
-def _folder_entries(place: str) -> list[str]:
+def _folder_entries(folder: str) -> list[str]:
     try:
-        return sorted(os.listdir(place))  # noqa: PTH208
+        return sorted(os.listdir(folder))  # noqa: PTH208
     except OSError:
         return []

@@ -10,7 +10,7 @@ from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, insert_events, occurrence_counts
 from kl_hooks.records.query import RecordFilter, get_records, list_records
-from kl_hooks.records.repository import FileChanges, expiry_moment, remove_file, write_row
+from kl_hooks.records.repository import FileChanges, expiry_moment, write_row
 from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def purge_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     gone = [one for one in get_records(ws, [change.id for change in changes]) if one.path]
     with ws.store.writing(what="upkeep") as db, FileChanges(ws) as kept, db.transaction():
         for one in gone:
-            remove_file(ws, one, kept)
+            kept.write(one.path, None)
             write_row(ws, db, Record(one.kind, one.id, {}), "gone")
         insert_events(db, [Event("purged", one.id) for one in gone], iso(now))
 

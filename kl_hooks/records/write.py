@@ -12,7 +12,6 @@ from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import one_line
-from kl_hooks.records import repository
 from kl_hooks.records.events import Event, append_events, counted_fields, insert_events
 from kl_hooks.records.permissions import (
     SETTLED,
@@ -29,7 +28,7 @@ from kl_hooks.records.repository import (
     FileChanges,
     has_file,
     new_id,
-    remove_file,
+    records_in_rows,
     serial_number,
     store_change,
     store_new,
@@ -42,10 +41,10 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-
-_DAY: Final = 86_400_000_000
 REVIVE: Final = "revive"
-"""How a record is changed whose row went away: it comes back."""
+"""How a record is changed whose row was removed: it is restored."""
+_DAY: Final = 86_400_000_000
+_MAX_REASON: Final = 200
 
 
 class IdTaken(UsageProblem):
@@ -58,11 +57,11 @@ class IdTaken(UsageProblem):
 def create_record(
     ws: Workspace, kind: Kind, raw: Mapping[str, Any], *, asked: str = "", body: str = "", by: str = ""
 ) -> Record:
-    """A new record of these values (see `records.validate`); `asked` names its id, `by` who made it.
+    """Create a record of these values (see `records.validate`). `asked`: its ID; `by`: its author.
 
-    Problems (exit 2) with everything wrong, UsageProblem for an id that is taken, EnvironmentProblem where the store or
-    the folder can't be written; then nothing was written. `expires` given as None: it never ends. A record that is the
-    same by its identity is a UsageProblem too: look first.
+    Problems (exit 2) with everything wrong, UsageProblem for an ID that is taken, EnvironmentProblem where the store or
+    the folder can't be written; then nothing was written. `expires` given as None: it never expires. A record that is
+    the same by its identity is a UsageProblem too: search first.
     """
     return create_records(ws, kind, [raw], asked=asked, body=body, by=by)[0]
 
@@ -76,21 +75,20 @@ def create_records(
     body: str | Sequence[str] = "",
     by: str = "",
 ) -> list[Record]:
-    """The same for several at once: all of them, or none. `asked` may be a list then, an id for each, and `body` too.
-
-    Ids that somebody names are taken first, so that a record without one gets none of those.
-    """
+    """Create several records as `create_record` does, all or none. `asked` and `body` may be lists, one for each."""
     ids, bodies = ([one] * len(raws) if isinstance(one, str) else list(one) for one in (asked, body))
     who = agent_author(ws, by)
     rulings = [rule_on_new(kind, raw, who) for raw in raws]
     by, raws = by or who, [ruling.allowed for ruling in rulings]
     found = [validate_or_raise(kind, redact_values(raw), f"kl {kind.name} new") for raw in raws]
-    held = [_checked_proposal(kind, one.proposed) for one in rulings]
+    proposals = [_checked_proposal(kind, one.proposed) for one in rulings]
     sync(ws)
     made: dict[int, Record] = {}
     last: int | None = None
-    with ws.store.writing(what=f"making a {kind.name}") as db, FileChanges(ws) as kept, db.transaction():
-        for n in sorted(range(len(raws)), key=lambda n: not ids[n]):
+    with ws.store.writing(what=f"making a {kind.name}") as db, FileChanges(ws) as files, db.transaction():
+        for n in sorted(
+            range(len(raws)), key=lambda n: not ids[n]
+        ):  # IDs that are asked for first: no other takes them
             values = _with_defaults(ws, kind, found[n], endless=raws[n].get("expires", "") is None)
             identifier = new_id(ws, db, kind, values, ids[n], last)
             last = last if ids[n] else serial_number(kind, identifier)
@@ -100,10 +98,10 @@ def create_records(
             if kind.counted:
                 insert_events(db, [Event(kind.counted, record.id, by)], iso(ws.clock.now()))
                 record = record.with_values(**counted_fields(db, kind, record, ws.clock.now(), values, new=True))
-            made[n] = store_new(ws, db, kind, record, kept)
-        whole, now = [made[n] for n in range(len(raws))], iso(ws.clock.now())
-        insert_events(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], now)
-        return [_with_proposal(ws, db, one, "edit", more, by) for one, more in zip(whole, held, strict=True)]
+            made[n] = store_new(ws, db, kind, record, files)
+        whole = [made[n] for n in range(len(raws))]
+        insert_events(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], iso(ws.clock.now()))
+        return [_with_proposal(ws, db, one, "edit", more, by) for one, more in zip(whole, proposals, strict=True)]
 
 
 def change_record(
@@ -115,11 +113,10 @@ def change_record(
     by: str = "",
     note: Mapping[str, Any] | None = None,
 ) -> Record:
-    """The record with some fields changed; None takes a field out. What it said before is kept as a version.
+    """Change some fields of a record; None takes a field out. Its former values are stored as a version.
 
-    What an agent may not change by itself is stored as a proposal, which the record then names (`records.permissions`).
-
-    Problems with everything wrong; UsageProblem for a file that can't be read today: mend it by hand first.
+    What an agent may not change by itself is stored as a proposal, which the record then names. Problems with
+    everything wrong; UsageProblem for a file that can't be read today.
     """
     kind = ws.kinds[record.kind]
     if record.broken:
@@ -127,89 +124,45 @@ def change_record(
     who = agent_author(ws, by)
     by = by or who
     ruling = rule_on_new(kind, raw, who) if how == REVIVE else rule_on_change(ws, kind, record, raw, how, who)
-    raw, held = ruling.allowed, _checked_proposal(kind, ruling.proposed)
-    if held is not None and not raw:
-        return _propose_change(ws, record, how, held, by)
-    given = {name: value for name, value in raw.items() if value is not None}
-    values = validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)
+    raw, proposed = ruling.allowed, _checked_proposal(kind, ruling.proposed)
+    if proposed is not None and not raw:
+        return _propose_change(ws, record, how, proposed, by)
+    cleared, values = _cleared_and_set(kind, raw)
     unknown = [name for name in raw if name not in kind.by_name]
     if unknown:
         raise UsageProblem(f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit")
-    out = {kind.by_name[name].name: None for name, value in raw.items() if value is None}
-    if "status" in out:
+    if "status" in cleared:
         hint = f"See: kl {kind.name} --help"
         raise UsageProblem("status can't be taken out; commands change it.", place=record.id, hint=hint)
-    said = {**out, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
-    with ws.store.writing(what=f"changing a {kind.name}") as db, FileChanges(ws) as kept, db.transaction():
+    changes = {**cleared, **values, "updated": iso(ws.clock.now()) if not record.path else _today(ws)}
+    with ws.store.writing(what=f"changing a {kind.name}") as db, FileChanges(ws) as files, db.transaction():
         record = _as_stored_now(db, record, how)
         if kind.counted and record.path:
-            said |= counted_fields(db, kind, record, ws.clock.now(), values)
-        after = record.with_values(**said)
+            changes |= counted_fields(db, kind, record, ws.clock.now(), values)
+        after = record.with_values(**changes)
         validate_or_raise(kind, after.values, f"kl {kind.name} edit")
-        made = store_change(ws, db, kind, record, after, how, kept)
-        insert_events(db, [Event("changed" if how == "edit" else how, record.id, by, note or {})], iso(ws.clock.now()))
-        return _with_proposal(ws, db, made, "edit", held, by)
-
-
-def _checked_proposal(kind: Kind, raw: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The fields of a proposal, as they will be written if it is accepted; None where nothing is proposed."""
-    if raw is None:
-        return None
-    given = {name: value for name, value in raw.items() if value is not None}
-    out = {kind.by_name[name].name: None for name, value in raw.items() if value is None and name in kind.by_name}
-    return {**out, **validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)}
-
-
-def _with_proposal(
-    ws: Workspace, db: Database, record: Record, how: str, changes: Mapping[str, Any] | None, by: str
-) -> Record:
-    """The record, with the number of the proposal where there is something to propose. Inside a transaction."""
-    if changes is None:
-        return record
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
-    return replace(record, proposal=insert_proposal(db, record, how, plain, by, ws.clock.now()))
-
-
-def _as_stored_now(db: Database, record: Record, how: str) -> Record:
-    """The record as its row is now, under the lock: somebody may have changed it since it was read.
-
-    A file says by itself what it is now (see `keeping.put`). UsageProblem for a row that went away meanwhile.
-    """
-    row = (
-        None
-        if record.path
-        else db.row(f"SELECT {repository.RECORD_COLUMNS}, rests FROM record WHERE id = ?", (record.id,))
-    )
-    if row is None or row[3] == "state":
-        return repository.record_of_row(row[:3]) if row else record
-    if how == REVIVE:
-        return record
-    raise UsageProblem("was changed by somebody else just now.", place=record.id, hint="Look at it, then try again.")
-
-
-def _propose_change(ws: Workspace, record: Record, how: str, changes: Mapping[str, Any], by: str) -> Record:
-    """Note a change that an agent asks for; the record as it stays, with the number of the proposal."""
-    with ws.store.writing(what=f"proposing a change of a {record.kind}") as db, db.transaction():
-        return _with_proposal(ws, db, record, how, changes, by)
+        made = store_change(ws, db, kind, record, after, how, files)
+        event = Event("changed" if how == "edit" else how, record.id, by, note or {})
+        insert_events(db, [event], iso(ws.clock.now()))
+        return _with_proposal(ws, db, made, "edit", proposed, by)
 
 
 def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:
-    """Takes a record away. A file is deleted (git has it); a row stays, unseen, so that its id is never used again.
+    """Delete a record. A file is removed (git has it); a row stays, hidden, so that its ID is never used again.
 
     UsageProblem for an agent where it is not its own.
     """
-    who = agent_author(ws, "" if by == "seed" else by)  # clearing is a deed of whoever asks for it
+    who = agent_author(ws, "" if by == "seed" else by)  # whoever clears seeds deletes: kl does not do that by itself
     refuse_delete(ws.kinds[record.kind], record, who)
-    by = by or who
-    with ws.store.writing(what=f"deleting a {record.kind}") as db, FileChanges(ws) as kept, db.transaction():
+    with ws.store.writing(what=f"deleting a {record.kind}") as db, FileChanges(ws) as files, db.transaction():
         write_row(ws, db, record, "gone")
         if record.path:
-            remove_file(ws, record, kept)
-        insert_events(db, [Event("deleted", record.id, by)], iso(ws.clock.now()))
+            files.write(record.path, None)
+        insert_events(db, [Event("deleted", record.id, by or who)], iso(ws.clock.now()))
 
 
 def validate_or_raise(kind: Kind, raw: Mapping[str, Any], place: str, *, whole: bool = True) -> dict[str, Value]:
-    """The values that `raw` gives. Problems, all at once, where anything is wrong."""
+    """Return the validated values. Problems, all at once, where anything is wrong."""
     values, problems = validate(kind, raw, lambda name: (place, 0, 0), whole=whole)
     if problems:
         raise Problems(problems)
@@ -217,7 +170,7 @@ def validate_or_raise(kind: Kind, raw: Mapping[str, Any], place: str, *, whole: 
 
 
 def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The same values without secrets: before anything is written."""
+    """Return the values without secrets: before anything is written."""
     from kl_hooks.store.redaction import redact
 
     def clean(value: Any) -> Any:
@@ -230,11 +183,60 @@ def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: clean(value) for name, value in raw.items()}
 
 
-def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool = False) -> dict[str, Value]:
-    """With status, date, authority and the moment it expires, where these were not given."""
+def require_setup(ws: Workspace) -> None:
+    """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
+    if not ws.initialised:
+        raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
+
+
+def _cleared_and_set(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, None], dict[str, Value]]:
+    """Return (the fields that are taken out, the validated values of the others)."""
+    given = {name: value for name, value in raw.items() if value is not None}
+    cleared = {kind.by_name[name].name: None for name, value in raw.items() if value is None and name in kind.by_name}
+    return cleared, validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)
+
+
+def _checked_proposal(kind: Kind, raw: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the fields of a proposal as they will be written once it is accepted; None where nothing is proposed."""
+    if raw is None:
+        return None
+    cleared, values = _cleared_and_set(kind, raw)
+    return {**cleared, **values}
+
+
+def _with_proposal(
+    ws: Workspace, db: Database, record: Record, how: str, changes: Mapping[str, Any] | None, by: str
+) -> Record:
+    """Store a proposal, if there is one, in the caller's transaction; return the record with its number."""
+    if changes is None:
+        return record
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+    return replace(record, proposal=insert_proposal(db, record, how, plain, by, ws.clock.now()))
+
+
+def _propose_change(ws: Workspace, record: Record, how: str, changes: Mapping[str, Any], by: str) -> Record:
+    with ws.store.writing(what=f"proposing a change of a {record.kind}") as db, db.transaction():
+        return _with_proposal(ws, db, record, how, changes, by)
+
+
+def _as_stored_now(db: Database, record: Record, how: str) -> Record:
+    """Return the record as its row is now, under the lock: another process may have changed it since it was read.
+
+    A file is read again when it is changed. UsageProblem for a row that was removed meanwhile.
+    """
+    row = None if record.path else next(iter(records_in_rows(db, "id = ?", (record.id,))), None)
+    if row is None or row.rests == "state":
+        return row.record if row else record
+    if how == REVIVE:
+        return record
+    raise UsageProblem("was changed by somebody else just now.", place=record.id, hint="Look at it, then try again.")
+
+
+def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool) -> dict[str, Value]:
+    """Add status, date, authority and the moment of expiry where these were not given."""
     now = ws.clock.now()
-    begun = {"status": kind.statuses[0], "date": _today(ws) if kind.home == "file" else iso(now), "authority": "human"}
-    made: dict[str, Value] = {**begun, **values}
+    date = _today(ws) if kind.home == "file" else iso(now)
+    made: dict[str, Value] = {"status": kind.statuses[0], "date": date, "authority": "human", **values}
     days = kind.ttl.get(str(made["authority"]), 0)
     if days and "expires" not in made and not endless:
         made["expires"] = iso(now + days * _DAY)
@@ -246,7 +248,7 @@ def _today(ws: Workspace) -> str:
 
 
 def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
-    """An id that follows from what a record says may come back after it was taken away: it is the same thing again."""
+    # An ID that is a hash of its record may come back after a deletion: it is the same record again.
     again = " AND rests <> 'gone'" if kind.numbering == "hash" else ""
     if db.row(f"SELECT 1 FROM record WHERE id = ?{again}", (identifier,)):
         return True
@@ -256,23 +258,13 @@ def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
         return graph is not None and bool(graph.row("SELECT 1 FROM authored WHERE id = ?", (identifier,)))
 
 
-def require_setup(ws: Workspace) -> None:
-    """EnvironmentProblem where kl has not been set up: records need a home that people know of."""
-    if not ws.initialised:
-        raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
-
-
-_LONGEST_REASON: Final = 200
-"""Characters of the reason why a proposed change can't be made."""
-
-
 def apply_verb(
     ws: Workspace, identifier: str, verb: str, raw: Mapping[str, Any] | None = None, *, by: str = ""
 ) -> Record:
-    """Takes a record through a verb of its kind; `raw` are fields given with it.
+    """Apply a verb of its kind to a record; `raw`: fields given with it.
 
-    UsageProblem where the verb is none of its kind, where its status does not allow it, or where something it needs is
-    missing. Doing it again changes nothing and is no mistake.
+    UsageProblem where the kind has no such verb, where the status does not allow it, or where something it needs is
+    missing. Applying it again changes nothing and is no error.
     """
     record, given = get_record(ws, identifier), dict(raw or {})
     kind = ws.kinds[record.kind]
@@ -290,18 +282,17 @@ def apply_verb(
         if not given.get(name) and not record.values.get(name):
             raise UsageProblem(f"{verb} needs {name}.", place=record.id, hint=f"Give it: --{name.replace('_', '-')} …")
     if one.stamps and one.stamps not in given:
-        given[one.stamps] = iso(ws.clock.now())[:10]
+        given[one.stamps] = _today(ws)
     if one.person and one.to in kind.live and record.status == kind.proposal:
-        given["authority"] = "human"  # who accepts it stands behind it from now on
+        given["authority"] = "human"  # whoever accepts a record answers for it from then on
     _refuse_cycle(ws, record, one.to)
-    said = {"from": record.status, "to": one.to}
-    return _supersede_predecessors(
-        ws, change_record(ws, record, {**given, "status": one.to}, how=verb, by=by, note=said), by
-    )
+    note = {"from": record.status, "to": one.to}
+    changed = change_record(ws, record, {**given, "status": one.to}, how=verb, by=by, note=note)
+    return _supersede_predecessors(ws, changed, by)
 
 
 def proposed_successors(ws: Workspace, record: Record) -> list[Record]:
-    """The proposals that would take its place, once somebody accepts them."""
+    """Return the proposed records that will supersede this one once they are accepted."""
     kind = ws.kinds[record.kind]
     if SUPERSEDED not in kind.statuses or record.status == SUPERSEDED:
         return []
@@ -310,40 +301,49 @@ def proposed_successors(ws: Workspace, record: Record) -> list[Record]:
 
 
 def superseded_ids(ws: Workspace, kind: Kind, given: Sequence[str]) -> list[str]:
-    """The IDs of the records that a new one is to take the place of. UsageProblem for one that is none of its kind."""
+    """Return the IDs of the records that a new one will supersede. UsageProblem for one of another kind."""
     return [get_record(ws, one, kind.name).id for one in given]
 
 
 def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record]:
-    """Makes `new` take the place of `old`. Returns (old, new).
+    """Make `new` supersede `old`; return (old, new).
 
-    While `new` is only proposed, it alone says so and `old` stays in force: `apply_verb` does the rest on acceptance.
-    UsageProblem for ids that are unknown, of two kinds, the same, or that would make a cycle, and for one that was
-    rejected.
+    While `new` is only proposed, `old` stays in force: `apply_verb` does the rest on acceptance. UsageProblem for IDs
+    that are unknown, of two kinds, the same, or that would make a cycle, and for one that was rejected.
     """
     first, second = get_record(ws, old), get_record(ws, new)
     kind = ws.kinds[first.kind]
     if first.kind != second.kind:
-        raise UsageProblem(
-            f"is a {second.kind}, not a {first.kind}.", place=second.id, hint="Both must be of one kind."
-        )
-    if first.id == second.id or first.id in _successors(ws, first, second):
-        raise UsageProblem(
-            f"{first.id} and {second.id} would supersede each other.", place=f"kl {first.kind} supersede"
-        )
+        reason = f"is a {second.kind}, not a {first.kind}."
+        raise UsageProblem(reason, place=second.id, hint="Both must be of one kind.")
+    cycle = first.id in _reachable(ws, second, "superseded_by") or second.id in _reachable(ws, first, "supersedes")
+    if first.id == second.id or cycle:
+        reason = f"{first.id} and {second.id} would supersede each other."
+        raise UsageProblem(reason, place=f"kl {first.kind} supersede")
     if second.status == REJECTED:
         raise UsageProblem("was rejected: it takes nobody's place.", place=second.id)
     if who := agent_author(ws, by):
         return _propose_change(ws, first, "supersede", {"by": second.id}, who), second
     if first.id not in second.many("supersedes"):
-        second = change_record(
-            ws, second, {"supersedes": [*second.many("supersedes"), first.id]}, how="supersede", by=by
-        )
+        supersedes = {"supersedes": [*second.many("supersedes"), first.id]}
+        second = change_record(ws, second, supersedes, how="supersede", by=by)
     return (first if kind.is_pending(second.status) else _mark_superseded(ws, first, second, by)), second
 
 
+def _reachable(ws: Workspace, record: Record, field: str) -> set[str]:
+    """Return the IDs that a field names, and those that the field of these records names, and so on."""
+    found: set[str] = set()
+    todo = list(record.many(field))
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            todo += [i for other in get_records(ws, [one]) for i in other.many(field)]
+    return found
+
+
 def _supersede_predecessors(ws: Workspace, record: Record, by: str) -> Record:
-    """The record, once all whose place it takes say so. Finishes what an earlier process was killed at."""
+    """Mark all records that this one supersedes. Also completes what a killed process left undone."""
     kind = ws.kinds[record.kind]
     if SUPERSEDED in kind.statuses and record.status in kind.live:
         for old in get_records(ws, record.many("supersedes")):
@@ -362,7 +362,6 @@ def _refuse_cycle(ws: Workspace, record: Record, status: str) -> None:
 
 
 def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record:
-    """The old record, which now says what took its place."""
     status = {"status": SUPERSEDED} if SUPERSEDED in ws.kinds[old.kind].statuses else {}
     if new.id in old.many("superseded_by") and (not status or old.status == SUPERSEDED):
         return old
@@ -370,50 +369,31 @@ def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record
     return change_record(ws, old, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": new.id})
 
 
-def _successors(ws: Workspace, first: Record, second: Record) -> set[str]:
-    """Everything that took the place of the second, through others too, and everything whose place the first took."""
-    found: set[str] = set()
-    todo = list(second.many("superseded_by"))
-    while todo:
-        one = todo.pop()
-        if one not in found:
-            found.add(one)
-            todo += [i for r in get_records(ws, [one]) for i in r.many("superseded_by")]
-    older, todo = set(), list(first.many("supersedes"))
-    while todo:
-        one = todo.pop()
-        if one not in older:
-            older.add(one)
-            todo += [i for r in get_records(ws, [one]) for i in r.many("supersedes")]
-    return found | ({first.id} if second.id in older else set())
-
-
 def accept_proposals(ws: Workspace, record: Record) -> Record:
-    """Make every change that is proposed for a record, oldest first, as a person's. UsageProblem where none waits.
+    """Make every proposed change of a record, oldest first, as a person's. UsageProblem where none is pending.
 
-    A change that can't be made keeps waiting and holds up no other: UsageProblem names it after the others are made.
+    A change that can't be made stays pending and blocks no other: UsageProblem names it after the others are made.
     """
-    waiting, failed = _pending_or_raise(ws, record), list[str]()
-    for one in waiting:
+    pending, failed = _pending_or_raise(ws, record), list[str]()
+    for one in pending:
         try:
             record = _apply_proposal(ws, record, one)
         except UsageProblem as problem:
-            failed.append(f"{one.line()}: {one_line(str(problem), _LONGEST_REASON)}")
+            failed.append(f"{one.line()}: {one_line(str(problem), _MAX_REASON)}")
             continue
         append_events(ws, [Event(SETTLED[0], record.id, "", {"proposal": one.number})])
     if failed:
-        reason = (
-            f"accepted {len(waiting) - len(failed)} of {len(waiting)} proposed changes; can't apply {'; '.join(failed)}"
-        )
-        raise UsageProblem(reason, place=record.id, hint=f"Reject what is left: kl knowledge reject {record.id}")
+        made = f"accepted {len(pending) - len(failed)} of {len(pending)} proposed changes"
+        hint = f"Reject what is left: kl knowledge reject {record.id}"
+        raise UsageProblem(f"{made}; can't apply {'; '.join(failed)}", place=record.id, hint=hint)
     return record
 
 
 def reject_proposals(ws: Workspace, record: Record) -> int:
-    """Drop every change that is proposed for a record; return how many. UsageProblem where none waits."""
-    waiting = _pending_or_raise(ws, record)
-    append_events(ws, [Event(SETTLED[1], record.id, "", {"proposal": one.number}) for one in waiting])
-    return len(waiting)
+    """Drop every proposed change of a record; return their number. UsageProblem where none is pending."""
+    pending = _pending_or_raise(ws, record)
+    append_events(ws, [Event(SETTLED[1], record.id, "", {"proposal": one.number}) for one in pending])
+    return len(pending)
 
 
 def _pending_or_raise(ws: Workspace, record: Record) -> list[Proposal]:
