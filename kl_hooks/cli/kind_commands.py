@@ -468,7 +468,7 @@ def _history(kind: Kind) -> click.Command:
         ws = workspace()
         found = past_versions(ws, get_record(ws, id, kind.name))
         if shape == "json":
-            rows: list[dict[str, Any]] = [{"version": v.name, "at": v.at, "how": v.how, "said": v.values} for v in found]
+            rows = [{"version": v.name, "at": v.at, "how": v.how, "said": v.values} for v in found]
             echo_json({"schema": "kl.record.history/1", "id": id, "versions": rows})
             return
         for one in found:

@@ -179,8 +179,10 @@ def _occurrence_counts(
     moments: dict[str, list[str]] = {one.id: [] for one in records}
     made: set[str] = set()
     for some in chunks(list(moments)):
-        sql = f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(some)}) AND name IN (?, 'created')"
-        for identifier, name, at in db.rows(sql, [*some, kind.counted]):
+        where = f"record IN ({placeholders(some)}) AND name IN (?, 'created')"
+        for identifier, name, at in db.rows(
+            f"SELECT record, name, at FROM record_event WHERE {where}", [*some, kind.counted]
+        ):
             if name == kind.counted:
                 moments[identifier].append(at)
             else:
