@@ -25,7 +25,7 @@ hookimpl = pluggy.HookimplMarker("kl")
 class Schema(NamedTuple):
     """A room's tables in one of our databases, as numbered steps."""
 
-    room: str
+    owner: str
     database: str
     """`kl` (evidence, records, events: migrated, with a backup) or `graph` (derived: rebuilt)."""
     steps: tuple[str, ...]
@@ -82,7 +82,7 @@ class Staleness(NamedTuple):
     """What tells whether records of a kind still hold for the content as it is now."""
 
     kind: str
-    look: Callable[[Any, Sequence[Record]], Mapping[str, str]]
+    find_stale: Callable[[Any, Sequence[Record]], Mapping[str, str]]
     """(workspace, records) → id of a record that is stale → why, in one line. Nothing is stored."""
 
 
@@ -91,9 +91,9 @@ class Policy(NamedTuple):
 
     name: str
     """As the report calls it: `expired claims`."""
-    says: str
+    description: str
     """What it does, in one line."""
-    look: Callable[[Any, Lifecycle, int], Sequence[Change]]
+    find_changes: Callable[[Any, Lifecycle, int], Sequence[Change]]
     """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what reading takes in."""
     apply: Callable[[Any, Sequence[Change], int], None] | None = None
     """(workspace, changes, now). What is no longer as the change says is passed over; done twice is done once.

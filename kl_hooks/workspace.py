@@ -97,7 +97,7 @@ class Workspace:
         return self.make_plugins()
 
     @cached_property
-    def catalogue(self) -> Catalog:
+    def catalog(self) -> Catalog:
         """Every kind of knowledge: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
 
         return build_catalog(self.root, _flat(self.plugins.hook.kl_kinds()))
@@ -105,7 +105,7 @@ class Workspace:
     @property
     def kinds(self) -> Mapping[str, Kind]:
         """Name → kind, of those that can be used."""
-        return self.catalogue.kinds
+        return self.catalog.kinds
 
     @cached_property
     def cache(self) -> Cache:
@@ -115,7 +115,7 @@ class Workspace:
         return Cache(self.state.cache)
 
     @property
-    def initialised(self) -> bool:
+    def initialized(self) -> bool:
         """True where the repository has a `.kl/` folder."""
         return (self.root / ".kl").is_dir()
 
@@ -183,7 +183,7 @@ def _refuse_tracked(repo: Repository, directory: Path) -> None:
 
 def is_set_up(ws: Workspace) -> bool:
     """True where kl was set up, or has recorded something: elsewhere nothing is created by looking."""
-    return ws.initialised or ws.state.directory.exists()
+    return ws.initialized or ws.state.directory.exists()
 
 
 def require_setup(ws: Workspace) -> None:

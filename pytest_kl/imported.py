@@ -81,7 +81,7 @@ class Content:
     @classmethod
     def of(cls, repo: Repository, seen: FileListing) -> Content:
         """The content that git listed. Starts no process."""
-        return cls._made(realpath(repo.top), list(seen.listed((".py", *_PROJECT_FILES))))
+        return cls._made(realpath(repo.top), list(seen.paths((".py", *_PROJECT_FILES))))
 
     @classmethod
     def _made(cls, top: str, listed: Iterable[str]) -> Content:

@@ -80,7 +80,7 @@ def test_the_root_is_gits_and_nothing_is_created(repo: Path, environ: dict[str, 
     (repo / "deep" / "er").mkdir(parents=True)
     before = everything(repo)
     ws = open_workspace(repo / "deep" / "er", environ=environ, clock=FixedClock(7))
-    assert (ws.root, ws.initialised, ws.clock.now()) == (repo, False, 7)
+    assert (ws.root, ws.initialized, ws.clock.now()) == (repo, False, 7)
     assert ws.state.directory == repo / ".git" / "kl"
     with ws.store.reading() as db:
         assert db is None

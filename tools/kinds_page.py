@@ -1,4 +1,4 @@
-"""Prints docs/kinds/*.md and templates/kinds/*.md from the catalogue: what a record of each kind says, and its form."""
+"""Prints docs/kinds/*.md and templates/kinds/*.md from the catalog: what a record of each kind says, and its form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALWAYS = ("title", "status", "date", "updated", "about", "related", "tags", "aut
 """Fields that every kind has."""
 
 
-_PRINTED = "Printed from the catalogue by `make docs`."
+_PRINTED = "Printed from the catalog by `make docs`."
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -31,7 +31,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def _index(kinds: Sequence[Kind]) -> str:
-    rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.home, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
+    rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.storage, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
     return "\n".join([
         "# Kinds", "", _PRINTED, "",
         "Every kind has the same commands, files and rules; see [what we know](../kinds.md).", "",
@@ -51,7 +51,7 @@ def _page(kind: Kind) -> str:
 
 
 def _facts(kind: Kind) -> Iterator[str]:
-    home = f"files `{kind_folder(kind)}`" if kind.home == "file" else "the state directory"
+    home = f"files `{kind_folder(kind)}`" if kind.storage == "file" else "the state directory"
     home += f"; {', '.join(kind.filed)}: files `{kind_folder(kind)}`" if kind.filed else ""
     yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
     yield f"- At home in {home}"
@@ -60,7 +60,7 @@ def _facts(kind: Kind) -> Iterator[str]:
         yield f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"
     if kind.ttl:
         yield f"- Ends after: {', '.join(f'{days} days ({who})' for who, days in kind.ttl.items())}"
-    yield f"- Its share of a package: {kind.share.replace('_', ' ')}"
+    yield f"- Its share of a package: {kind.budget_category.replace('_', ' ')}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _row(field: Field) -> Sequence[str]:
     sort = f"one of: {', '.join(field.choices)}" if field.choices else field.type
     where = f"; under `## {field.section}`" if field.section else ""
     also = [*field.aliases, *(f"{other} → {word}" for other, word in field.also.items())]
-    return (f"{field.name}{' (required)' if field.required else ''}", sort + where, field.says, ", ".join(also))
+    return (f"{field.name}{' (required)' if field.required else ''}", sort + where, field.description, ", ".join(also))
 
 
 def _commands(kind: Kind) -> Iterator[Sequence[str]]:

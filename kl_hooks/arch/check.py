@@ -132,7 +132,7 @@ def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
 
 def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[str]:
     """Leaves Validator evidence; what keeps it from that is a remark and no more."""
-    if not ws.initialised:
+    if not ws.initialized:
         return []
     detail = {
         "violations": len(verdict.violations),

@@ -68,7 +68,7 @@ class Content:
     def place(self) -> WorktreeState:
         """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
         if self.source == WORKTREE:
-            found = trees.snapshot(self.repo, look=self.look)
+            found = trees.snapshot(self.repo, scan=self.look)
             return WorktreeState(found.tree_all or found.tree, None, found.head, found.branch)
         if self.source == STAGED:
             found = trees.staged_tree(self.repo)

@@ -467,8 +467,8 @@ class Survey:
 def survey_imports(ws: Workspace, content: Content) -> Survey:
     """Reads the imports of `content`. Store and cache only make it faster: trouble with them is a note, or nothing."""
     scanners, notes = scanners_of(ws.plugins), list[str]()
-    store = ws.store if ws.initialised else None  # a look at a repository without .kl/ leaves nothing
-    cache = ws.state.cache if ws.initialised else None
+    store = ws.store if ws.initialized else None  # a look at a repository without .kl/ leaves nothing
+    cache = ws.state.cache if ws.initialized else None
     key = cache_key(ws.root, [scanner.version for scanner in scanners])
 
     def read(entries: Sequence[FileEntry]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def _layers(reader: NodeReader, node: Node, *, needed: bool = True) -> tuple[Lay
     """
     items = reader.items(node, '"layers"')
     if needed and not items and not reader.problems:
-        reader.say(node, '"layers" is empty.', f"List some, or {_WRITE_NEW}")
+        reader.report(node, '"layers" is empty.', f"List some, or {_WRITE_NEW}")
     names: dict[str, TextNode] = {}
     raw = [one for one in (_layer(reader, item, names) for item in items) if one]
     _refuse_shared_paths(reader, raw)
@@ -75,16 +75,16 @@ def _checked_name(
     """The name of a layer, None where it can't be used; it joins `names`."""
     name = found["name"][1] if "name" in found else None
     if name is None:
-        reader.say(item, 'a layer without "name".')
+        reader.report(item, 'a layer without "name".')
         return None
     if not reader.text(name, '"name"') or not isinstance(name, TextNode):
         return None
     if name.value in names:
         first = names[name.value].line
-        reader.say(name, f'layer "{name.value}" is defined twice (first at line {first}).')
+        reader.report(name, f'layer "{name.value}" is defined twice (first at line {first}).')
         return None
     if name.value == _LOWER or re.search(r"[\s,]", name.value) or not name.value.isprintable():
-        reader.say(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").')
+        reader.report(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").')
     names[name.value] = name
     return name
 
@@ -95,15 +95,15 @@ def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title
         return  # packages from outside: no file here belongs to it
     if "paths" not in found:
         place = found["name"][1] if "name" in found else item
-        reader.say(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
+        reader.report(place, f'layer "{title}" has no "paths".', "Give the folders it owns.")
         return
     where, node = f'"paths" of layer "{title}"', found["paths"][1]
     if isinstance(node, ListNode) and not node.items:
-        reader.say(node, f"{where} names no folder.", "Give the folders it owns.")
+        reader.report(node, f"{where} names no folder.", "Give the folders it owns.")
     for text in reader.texts(node, where):
         _, complaint = clean_path(text.value)
         if complaint:
-            reader.say(text, f'path "{text.value}" of layer "{title}" {complaint}.')
+            reader.report(text, f'path "{text.value}" of layer "{title}" {complaint}.')
 
 
 def _name_of(item: Node) -> str:
@@ -137,12 +137,12 @@ def _refuse_shared_namespaces(reader: NodeReader, raw: list[tuple[TextNode, dict
         for name, text in _namespaces(found):
             if not _NAMESPACE.fullmatch(name):
                 hint = "Write a dotted name, such as shop.web."
-                reader.say(
+                reader.report(
                     text, f'"{text.value}" in "namespaces" of layer "{layer.value}" is no name of a module.', hint
                 )
             elif owners.setdefault(name, layer.value) != layer.value:
                 both = f'layers "{owners[name]}" and "{layer.value}" both own the namespace {name}.'
-                reader.say(text, both, "Give it to one of them; a longer name wins over a shorter one.")
+                reader.report(text, both, "Give it to one of them; a longer name wins over a shorter one.")
 
 
 def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
@@ -151,10 +151,10 @@ def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str,
         for path, text in _paths(found):
             owned = path.rstrip("/")
             if owners.get(owned) == name.value:
-                reader.say(text, f'layer "{name.value}" names {path} twice.', "Take one out.")
+                reader.report(text, f'layer "{name.value}" names {path} twice.', "Take one out.")
             elif owned in owners:
                 both = f'layers "{owners[owned]}" and "{name.value}" both own {path}.'
-                reader.say(text, both, "Give it to one of them; a longer path wins over a shorter one.")
+                reader.report(text, both, "Give it to one of them; a longer path wins over a shorter one.")
             owners.setdefault(owned, name.value)
 
 
@@ -177,7 +177,7 @@ def _allowed(
             continue
         unknown = f'layer "{name.value}" may depend on "{text.value}", which is not a layer.'
         listed = ", ".join(sorted(names))
-        reader.say(text, f"{unknown} Layers: {listed}.", suggest_spelling(text.value, names))
+        reader.report(text, f"{unknown} Layers: {listed}.", suggest_spelling(text.value, names))
     return tuple(dict.fromkeys(allowed)), key.line
 
 
@@ -187,7 +187,7 @@ def _refuse_text(reader: NodeReader, title: str, node: TextNode, names: dict[str
         if node.value in names
         else suggest_spelling(node.value, (_LOWER,)) or "Write [] for none."
     )
-    reader.say(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint)
+    reader.report(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint)
 
 
 def _optional_text(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> str:
@@ -231,7 +231,7 @@ def without_types(reader: NodeReader, node: Node) -> Node:
         return node
     for key, _ in node.entries:
         if snake_case(key.value) == CUSTOM:
-            reader.say(key, _REFUSED, f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others.")
+            reader.report(key, _REFUSED, f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others.")
     kept = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM)
     return MapNode(kept, node.line, node.column)
 
@@ -257,7 +257,7 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     options = [_option(reader, found[key], key, sort_, where) for key, sort_ in fields.items() if key in found]
     for key, sort_ in fields.items():
         if sort_.endswith("!") and key not in found:
-            reader.say(title or item, f'contract "{title.value if title else ""}" has no "{key}".')
+            reader.report(title or item, f'contract "{title.value if title else ""}" has no "{key}".')
     roots, externals, checking = (_session(reader, found, key, where) for key in _SESSION)
     decision = reader.text(found["decision"][1], f'"decision"{where}') if "decision" in found else ""
     line = title.line if title else item.line
@@ -274,25 +274,25 @@ def _plain(item: MapNode, wanted: str) -> TextNode | None:
 def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str) -> Table[str, str]:
     """The options of the contract's type; empty where the type is wrong, and that is said."""
     if sort is None:
-        reader.say(item, f'"type" is missing{where}.', f"One of: {', '.join(TYPES)}.")
+        reader.report(item, f'"type" is missing{where}.', f"One of: {', '.join(TYPES)}.")
         return {}
     if sort.value not in TYPES:
         hint = (
             suggest_spelling(sort.value, TYPES) or f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others."
         )
-        reader.say(sort, f'"{sort.value}" is not a built-in type of import-linter{where}.', hint)
+        reader.report(sort, f'"{sort.value}" is not a built-in type of import-linter{where}.', hint)
         return {}
     return TYPES[sort.value]
 
 
 def _name(reader: NodeReader, item: Node, found: dict[str, _KeyValue], names: dict[str, TextNode]) -> str:
     if "name" not in found:
-        reader.say(item, 'a contract without "name".')
+        reader.report(item, 'a contract without "name".')
         return ""
     node = found["name"][1]
     name = reader.text(node, '"name" of a contract')
     if name in names:
-        reader.say(node, f'contract "{name}" is defined twice (first at line {names[name].line}).')
+        reader.report(node, f'contract "{name}" is defined twice (first at line {names[name].line}).')
     if name and isinstance(node, TextNode):
         names.setdefault(name, node)
     return name
@@ -303,7 +303,7 @@ def _option(reader: NodeReader, pair: _KeyValue, key: str, sort: str, where: str
     if sort.startswith("list"):
         values = _words(reader, node, what)
         if sort.endswith("!") and isinstance(node, ListNode) and not node.items:
-            reader.say(node, f"{what} is empty.")
+            reader.report(node, f"{what} is empty.")
         return Option(key, tuple(values), line)
     if sort == "bool":
         return Option(key, str(reader.boolean(node, what, False)), line)
@@ -359,7 +359,7 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     contracts = _contracts(reader, found["contracts"][1]) if "contracts" in found else ()
     given = "contracts" in found and bool(getattr(found["contracts"][1], "items", ()))
     if "layers" not in found and not given and isinstance(root, MapNode) and not _is_misspelt(root):
-        reader.say(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
+        reader.report(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
     layers = _layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
     mode, exhaustive = _TYPE_CHECKING[0], False
     if "type_checking_imports" in found:
@@ -401,12 +401,12 @@ def _exceptions(reader: NodeReader, node: Node) -> tuple[Allowance, ...]:
         missing = [key for key in ("from", "to") if key not in found]
         if missing:
             if found:
-                reader.say(item, f'an exception without "{missing[0]}".', "It needs from and to: modules or layers.")
+                reader.report(item, f'an exception without "{missing[0]}".', "It needs from and to: modules or layers.")
             continue
         source, target = (_optional_text(reader, found, key, " of an exception") for key in ("from", "to"))
         until = _optional_text(reader, found, "until", " of an exception")
         if until and not _is_day(until):
-            reader.say(found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD.")
+            reader.report(found["until"][1], f'"until" is "{until}", not a day.', "Write it as YYYY-MM-DD.")
         decision = _optional_text(reader, found, "decision", " of an exception")
         made.append(Allowance(source, target, until, decision, item.line))
     return tuple(made)

@@ -41,7 +41,7 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
     `receipt` gives the id of this check's receipt, empty for none; it is asked only where there is a new violation. One
     that was known keeps the receipt that found it first, and where nothing changed nothing is written.
     """
-    if not ws.initialised:
+    if not ws.initialized:
         return ""
     try:
         with ws.store.reading("graph") as db:

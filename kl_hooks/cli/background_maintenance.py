@@ -33,7 +33,7 @@ def may_run(environ: Mapping[str, str]) -> bool:
 def start_in_background(ws: Workspace) -> None:
     """Starts it, unless it was started within a day; returns at once."""
     try:
-        if not ws.initialised or not ws.state.directory.is_dir() or not may_run(ws.environ):
+        if not ws.initialized or not ws.state.directory.is_dir() or not may_run(ws.environ):
             return
         mark = ws.state.directory / MARK
         if mark.exists() and 0 <= ws.clock.now() / 1_000_000 - mark.stat().st_mtime < _DAY:

@@ -92,7 +92,7 @@ def _examine(root: str | None) -> list[_Finding]:
 
 
 def _set_up(ws: Workspace) -> Iterator[_Finding]:
-    if ws.initialised:
+    if ws.initialized:
         yield _Finding("set-up", "ok", str(ws.root / ".kl"))
     else:
         yield _Finding("set-up", "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init")
@@ -101,7 +101,7 @@ def _set_up(ws: Workspace) -> Iterator[_Finding]:
 
 
 def _kinds(ws: Workspace) -> Iterator[_Finding]:
-    for problem in ws.catalogue.problems:
+    for problem in ws.catalog.problems:
         yield _Finding("kinds", "wrong", str(problem), f"edit {problem.path}")
 
 

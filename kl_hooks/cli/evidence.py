@@ -288,7 +288,7 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
     with open_store(workspace()) as db:
         entries, total, hidden = list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
     if shape == "json":
-        receipts = [e.receipt.plain() for e in entries]
+        receipts = [e.receipt.to_dict() for e in entries]
         echo_json({"schema": "kl.evidence.list/1", "receipts": receipts, "total": total, "hidden": hidden})
         return
     for entry in entries:
@@ -320,7 +320,7 @@ def show(id: str, shape: str) -> None:
                 return
             raise
     if shape == "json":
-        echo_json(entry.receipt.plain())
+        echo_json(entry.receipt.to_dict())
     for text in _receipt_lines(entry) if shape == "text" else ():
         echo(text)
 

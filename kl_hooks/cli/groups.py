@@ -103,7 +103,7 @@ def command_in(module: str, name: str) -> click.Command:
 
 def commands_of(kind: Kind) -> dict[str, str]:
     """Return command → its line: those of every kind, the changes of status of this one, those that only it has."""
-    verbs = {verb.name: verb.says for verb in kind.verbs}
+    verbs = {verb.name: verb.description for verb in kind.verbs}
     every = {**STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(kind.name, {})}
     return {name: line for name, line in every.items() if (kind.name, name) not in _OLD}
 

@@ -300,7 +300,7 @@ def _seeds_left(ws: Workspace) -> int:
     from kl_hooks.kinds.seeds import project_seeds
 
     seeds = project_seeds(ws.root)[0]
-    if not ws.initialised or not seeds:
+    if not ws.initialized or not seeds:
         return len(seeds)
     from kl_hooks.records.seeding import plan_seeding
 

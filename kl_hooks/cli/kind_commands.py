@@ -52,12 +52,12 @@ def command_of(kind: Kind, name: str) -> click.Command:
 def _option(field: Field) -> Callable[..., Any]:
     """`--violation-symptoms`; a field of several values may be given several times."""
     name = "--tag" if field.name == "tags" else f"--{field.name.replace('_', '-')}"
-    says = field.says + (f" One of: {', '.join(field.choices)}." if field.choices else "")
+    says = field.description + (f" One of: {', '.join(field.choices)}." if field.choices else "")
     if field.type in ("map", "lines", "words", "ids"):
         shape = "KEY=TEXT" if field.type == "map" else "TEXT"
         return click.option(name, field.name, multiple=True, metavar=shape, help=f"{says} May be repeated.")
     if field.type == "choice" and len(field.choices) < 5:
-        return click.option(name, field.name, help=field.says, metavar=f"[{'|'.join(field.choices)}]")
+        return click.option(name, field.name, help=field.description, metavar=f"[{'|'.join(field.choices)}]")
     return click.option(name, field.name, help=says, type=_TYPES.get(field.type))
 
 
@@ -137,7 +137,7 @@ def _verb(kind: Kind, verb: Verb) -> click.Command:
     made: Callable[..., Any] = command
     for name in reversed(verb.needs):
         made = _option(kind.by_name[name])(made)
-    made.__doc__ = verb.says
+    made.__doc__ = verb.description
     return click.command(verb.name, epilog=f"Example: kl {kind.name} {verb.name} {kind.prefix}-0001")(made)
 
 

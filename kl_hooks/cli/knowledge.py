@@ -879,7 +879,7 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
 
 
 def _policy_lines(looked: PolicyResult) -> Iterator[str]:
-    yield f"{looked.policy.name}: {looked.policy.says}"
+    yield f"{looked.policy.name}: {looked.policy.description}"
     for change in looked.changes:
         way = f"{change.old} → {change.new or 'gone'}" if change.old else change.new
         yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()

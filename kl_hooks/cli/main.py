@@ -114,7 +114,7 @@ class Commands(LazyGroup):
                 opened = workspace()
         except KlError:
             return {}
-        kinds, problems = opened.catalogue
+        kinds, problems = opened.catalog
         if asked and asked not in kinds and problems:
             with ctx.scope(cleanup=False):
                 broken_kinds_are_shown()

@@ -40,7 +40,7 @@ def workspace() -> Workspace:
 def _warn_of_broken_kinds(ws: Workspace) -> None:
     """Says, behind a command that asked for the kinds, which files of `.kl/kinds/` gave none."""
     told = click.get_current_context().find_root().ensure_object(dict).get(_SHOWN_PROBLEMS)
-    for problem in ws.catalogue.problems if "catalogue" in vars(ws) and not told else ():
+    for problem in ws.catalog.problems if "catalog" in vars(ws) and not told else ():
         warn(f"warning: {problem}")
 
 

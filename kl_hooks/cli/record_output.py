@@ -29,7 +29,7 @@ def record_rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = Fal
 def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, status: int) -> str:
     from kl_hooks.records.repository import is_expired
 
-    beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].beside)
+    beside = ((name, record.values.get(name)) for name in ws.kinds[record.kind].list_fields)
     marks = [
         f"{name.replace('_', ' ')}: {one_line(format_value(value), 40)}" for name, value in beside if value is not None
     ]

@@ -70,7 +70,7 @@ def status(shape: str) -> None:
 
         update_memories(ws)
     facts["memories"] = memory_counts(ws)
-    facts["records"] = records_by_status(ws) if ws.initialised else {}
+    facts["records"] = records_by_status(ws) if ws.initialized else {}
     facts["waiting"] = waiting_for_a_person(ws, facts["records"])
     warn_of_index_problems()
     warn_of_unreadable_records(ws)

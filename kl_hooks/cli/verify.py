@@ -100,7 +100,7 @@ def verify(
     if ws.repo is None:
         hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
-    if not ws.initialised:
+    if not ws.initialized:
         echo("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
         return CLEAN
     gate = gate_of(ws, task, task_type, complexity)

@@ -59,7 +59,7 @@ def _one_line(reader: NodeReader, found: _Found, key: str, where: str, default: 
     node = found[key][1]
     text = reader.text(node, f'"{key}"{where}')
     if len(text) > _MAX_TEXT or "\n" in text.strip():
-        reader.say(node, f'"{key}"{where} must be one line of at most {_MAX_TEXT} characters.')
+        reader.report(node, f'"{key}"{where} must be one line of at most {_MAX_TEXT} characters.')
         return default
     return text.strip() or default
 
@@ -76,9 +76,9 @@ def _words(
     made: list[str] = []
     for one in reader.texts(found[key][1], f'"{key}"{where}') if key in found else ():
         if known and one.value not in known:
-            reader.say(one, f'"{key}"{where}: "{one.value[:80]}" is not known.', _hint(one.value, known))
+            reader.report(one, f'"{key}"{where}: "{one.value[:80]}" is not known.', _hint(one.value, known))
         elif not fits(one.value) or one.value in made or len(made) >= _MAX_ITEMS:
-            reader.say(one, f'"{key}"{where}: "{one.value[:80]}" does not fit, or stands there twice.')
+            reader.report(one, f'"{key}"{where}: "{one.value[:80]}" does not fit, or stands there twice.')
         else:
             made.append(one.value)
     return tuple(made)
@@ -92,11 +92,11 @@ def _pairs(
         return {}
     node, made = found[key][1], {}
     if not isinstance(node, Map):
-        reader.say(node, f'"{key}"{where} must be a map: other word: word that is kept.')
+        reader.report(node, f'"{key}"{where} must be a map: other word: word that is kept.')
         return {}
     for name, value in node.entries:
         if not isinstance(value, TextNode) or value.value not in values:
-            reader.say(value, f'"{key}"{where}: what stands for "{name.value[:80]}" must be {what or "a known word"}.',
+            reader.report(value, f'"{key}"{where}: the value of "{name.value[:80]}" must be {what or "a known word"}.',
                        _hint(getattr(value, "value", ""), values))  # fmt: skip
         else:
             made[name.value] = value.value
@@ -114,16 +114,16 @@ def _read_fields(reader: NodeReader, node: Node) -> tuple[Field, ...]:
     sections: dict[str, str] = {}
     items = reader.items(node, '"fields"')
     if len(items) > _MAX_ITEMS:
-        reader.say(node, f"more than {_MAX_ITEMS} fields; a kind that large is a document.")
+        reader.report(node, f"more than {_MAX_ITEMS} fields; a kind that large is a document.")
     for item in items[:_MAX_ITEMS]:
         one = _read_field(reader, item)
         if one is None:
             continue
         clash = next((name for name in (one.name, *one.aliases) if _is_taken(made, name)), "")
         if clash:
-            reader.say(item, f'two fields are called "{clash}".')
+            reader.report(item, f'two fields are called "{clash}".')
         elif one.section and one.section.lower() in sections:
-            reader.say(item, f'the fields "{sections[one.section.lower()]}" and "{one.name}" share a section.')
+            reader.report(item, f'the fields "{sections[one.section.lower()]}" and "{one.name}" share a section.')
         else:
             made[one.name] = one
             sections[one.section.lower()] = one.name
@@ -146,15 +146,15 @@ def _read_field(reader: NodeReader, node: Node) -> Field | None:
     kind = reader.choice(found["type"][1], f'"type"{where}', FIELD_TYPES) if "type" in found else "line"
     choices = _words(reader, found, "choices", where)
     if (kind == "choice") != bool(choices) and "choices" not in found:
-        reader.say(node, f'"choices"{where} are missing: a choice needs them.')
+        reader.report(node, f'"choices"{where} are missing: a choice needs them.')
     elif kind != "choice" and choices:
-        reader.say(found["choices"][0], f'"choices"{where} fit only the type choice.')
+        reader.report(found["choices"][0], f'"choices"{where} fit only the type choice.')
     least, most = (_bound(reader, found, key, where, default) for key, default in (("least", 0), ("most", 1_000_000)))
     if least > most:
-        reader.say(node, f'"least"{where} is larger than "most".')
+        reader.report(node, f'"least"{where} is larger than "most".')
     made = Field(
         name=name, type=kind, choices=choices, least=least, most=most,
-        says=_one_line(reader, found, "says", where, name.replace("_", " ").capitalize() + "."),
+        description=_one_line(reader, found, "says", where, name.replace("_", " ").capitalize() + "."),
         required="required" in found and reader.boolean(found["required"][1], f'"required"{where}', False),
         section=_one_line(reader, found, "section", where),
         also=_pairs(reader, found, "also", where, choices, "one of its choices"),
@@ -167,9 +167,9 @@ def _read_field(reader: NodeReader, node: Node) -> Field | None:
 def _relation(reader: NodeReader, found: _Found, where: str, kind: str) -> str:
     word = _one_line(reader, found, "relation", where, "related" if kind == "ids" else "")
     if kind != "ids" and word:
-        reader.say(found["relation"][0], f'"relation"{where} fits only the type ids.')
+        reader.report(found["relation"][0], f'"relation"{where} fits only the type ids.')
     elif word and not _NAME.fullmatch(word):
-        reader.say(found["relation"][1], f'"relation"{where} must be small letters, digits and "_".')
+        reader.report(found["relation"][1], f'"relation"{where} must be small letters, digits and "_".')
     return word
 
 
@@ -183,13 +183,13 @@ def _read_name(
     """The name of a field or verb; empty where it is missing or wrong (and said)."""
     if "name" not in found:
         if found or not isinstance(node, Map):
-            reader.say(node, f'a {what} without "name".')
+            reader.report(node, f'a {what} without "name".')
         return ""
     name = _one_line(reader, found, "name", f" of a {what}")
     if name in taken:
-        reader.say(found["name"][1], f'"{name}" is there for every kind; a {what} needs a name of its own.')
+        reader.report(found["name"][1], f'"{name}" is there for every kind; a {what} needs a name of its own.')
     elif name and not shape.fullmatch(name):
-        reader.say(
+        reader.report(
             found["name"][1], f'"{name[:80]}" is no name for a {what}: small letters and digits, a letter first.'
         )
         return ""
@@ -207,9 +207,9 @@ def _read_verbs(reader: NodeReader, node: Node, statuses: Sequence[str], fields:
         to = _one_line(reader, found, "to", where)
         if to not in statuses:
             place = found["to"][1] if "to" in found else item
-            reader.say(place, f'"to"{where} must be one of the statuses.', _hint(to, statuses))
+            reader.report(place, f'"to"{where} must be one of the statuses.', _hint(to, statuses))
         if name in made:
-            reader.say(item, f'two verbs are called "{name}".')
+            reader.report(item, f'two verbs are called "{name}".')
         person = "person" in found and reader.boolean(found["person"][1], f'"person"{where}', False)
         says = _one_line(reader, found, "says", where, f"Make it {to}.")
         of = _words(reader, found, "of", where, known=statuses)
@@ -298,16 +298,16 @@ def _renamed(root: Node) -> Node:
 def _build_kind(reader: NodeReader, root: Node, found: _Found) -> Kind:
     for key in ("name", "prefix", "purpose", "statuses"):
         if key not in found:
-            reader.say(root, f'the key "{key}" is missing.')
+            reader.report(root, f'the key "{key}" is missing.')
     if "version" in found:
         reader.choice(found["version"][1], '"version"', ("1",))
     name = _shaped(reader, found, "name", _WORD, "small letters, digits and `-`")
     if name in RESERVED_NAMES:
-        reader.say(found["name"][1], f'"{name}" is a command of kl.', "Call the kind something else.")
+        reader.report(found["name"][1], f'"{name}" is a command of kl.', "Call the kind something else.")
     fields = _read_fields(reader, found["fields"][1]) if "fields" in found else ()
     statuses = _words(reader, found, "statuses", "", lambda word: bool(_STATUS.fullmatch(word)))
     if "statuses" in found and not statuses:
-        reader.say(found["statuses"][0], '"statuses" names none.', "The first is what a new record has.")
+        reader.report(found["statuses"][0], '"statuses" names none.', "The first is what a new record has.")
     statuses = statuses or ("current",)
     home = reader.choice(found["home"][1], '"home"', _STORAGES) if "home" in found else _STORAGES[0]
     numbering = (
@@ -317,13 +317,13 @@ def _build_kind(reader: NodeReader, root: Node, found: _Found) -> Kind:
     usual = NATURES[0] if home == "file" or any(verb.person for verb in verbs) else NATURES[1]
     made = Kind(
         name=name, plural=_shaped(reader, found, "plural", _WORD, "small letters, digits and `-`") or f"{name}s",
-        prefix=_shaped(reader, found, "prefix", _PREFIX, "2 to 10 capitals and digits"), home=home,
+        prefix=_shaped(reader, found, "prefix", _PREFIX, "2 to 10 capitals and digits"), storage=home,
         purpose=_one_line(reader, found, "purpose", ""), statuses=statuses, fields=fields, numbering=numbering,
         live=_words(reader, found, "live", "", known=statuses) if "live" in found else _live(statuses, verbs),
         verbs=verbs, nature=reader.choice(found["nature"][1], '"nature"', NATURES) if "nature" in found else usual,
         section=_one_line(reader, found, "section", "", name.replace("-", " ").capitalize()),
-        beside=_words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
-        share=reader.choice(found["share"][1], '"share"', BUDGET_CATEGORIES) if "share" in found else Kind.share,
+        list_fields=_words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
+        budget_category=_budget_category(reader, found),
         filed=_words(reader, found, "filed", "", known=statuses),
         identity=_identity(reader, root, found, fields, numbering),
         digits=_digits(reader, found, numbering) if "digits" in found else 0,
@@ -332,6 +332,10 @@ def _build_kind(reader: NodeReader, root: Node, found: _Found) -> Kind:
         by=reader.path,
     )  # fmt: skip
     return with_proposals(made) if name else made
+
+
+def _budget_category(reader: NodeReader, found: _Found) -> str:
+    return reader.choice(found["share"][1], '"share"', BUDGET_CATEGORIES) if "share" in found else "domain_knowledge"
 
 
 def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
@@ -348,7 +352,7 @@ def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
 def _shaped(reader: NodeReader, found: _Found, key: str, shape: re.Pattern[str], means: str) -> str:
     text = _one_line(reader, found, key, "")
     if text and not shape.fullmatch(text):
-        reader.say(found[key][1], f'"{key}" is "{text[:80]}"; it must be {means}, a letter first.')
+        reader.report(found[key][1], f'"{key}" is "{text[:80]}"; it must be {means}, a letter first.')
         return ""
     return text
 
@@ -367,7 +371,7 @@ def _identity(
 ) -> tuple[str, ...]:
     named = _words(reader, found, "identity", "", known=["title", *(one.name for one in fields)])
     if numbering == "hash" and "identity" not in found:
-        reader.say(root, '"numbering: hash" needs "identity": the fields that make two records the same.')
+        reader.report(root, '"numbering: hash" needs "identity": the fields that make two records the same.')
     return named
 
 

@@ -217,7 +217,7 @@ def _globs(reader: NodeReader, node: Node) -> list[str]:
     for _, inner in reader.keys(node, ("exclude",), ' in "verify"').values():
         for text in reader.texts(inner, '"exclude"'):
             if len(text.value) > _LONGEST_GLOB or text.value.startswith("/") or ".." in text.value.split("/"):
-                reader.say(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
+                reader.report(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
             found.append(text.value)
     return found
 
@@ -226,7 +226,7 @@ def _folder(reader: NodeReader, node: Node) -> str:
     """A folder of the repository, without `/` at its end."""
     text = reader.text(node, '"docs"').strip().replace("\\", "/").rstrip("/")
     if text.startswith(("/", "~")) or ".." in text.split("/") or text.split("/")[0] in (".git", ".kl"):
-        reader.say(node, '"docs" must be a folder of this repository.', "Give its path from the root, such as docs.")
+        reader.report(node, '"docs" must be a folder of this repository.', "Give its path from the root, such as docs.")
         return ""
     return "/".join(part for part in text.split("/") if part not in ("", "."))
 

@@ -266,27 +266,27 @@ class NodeReader:
     def __init__(self, path_name: str, problems: list[Problem]) -> None:
         self.path, self.problems = path_name, problems
 
-    def say(self, node: Node, message: str, hint: str = "") -> None:
+    def report(self, node: Node, message: str, hint: str = "") -> None:
         """Adds a problem at the node's place."""
         self.problems.append(Problem(self.path, node.line, node.column, message, hint))
 
     def keys(self, node: Node, known: Sequence[str], where: str = "") -> dict[str, tuple[TextNode, Node]]:
         """Key and value by `snake_case` name (`PascalCase` is read too). `where` is like ` in layer "api"`."""
         if not isinstance(node, MapNode):
-            self.say(node, f"expected keys and values{where}, found {_node_type(node)}.")
+            self.report(node, f"expected keys and values{where}, found {_node_type(node)}.")
             return {}
         found: dict[str, tuple[TextNode, Node]] = {}
         for key, value in node.entries:
             name = snake_case(key.value)
             if name not in known:
-                self.say(
+                self.report(
                     key,
                     f'unknown key "{key.value}"{where}.',
                     suggest_spelling(name, known) or f"Known: {', '.join(known)}.",
                 )
             elif name in found:
                 first = found[name][0]
-                self.say(
+                self.report(
                     key,
                     f'"{key.value}" is given twice{where} (first at line {first.line}, as "{first.value}").',
                 )
@@ -298,7 +298,7 @@ class NodeReader:
         """A text that is not empty; empty where it was wrong (and said)."""
         if isinstance(node, TextNode) and node.value.strip():
             return node.value
-        self.say(node, f"{what} must be text, not {'empty' if isinstance(node, TextNode) else _node_type(node)}.")
+        self.report(node, f"{what} must be text, not {'empty' if isinstance(node, TextNode) else _node_type(node)}.")
         return ""
 
     def items(self, node: Node, what: str) -> tuple[Node, ...]:
@@ -306,7 +306,7 @@ class NodeReader:
         if isinstance(node, ListNode):
             return node.items
         empty = isinstance(node, TextNode) and not node.value
-        self.say(
+        self.report(
             node,
             f"{what} must be a list, {'but is empty' if empty else 'not ' + _node_type(node)}.",
             "Write [] for none.",
@@ -322,7 +322,7 @@ class NodeReader:
         word = node.value.lower() if isinstance(node, TextNode) else ""
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
-        self.say(node, f"{what} must be true or false.")
+        self.report(node, f"{what} must be true or false.")
         return default
 
     def choice(self, node: Node, what: str, choices: Sequence[str]) -> str:
@@ -330,7 +330,7 @@ class NodeReader:
         word = node.value if isinstance(node, TextNode) else ""
         if word in choices:
             return word
-        self.say(node, f"{what} must be one of: {', '.join(choices)}.", suggest_spelling(word, choices))
+        self.report(node, f"{what} must be one of: {', '.join(choices)}.", suggest_spelling(word, choices))
         return choices[0]
 
     def number(self, node: Node, what: str, least: int, most: int, default: int) -> int:
@@ -338,5 +338,5 @@ class NodeReader:
         word = node.value if isinstance(node, TextNode) else ""
         if re.fullmatch(r"[0-9]{1,9}", word) and least <= int(word) <= most:
             return int(word)
-        self.say(node, f"{what} must be a whole number from {least} to {most}.")
+        self.report(node, f"{what} must be a whole number from {least} to {most}.")
         return default

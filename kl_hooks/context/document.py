@@ -57,7 +57,7 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "ttl_seconds": TTL_SECONDS,
         "budget": asdict(package.budget),
         "items": [_item(item) for item in package.items],
-        "excluded": [{"id": safe_text(left.id), "reason": safe_text(left.reason)} for left in package.left],
+        "excluded": [{"id": safe_text(left.id), "reason": safe_text(left.reason)} for left in package.omissions],
         "coverage": dict(package.coverage),
         "policy_decision_id": None,
         "shares": dict(package.shares),

@@ -49,7 +49,7 @@ def reciprocal(rank: int, percent: int = 100) -> int:
 
 def merge(found: Sequence[Candidate]) -> Candidate:
     """One candidate of several with the same id: one that stands anyway, the best proven, the one that says most."""
-    best = max(found, key=lambda c: (c.standing, c.tier, len(c.text), c.text, c.title, c.freshness))
+    best = max(found, key=lambda c: (c.is_lasting, c.tier, len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
     beyond = next((c.beyond for c in found if c.beyond), "")

@@ -27,7 +27,7 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
             left.append(Omission(candidate.id, candidate.omit))
         elif candidate.beyond:
             left.append(Omission(candidate.id, candidate.beyond))
-        elif not candidate.standing and (reason := _below_threshold(item, signals)):
+        elif not candidate.is_lasting and (reason := _below_threshold(item, signals)):
             left.append(Omission(candidate.id, reason))
         elif twin is not None:
             left.append(Omission(candidate.id, f"same text as {twin}"))

@@ -127,7 +127,7 @@ def close_capture(
     with writer:
         count = 0
         for count, one in enumerate(evidence, 1):  # noqa: B007
-            writer.record({"t": "evidence", **one.plain()})
+            writer.record({"t": "evidence", **one.to_dict()})
         writer.record(
             {
                 "t": "end", "ended": iso(ws.clock.now()), "tree_end": after.tree, "moved": after.tree != before.tree,
@@ -156,7 +156,7 @@ def record_check(
 
     `run`: the id of the capture (`new_run_id()`), for whoever wants to find it again.
     """
-    if not ws.initialised:
+    if not ws.initialized:
         return None
     exit_code = 0 if outcome == "clean" else 1
     result = {
@@ -171,7 +171,7 @@ def record_new_commit(start: Path, environ: Mapping[str, str]) -> bool:
     """Appends `commit` to the spool's list; True if there is a `.kl/` here and it could be written."""
 
     ws = open_workspace(start, environ=environ)
-    if not ws.initialised:
+    if not ws.initialized:
         return False
     prepare_state(ws.state)
     with (ws.state.spool / "commits").open("a", encoding="ascii") as file:

@@ -139,7 +139,7 @@ def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Verified claims that count as inferred by now. It is computed at every look: nothing is to be done."""
     if not is_set_up(ws):
         return []
-    held = [claim for claim in all_claims(ws, lambda _: None) if claim.most < Tier.VERIFIED]
+    held = [claim for claim in all_claims(ws, lambda _: None) if claim.max_tier < Tier.VERIFIED]
     return [Change("decay", one.about, DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in held]
 
 

@@ -143,7 +143,7 @@ def _refused(receipt: Receipt, name: str, number: int) -> Problem | None:
     """Why a receipt is not taken in, whoever read it: an id can't be kept where the content must be changed."""
     if found := receipt_flaw(receipt):
         return Problem(name, number, 1, f"refused: {found}.")
-    if redact_value(receipt.plain()) != receipt.plain():
+    if redact_value(receipt.to_dict()) != receipt.to_dict():
         return Problem(name, number, 1, "refused: it holds what looks like a secret. Export it anew.")
     return None
 

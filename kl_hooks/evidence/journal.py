@@ -217,7 +217,7 @@ def _other(record: Any) -> Evidence | None:
     if not _is(record, "evidence"):
         return None
     try:
-        made = Evidence.from_plain({k: v for k, v in record.items() if k != "t"})
+        made = Evidence.from_dict({k: v for k, v in record.items() if k != "t"})
     except (KeyError, TypeError, ValueError):
         return None
     return None if evidence_flaw(made) else made

@@ -149,7 +149,7 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
         )  # fmt: skip
         db.many(
             "INSERT INTO evidence (receipt, position, subject, body) VALUES (?, ?, ?, ?)",
-            [(seq, place, e.subject, canonical(e.plain()).decode()) for place, e in rest],
+            [(seq, place, e.subject, canonical(e.to_dict()).decode()) for place, e in rest],
         )
     return new
 
@@ -359,7 +359,7 @@ def read_entry(db: Database, row: Sequence[object]) -> Entry:
         bare = receipt_from_header(json.loads(str(header)), (), folded=True)
         return Entry(seq, str(chain), str(origin), str(stored), bare, str(folded))
     special = {
-        int(place): Evidence.from_plain(json.loads(body))
+        int(place): Evidence.from_dict(json.loads(body))
         for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
     }
     plain: list[Evidence] = []
@@ -434,7 +434,7 @@ def _read_run(db: Database, row: Sequence[Any], lists: dict[int, list[str]]) -> 
             run.names = lists[row[5]]
             run.codes = unpack_codes(row[6], len(run.names))
         for (body,) in db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (row[0],)):
-            run.special.append(Evidence.from_plain(json.loads(body)))
+            run.special.append(Evidence.from_dict(json.loads(body)))
     except UNREADABLE:
         return None
     return run

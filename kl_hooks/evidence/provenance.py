@@ -107,4 +107,4 @@ def worktree_state(repo: Repository | None, *, untracked: bool = True) -> Worktr
     except (EnvironmentProblem, OSError):
         return WorktreeState()
     known = trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed, trees.untracked
-    return WorktreeState(*known, trees.seen)
+    return WorktreeState(*known, trees.listing)

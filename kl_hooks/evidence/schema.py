@@ -95,4 +95,4 @@ CREATE TABLE claim_archive (
 );
 """
 
-SCHEMA: Final = Schema(room="evidence", database="kl", steps=(STEP_1, STEP_2))
+SCHEMA: Final = Schema(owner="evidence", database="kl", steps=(STEP_1, STEP_2))

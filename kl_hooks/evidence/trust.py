@@ -136,4 +136,4 @@ def aged(claim: Claim, now: int, days: int) -> Claim:
     if not Lifecycle.old(now, newest, days):
         return claim
     reason = f"last observed {(now - newest) // DAY} days ago; after {days} days it counts as inferred"
-    return replace(claim, most=Tier.INFERRED, reasons=(*claim.reasons, reason))
+    return replace(claim, max_tier=Tier.INFERRED, reasons=(*claim.reasons, reason))

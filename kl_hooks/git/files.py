@@ -106,20 +106,20 @@ def files_at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[F
     return found
 
 
-def worktree_files(repo: Repository, suffixes: Sequence[str] = (), look: WorktreeScan | None = None) -> list[FileEntry]:
+def worktree_files(repo: Repository, suffixes: Sequence[str] = (), scan: WorktreeScan | None = None) -> list[FileEntry]:
     """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
 
-    Two git processes (with a `look` that was taken just now: none), and one more if something was edited. A file that
+    Two git processes (with a `scan` that was taken just now: none), and one more if something was edited. A file that
     can't be read, or is edited and larger than `MAX_BLOB_BYTES`, has the blob ID `UNREADABLE_BLOB`: no content has it.
     """
-    look, ends = look or scan_worktree(repo, suffix_pathspecs(suffixes)), tuple(map(os.fsencode, suffixes)) or (b"",)
-    files = {path: FileEntry(path, blob, mode) for mode, blob, path in look.seen.staged(suffixes)}
-    changes = {path: one for path, one in look.changes.items() if one.blob is None and path.endswith(ends)}
+    scan, ends = scan or scan_worktree(repo, suffix_pathspecs(suffixes)), tuple(map(os.fsencode, suffixes)) or (b"",)
+    files = {path: FileEntry(path, blob, mode) for mode, blob, path in scan.listing.staged_blobs(suffixes)}
+    changes = {path: one for path, one in scan.changes.items() if one.blob is None and path.endswith(ends)}
     wanted = {path: change.mode for path, change in changes.items() if change.mode != worktree.REMOVED}
-    untracked = [path for path in look.seen.untracked if path.endswith(ends) and not path.endswith(b"/")]
+    untracked = [path for path in scan.listing.untracked if path.endswith(ends) and not path.endswith(b"/")]
     wanted.update(dict.fromkeys(untracked))
     large = {path for path in wanted if _size(repo, path) > MAX_BLOB_BYTES}
-    content = look.contents({path: mode for path, mode in wanted.items() if path not in large})
+    content = scan.contents({path: mode for path, mode in wanted.items() if path not in large})
     found = {path: content.files[path] for path in wanted if path in content.files}
     found |= dict.fromkeys(large | (content.unreadable & wanted.keys()), (b"100644", UNREADABLE_BLOB))
     for name in changes:

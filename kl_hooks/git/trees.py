@@ -41,29 +41,29 @@ class TreeSnapshot:
     branch: str | None = None
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
-    seen: worktree.FileListing = field(default_factory=worktree.FileListing, compare=False, repr=False)
+    listing: worktree.FileListing = field(default_factory=worktree.FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
 
 
-def snapshot(repo: Repository, untracked: bool = True, look: WorktreeScan | None = None) -> TreeSnapshot:
+def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None) -> TreeSnapshot:
     """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
-    one less with a `look` that was taken just now, and another less if that has hashed what differs.
+    one less with a `scan` that was taken just now, and another less if that has hashed what differs.
 
     A submodule whose files are not those of its commit gives the superproject an id that no commit of it can have.
 
     GitFailed where the repository itself is broken; what can't be read makes an id None, no exception.
     """
     commit, base, branch = _head(repo)
-    if look is None:
+    if scan is None:
         known, seen = content_settings(repo), worktree.list_files(repo, untracked=untracked)
-        look = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, base, known), seen))
-        changes = look.changes
+        scan = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, base, known), seen))
+        changes = scan.changes
     else:
-        changes = look.against(base)
-    others = look.seen.untracked
+        changes = scan.changes_from(base)
+    others = scan.listing.untracked
     whole = untracked and _total_size(repo, others) <= _MAX_UNTRACKED
     unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != worktree.REMOVED}
-    found = look.contents(unknown | (dict.fromkeys(others) if whole else {}))
+    found = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
     _add_nested_repositories(repo, found)
     tracked = _real_changes(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
@@ -72,7 +72,7 @@ def snapshot(repo: Repository, untracked: bool = True, look: WorktreeScan | None
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     dirty = bool(tracked) or tree is None
-    return TreeSnapshot(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, look.seen)
+    return TreeSnapshot(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, scan.listing)
 
 
 def staged_tree(repo: Repository) -> TreeSnapshot:
@@ -108,10 +108,10 @@ def differing_paths(repo: Repository, tree: str, other: str | None = None) -> li
         out = git_in(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
         return [os.fsdecode(path) for path in out.split(b"\0") if path]
     known, seen = content_settings(repo), worktree.list_files(repo, untracked=False)
-    look = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, tree, known), seen))
-    found = look.contents({p: c.mode for p, c in look.changes.items() if c.blob is None and c.mode != worktree.REMOVED})
+    scan = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, tree, known), seen))
+    found = scan.contents({p: c.mode for p, c in scan.changes.items() if c.blob is None and c.mode != worktree.REMOVED})
     _add_nested_repositories(repo, found)
-    return sorted(os.fsdecode(path) for path in {*_real_changes(look.changes, found), *found.unreadable})
+    return sorted(os.fsdecode(path) for path in {*_real_changes(scan.changes, found), *found.unreadable})
 
 
 def _head(repo: Repository) -> tuple[str | None, str, str | None]:

@@ -55,7 +55,7 @@ class FileStates:
 
     files: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
     """path → (mode, blob id)."""
-    gone: set[bytes] = field(default_factory=set)
+    missing: set[bytes] = field(default_factory=set)
     unreadable: set[bytes] = field(default_factory=set)
     """There, but their content could not be had."""
     exact: bool = True
@@ -64,7 +64,7 @@ class FileStates:
     def add(self, more: FileStates) -> None:
         """Takes in the state of other files."""
         self.files.update(more.files)
-        self.gone |= more.gone
+        self.missing |= more.missing
         self.unreadable |= more.unreadable
         self.exact = self.exact and more.exact
 
@@ -114,7 +114,7 @@ class FileListing:
     listing: str = field(default="", repr=False)
     """What git said: `<tag> <mode> <blob> <stage>\t<path>` of what is tracked, `? <path>` else; `\\0` around each."""
 
-    def listed(self, suffixes: Sequence[str]) -> Iterator[str]:
+    def paths(self, suffixes: Sequence[str]) -> Iterator[str]:
         """Paths with these endings: regular files that are tracked, and what is neither tracked nor ignored; of each
         submodule and untracked repository inside this one its folder, with `/` at the end.
         """
@@ -128,7 +128,7 @@ class FileListing:
             elif line[2:8] in _REGULAR and line.endswith(ends):
                 yield line.partition("\t")[2]
 
-    def staged(self, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
+    def staged_blobs(self, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
         """(mode, blob, path) of the regular files with these endings (none: all), but those in conflict.
 
         Files that are only announced (`git add -N`) are among them: a comparison with the disk always names them.
@@ -191,9 +191,9 @@ def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: G
             elif stat.S_ISDIR(state.st_mode):
                 _add_nested_repository(repo, path.rstrip(b"/"), found)
             else:  # a pipe or a device where a file was: opening it could wait for ever
-                found.gone.add(path)
+                found.missing.add(path)
         except (FileNotFoundError, NotADirectoryError):
-            found.gone.add(path)
+            found.missing.add(path)
         except OSError:
             found.unreadable.add(path)
     _hash_queue(repo, queue, known, found)
@@ -214,7 +214,7 @@ def _add_nested_repository(repo: Repository, path: bytes, found: FileStates) -> 
     if out.strip():
         found.files[path] = (GITLINK, out.decode().strip())
     else:
-        found.gone.add(path)
+        found.missing.add(path)
 
 
 def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: FileStates) -> None:
@@ -222,7 +222,7 @@ def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings,
     for _ in range(3):  # once, unless files can't be read or vanish while git reads them
         for path in [p for p in queue if not os.access(os.path.join(top, p), os.R_OK)]:  # noqa: PTH118
             there = os.path.lexists(os.path.join(top, path))  # noqa: PTH118
-            (found.unreadable if there else found.gone).add(path)
+            (found.unreadable if there else found.missing).add(path)
             del queue[path]
         if not queue:
             return
@@ -258,8 +258,8 @@ class WorktreeScan:
     """What the work tree held when it was looked at."""
 
     repo: Repository
-    known: GitSettings
-    seen: FileListing
+    settings: GitSettings
+    listing: FileListing
     changes: Mapping[bytes, FileChange]
     """What differs from the index, or was only touched; with what git does not look at among it."""
     _content: FileStates = field(default_factory=FileStates, compare=False, repr=False)
@@ -270,10 +270,10 @@ class WorktreeScan:
         new = {path: mode for path, mode in wanted.items() if path not in self._asked}
         self._asked.update(new)
         if new:
-            self._content.add(_hash_files(self.repo, new, self.known))
+            self._content.add(_hash_files(self.repo, new, self.settings))
         return self._content
 
-    def against(self, base: str) -> dict[bytes, FileChange]:
+    def changes_from(self, base: str) -> dict[bytes, FileChange]:
         """What differs on disk from a tree. One git process: what is staged differs from it."""
         staged = staged_changes(self.repo, base, to_commit=False)
         here = {

@@ -24,7 +24,7 @@ _TRIGGERS_ALSO: Final = {
 DECISION: Final = Kind(
     name="decision", plural="decisions", prefix="ADR",
     purpose="What was decided, why, what else was possible, and which code it applies to.",
-    home="file", statuses=("proposed", "accepted", "superseded", "deprecated", "rejected"), live=("accepted",),
+    storage="file", statuses=("proposed", "accepted", "superseded", "deprecated", "rejected"), live=("accepted",),
     spellings={
         "draft": "proposed", "pending": "proposed", "in_review": "proposed", "open": "proposed", "approved": "accepted",
         "decided": "accepted", "adopted": "accepted", "implemented": "accepted", "superceded": "superseded",
@@ -75,14 +75,14 @@ DECISION: Final = Kind(
         Verb("deprecate", "deprecated", "It is no longer in force, and nothing replaced it.",
              of=("proposed", "accepted"), stamps="deprecated_at", person=True),
     ),
-    section="Decisions", share="architecture_context", node="adr", proof="ADR",
+    section="Decisions", budget_category="architecture_context", node="adr", proof="ADR",
 )  # fmt: skip
 
 OBJECTIVE: Final = with_proposals(Kind(
     name="objective", plural="objectives", prefix="OBJ",
     purpose="A goal of many sessions: its open tasks and its progress.",
-    home="file", statuses=("active", "paused", "completed", "abandoned"), live=("active",), section="Objectives",
-    share="feature_context", spellings={"cancelled": "abandoned", "done": "completed", "open": "active"},
+    storage="file", statuses=("active", "paused", "completed", "abandoned"), live=("active",), section="Objectives",
+    budget_category="feature_context", spellings={"cancelled": "abandoned", "done": "completed", "open": "active"},
     fields=(
         Field("description", "text", "Why it matters, and when it is reached.", section="Description"),
         Field("remaining", "lines", "Open tasks.", section="Remaining",
@@ -101,8 +101,9 @@ OBJECTIVE: Final = with_proposals(Kind(
 TASK: Final = Kind(
     name="task", plural="tasks", prefix="TSK",
     purpose="A piece of work, with what it requires and what it produces.",
-    home="state", nature="observation", statuses=("open", "blocked", "done"), live=("open", "blocked"), section="Tasks",
-    share="feature_context", spellings={"todo": "open", "in_progress": "open", "completed": "done"},
+    storage="state", nature="observation", statuses=("open", "blocked", "done"), live=("open", "blocked"),
+    section="Tasks",
+    budget_category="feature_context", spellings={"todo": "open", "in_progress": "open", "completed": "done"},
     fields=(
         Field("task_type", "line", "The type of work, which decides what gate it must pass.", aliases=("type",),
               example="feature"),
@@ -126,8 +127,9 @@ TASK: Final = Kind(
 OUTCOME: Final = Kind(
     name="outcome", plural="outcomes", prefix="OUT",
     purpose="How a task ended: what was tried, what failed, what was learned.",
-    home="state", nature="observation", statuses=("recorded",), live=("recorded",), section="Outcomes of similar tasks",
-    beside=("outcome_type",), share="similar_outcomes", numbering="random",
+    storage="state", nature="observation", statuses=("recorded",), live=("recorded",),
+    section="Outcomes of similar tasks",
+    list_fields=("outcome_type",), budget_category="similar_outcomes", numbering="random",
     fields=(
         Field("title", "line", "What the task was, in one line.", required=True, aliases=("task_title", "name")),
         Field("outcome_type", "choice", "How it ended.", aliases=("type",),
@@ -159,8 +161,8 @@ OUTCOME: Final = Kind(
 FAILURE: Final = Kind(
     name="failure", plural="failures", prefix="FAIL",
     purpose="An approach that failed, why, and what prevents it.",
-    home="file", nature="observation", statuses=("open", "mitigated"), live=("open", "mitigated"),
-    section="Known failures (DO NOT REPEAT)", share="warnings", gist="prevention", numbering="hash",
+    storage="file", nature="observation", statuses=("open", "mitigated"), live=("open", "mitigated"),
+    section="Known failures (DO NOT REPEAT)", budget_category="warnings", summary_field="prevention", numbering="hash",
     identity=("approach",), counted="occurred",
     fields=(
         Field("severity", "choice", "How much it cost.", choices=("medium", "low", "high", "critical"),
@@ -188,8 +190,8 @@ FAILURE: Final = Kind(
 FEATURE: Final = with_proposals(Kind(
     name="feature", plural="features", prefix="FEAT",
     purpose="A feature: what it is, what it is not, and what must always hold of it.",
-    home="file", statuses=("planned", "building", "shipped"), live=("planned", "building", "shipped"),
-    section="Features", share="feature_context", numbering="given",
+    storage="file", statuses=("planned", "building", "shipped"), live=("planned", "building", "shipped"),
+    section="Features", budget_category="feature_context", numbering="given",
     spellings={"draft": "planned", "in_progress": "building", "done": "shipped"},
     fields=(
         Field("tagline", "line", "The feature in one sentence."),
@@ -214,7 +216,8 @@ FEATURE: Final = with_proposals(Kind(
 ROLE: Final = with_proposals(Kind(
     name="role", plural="roles", prefix="ROLE",
     purpose="What an agent or a person in a role must do, must not do, and asks about first.",
-    home="file", statuses=("active", "retired"), live=("active",), section="Role constraints", share="role_constraints",
+    storage="file", statuses=("active", "retired"), live=("active",), section="Role constraints",
+    budget_category="role_constraints",
     fields=(
         Field("role", "line", "Its name, as a command or a task gives it.", required=True, example="player"),
         Field("context", "line", "Where it applies.", example="feature-build"),
@@ -235,8 +238,9 @@ ROLE: Final = with_proposals(Kind(
 GATE: Final = with_proposals(Kind(
     name="gate", plural="gates", prefix="GATE",
     purpose="What work of a type and a complexity must pass before it counts as done.",
-    home="file", statuses=("active", "retired"), live=("active",), section="Quality gates (do NOT adjust mid-session)",
-    share="quality_gate_configs",
+    storage="file", statuses=("active", "retired"), live=("active",),
+    section="Quality gates (do NOT adjust mid-session)",
+    budget_category="quality_gate_configs",
     fields=(
         Field("task_type", "line", "The work it is for.", required=True, example="feature"),
         Field("complexity_from", "number", "From this complexity on, 1 to 10.", least=1, most=10, aliases=("least",)),
@@ -261,8 +265,8 @@ GATE: Final = with_proposals(Kind(
 MODE: Final = with_proposals(Kind(
     name="mode", plural="modes", prefix="MODE",
     purpose="A way to carry out work: when to choose it, its steps, where its results are.",
-    home="file", statuses=("active", "retired"), live=("active",), section="Implementation modes",
-    share="implementation_modes", beside=("default", "max_turns"),
+    storage="file", statuses=("active", "retired"), live=("active",), section="Implementation modes",
+    budget_category="implementation_modes", list_fields=("default", "max_turns"),
     fields=(
         Field("mode", "line", "Its name, as a command or a task gives it.", required=True, example="tdd"),
         Field("invocation", "line", "How it is started.", aliases=("invocation_method",)),
@@ -285,8 +289,8 @@ MODE: Final = with_proposals(Kind(
 TURN: Final = Kind(
     name="turn", plural="turns", prefix="TURN",
     purpose="One round of work and review: what was done, the feedback of the review, what to try next.",
-    home="state", nature="observation", statuses=("recorded",), live=("recorded",), section="Earlier turns",
-    beside=("player_decision", "coach_decision"), share="turn_states", numbering="given",
+    storage="state", nature="observation", statuses=("recorded",), live=("recorded",), section="Earlier turns",
+    list_fields=("player_decision", "coach_decision"), budget_category="turn_states", numbering="given",
     ttl={"human": 90, "agent": 30, "auto": 30}, retention=30,
     fields=(
         Field("feature_id", "line", "Its feature.", required=True, aliases=("feature",), example="FEAT-A-12"),
@@ -324,8 +328,9 @@ FACT_CATEGORIES: Final = (
 FACT: Final = with_proposals(Kind(
     name="fact", plural="facts", prefix="FACT",
     purpose="What is true of this project: stated by a person, or read in its own documents.",
-    home="file", statuses=("current", "outdated"), live=("current",), section="Facts about this project",
-    share="domain_knowledge", gist="answer", spellings={"active": "current", "deprecated": "outdated"},
+    storage="file", statuses=("current", "outdated"), live=("current",), section="Facts about this project",
+    budget_category="domain_knowledge", summary_field="answer",
+    spellings={"active": "current", "deprecated": "outdated"},
     fields=(
         Field("category", "choice", "What it is about.", choices=FACT_CATEGORIES,
               also={
@@ -352,8 +357,9 @@ FACT: Final = with_proposals(Kind(
 GUIDE: Final = with_proposals(Kind(
     name="guide", plural="guides", prefix="GUIDE",
     purpose="How we work here: workflows, patterns, rules, commands, the stack.",
-    home="file", statuses=("current", "outdated"), live=("current",), section="How we work here",
-    share="relevant_patterns", gist="text", spellings={"active": "current", "deprecated": "outdated"},
+    storage="file", statuses=("current", "outdated"), live=("current",), section="How we work here",
+    budget_category="relevant_patterns", summary_field="text",
+    spellings={"active": "current", "deprecated": "outdated"},
     fields=(
         Field("topic", "choice", "What it is about.", aliases=("group", "category"),
               choices=("convention", "rule", "pattern", "workflow", "command", "template", "agent", "stack",
@@ -380,9 +386,9 @@ GUIDE: Final = with_proposals(Kind(
 FINDING: Final = Kind(
     name="finding", plural="findings", prefix="FND",
     purpose="What an agent's tools found out or changed; valid until that content changes.",
-    home="state", nature="observation", statuses=("live", "stale"), live=("live",), numbering="hash",
+    storage="state", nature="observation", statuses=("live", "stale"), live=("live",), numbering="hash",
     identity=("entity", "finding"), digits=16, ttl={"agent": 90, "auto": 90}, retention=30,
-    beside=("kind", "confidence", "agent"), section="Findings", share="domain_knowledge",
+    list_fields=("kind", "confidence", "agent"), section="Findings", budget_category="domain_knowledge",
     fields=(
         Field("entity", "line", "What it is about: a path, else a pattern, else a command.", required=True),
         Field("finding", "text", "What was found, at most 200 characters.", required=True, section="Finding"),

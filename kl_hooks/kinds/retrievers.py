@@ -79,7 +79,9 @@ class _Anchored(NamedTuple):
 def find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return the records anchored to what the task names, nearest first, each with its symbols."""
     kinds = tuple(
-        kind.name for kind in ws.kinds.values() if kind.share not in NAMED_CATEGORIES and _anchor_fields(ws, kind.name)
+        kind.name
+        for kind in ws.kinds.values()
+        if kind.budget_category not in NAMED_CATEGORIES and _anchor_fields(ws, kind.name)
     )
     records = [one for one in list_records(ws, RecordFilter(kinds)) if any(map(one.many, _anchor_fields(ws, one.kind)))]
     if not records:
@@ -222,7 +224,7 @@ def _candidates(ws: Workspace, db: Database | None, found: Sequence[_Anchored]) 
             continue
         verb = "governs" if record.many("governs") else "is about"
         reason = f"it {verb} {split_id(node)[1] or node}, and the task names {match.named}"
-        yield replace(made, standing=True, reasons=(*made.reasons, reason))
+        yield replace(made, is_lasting=True, reasons=(*made.reasons, reason))
         if db is not None:
             yield from _governed_symbols(db, record, node)
 
@@ -250,7 +252,7 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
         line = f"{symbol.path}:{symbol.line} {symbol.signature}"
         yield Candidate(
             id=symbol.id, kind="symbol", title=symbol.signature, text=f"{line}\n{symbol.doc}".rstrip(), summary=line,
-            path=symbol.path, line=symbol.line, standing=True, reasons=(f"governed by {record.id}",),
+            path=symbol.path, line=symbol.line, is_lasting=True, reasons=(f"governed by {record.id}",),
         )  # fmt: skip
 
 
@@ -269,7 +271,7 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
     more = len(active) - _MAX_OBJECTIVES
     for number, record in enumerate(active[:_MAX_OBJECTIVES]):
-        made = replace(objective_candidate(ws, record), standing=True, reasons=("an active objective",))
+        made = replace(objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",))
         if number == 0:
             others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
             count = f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown" if more > 0 else ""
@@ -290,10 +292,11 @@ def _features(ws: Workspace, task: Task) -> Iterator[Candidate]:
     for name in named:
         yield from _rejected_turns(ws, turns, name)
         if name in records:
-            yield replace(record_candidate(ws, records[name]), standing=True, reasons=("the task names it",))
+            yield replace(record_candidate(ws, records[name]), is_lasting=True, reasons=("the task names it",))
         elif name in files and not files[name].startswith(KNOWLEDGE_FOLDER):
             text = f"{name} is specified in {files[name]}"
-            yield Candidate(f"file:{files[name]}", "feature", name, text, text, path=files[name], line=1, standing=True,
+            yield Candidate(f"file:{files[name]}", "feature", name, text, text, path=files[name], line=1,
+            is_lasting=True,
                             authority="human", reasons=("the task names it",))  # fmt: skip
 
 
@@ -303,7 +306,7 @@ def _rejected_turns(ws: Workspace, turns: Sequence[Record], feature: str) -> Ite
         last = last_turns(turns, feature, task)[-1:]
         if last and is_rejected(last[0]):
             feedback = one_line(last[0].text("coach_feedback"), 160)
-            yield replace(record_candidate(ws, last[0]), text=continuation(last), standing=True,
+            yield replace(record_candidate(ws, last[0]), text=continuation(last), is_lasting=True,
                           summary=f"{last[0].title} was rejected. MUST ADDRESS: {feedback}",
                           reasons=("feedback on it must be addressed",))  # fmt: skip
 

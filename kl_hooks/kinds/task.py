@@ -306,7 +306,7 @@ def read_works(path_name: str, text: bytes) -> list[Work]:
         work = _work(reader, node)
         first = next((one for one in works if work and one.name.casefold() == work.name.casefold()), None)
         if work and first:
-            reader.say(
+            reader.report(
                 node, f'"{work.name}" is there twice (first at line {first.line}).', "Give each a name of its own."
             )
         elif work:
@@ -323,7 +323,7 @@ def _items(reader: NodeReader, root: Node | None) -> tuple[Node, ...]:
         for key, value in root.entries:
             if snake_case(key.value) in _LISTS:
                 return _named(value) if isinstance(value, Map) else reader.items(value, f'"{key.value}"')
-        reader.say(root, 'neither "agents" nor "tasks" is there.', "List what is to be done under one of them.")
+        reader.report(root, 'neither "agents" nor "tasks" is there.', "List what is to be done under one of them.")
     elif not reader.problems:
         reader.problems.append(Problem(reader.path, 0, 0, "holds no list of agents or tasks.", 'Begin with "agents:".'))
     return ()
@@ -340,13 +340,13 @@ def _named(node: Map) -> tuple[Node, ...]:
 
 def _work(reader: NodeReader, node: Node) -> Work | None:
     if not isinstance(node, Map):
-        reader.say(node, "expected a map with name, requires and produces.")
+        reader.report(node, "expected a map with name, requires and produces.")
         return None
     found = {snake_case(key.value): value for key, value in reversed(node.entries)}
     name = next((found[key] for key in _NAMES if key in found), None)
     text = reader.text(name, "its name") if name is not None else ""
     if name is None:
-        reader.say(node, 'an entry without "name".')
+        reader.report(node, 'an entry without "name".')
     needs, gives = (_tokens(reader, found, keys) for keys in (_NEEDS, _GIVES))
     return Work(text.strip(), needs, gives, node.line) if text else None
 
@@ -364,5 +364,5 @@ def _tokens(reader: NodeReader, found: dict[str, Node], keys: tuple[str, ...]) -
             try:
                 made.append(normalized_token(text))
             except ValueError as error:
-                reader.say(one, f'in "{key}": {error}.')
+                reader.report(one, f'in "{key}": {error}.')
     return tuple(made)

@@ -129,7 +129,7 @@ class Claim:
     reasons: tuple[str, ...] = ()
     rule: str = "independent"
     """What two hard observations must be for `verified`, see `tier`."""
-    most: Tier = Tier.VERIFIED
+    max_tier: Tier = Tier.VERIFIED
     """The highest tier that its age allows, see `evidence.decay`."""
     cites: tuple[str, ...] = ()
     """What its author cites for it: IDs of records, hashes of commits."""
@@ -142,4 +142,4 @@ class Claim:
     @property
     def tier(self) -> Tier:
         """Of what speaks for it, as far as its age allows."""
-        return min(self.most, tier((s.observation for s in self.support if s.speaks == "for"), self.rule))
+        return min(self.max_tier, tier((s.observation for s in self.support if s.speaks == "for"), self.rule))

@@ -27,7 +27,7 @@ class Field:
     name: str
     type: str
     """One of `FIELD_TYPES`."""
-    says: str
+    description: str
     """What to write here, as the form and the docs page put it: one line."""
     required: bool = False
     section: str = ""
@@ -60,7 +60,7 @@ class Verb:
 
     name: str
     to: str
-    says: str
+    description: str
     """Its line in the help."""
     of: tuple[str, ...] = ()
     """The statuses it can start from; empty: all others."""
@@ -86,7 +86,7 @@ class Kind:
     """Of its ids: `ADR`."""
     purpose: str
     """One line: what it is for."""
-    home: str
+    storage: str
     """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows in the state directory, until it is `filed`."""
     statuses: tuple[str, ...]
     """The first is what a new record has."""
@@ -96,11 +96,11 @@ class Kind:
     verbs: tuple[Verb, ...] = ()
     section: str = ""
     """Heading of its items in a package."""
-    gist: str = ""
+    summary_field: str = ""
     """The field that its one-line summary ends with; empty: the last of the texts that it must have."""
-    beside: tuple[str, ...] = ()
+    list_fields: tuple[str, ...] = ()
     """Fields that a list shows beside the title, because the status does not say what matters."""
-    share: str = "domain_knowledge"
+    budget_category: str = "domain_knowledge"
     """One of `BUDGET_CATEGORIES`."""
     filed: tuple[str, ...] = ()
     """Of a kind at home in the state: the statuses in which a record is a file. Entering one writes it."""

@@ -63,7 +63,7 @@ class Change:
     new: str = ""
     """How it will stand; empty: it will be gone."""
 
-    def plain(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """As in `--format json`, and as the body of its Event."""
         return {
             "what": self.what, "id": self.id, "policy": self.policy, "reason": self.reason,

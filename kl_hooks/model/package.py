@@ -54,7 +54,7 @@ class Candidate:
     """Other files it speaks for: those that a commit changed. What stands in them is nearer to the task."""
     marks: tuple[str, ...] = ()
     """What a reader must know of its origin before its first word: `agent`, `not committed`."""
-    standing: bool = False
+    is_lasting: bool = False
     """True for what holds whatever the task's words are: an active objective, a decision on a file the task names."""
     read_from: str = ""
     """The document that it was seeded from, whose text it repeats; empty: none."""
@@ -109,7 +109,7 @@ class Package:
     task: str
     budget: Budget
     items: tuple[Item, ...]
-    left: tuple[Omission, ...]
+    omissions: tuple[Omission, ...]
     coverage: Mapping[str, str]
     """Retriever → `ok`, `empty` or `failed: reason`."""
     text: str

@@ -59,7 +59,7 @@ class Evidence:
     detail: Mapping[str, Any] = field(default_factory=dict)
     """What else is known: `message`, `path`, `line`, `exit`, `tail` … (redacted, plain values)."""
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As in `kl.receipt/1`: class, subject, outcome, duration_us, executed, and the details, which replace none."""
         return {
             **self.detail, "class": self.kind, "subject": self.subject, "outcome": self.outcome,
@@ -67,7 +67,7 @@ class Evidence:
         }  # fmt: skip
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Evidence:
+    def from_dict(cls, plain: Mapping[str, Any]) -> Evidence:
         """The way back from `plain()`. KeyError or TypeError where it is not one."""
         known = ("class", "subject", "outcome", "duration_us", "executed")
         detail = {k: v for k, v in plain.items() if k not in known}
@@ -123,7 +123,7 @@ class Receipt:
     @cached_property
     def evidence_digest(self) -> str:
         """sha256 over the canonical evidence, in the order observed."""
-        return self.folded_digest or digest("evidence/1", [e.plain() for e in self.evidence])
+        return self.folded_digest or digest("evidence/1", [e.to_dict() for e in self.evidence])
 
     def header(self) -> dict[str, Any]:
         """Everything but the evidence itself, plus its digest: what the id is the hash of."""
@@ -136,9 +136,9 @@ class Receipt:
         """64 hexadecimal digits: the hash of the header."""
         return receipt_id(self.header())
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As `kl evidence show --format json` prints it."""
-        return {"id": self.id, **self.header(), "evidence": [e.plain() for e in self.evidence]}
+        return {"id": self.id, **self.header(), "evidence": [e.to_dict() for e in self.evidence]}
 
 
 def receipt_id(header: Mapping[str, Any]) -> str:

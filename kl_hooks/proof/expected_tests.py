@@ -469,7 +469,7 @@ def content_source(repo: Repository, tree: str) -> ContentSource:
         from kl_hooks.git.worktree import scan_worktree
 
         look = scan_worktree(repo)
-        others = {os.fsdecode(path) for path in look.seen.untracked}
+        others = {os.fsdecode(path) for path in look.listing.untracked}
         found = files.worktree_files(repo, wanted, look)
         entries = {entry.path: entry for entry in found if entry.path not in others}
 

@@ -178,12 +178,12 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
         value = given.get(field.name)
         if field.section:
             text = "\n".join(f"- {one}" for one in value) if isinstance(value, list) else str(value or "")
-            body += [f"## {field.section}", "", text or f"<!-- {field.says} -->", ""]
+            body += [f"## {field.section}", "", text or f"<!-- {field.description} -->", ""]
         elif value is not None:
             head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
         else:
             choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
-            head += [f"# {field.says}{choices}", _empty_entry(kind, field)]
+            head += [f"# {field.description}{choices}", _empty_entry(kind, field)]
     return "\n".join([*head, "---", "", *body])
 
 

@@ -48,7 +48,7 @@ def check_knowledge(ws: Workspace, only: Sequence[str] = (), *, staged: bool = F
     if only:
         for some in (found.findings, found.unread, found.remarks):
             some[:] = [one for one in some if one.path in only]
-    found.unread += ws.catalogue.problems  # whichever files are named: records of a broken kind can't be checked
+    found.unread += ws.catalog.problems  # whichever files are named: records of a broken kind can't be checked
     for some in (found.findings, found.unread, found.remarks):
         some[:] = sorted(set(some))
     return found
@@ -186,7 +186,7 @@ def _is_missing(other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Recor
     """Return True for the ID of a kind whose records are all files, where no file has it."""
     if not RECORD_ID.fullmatch(other) or other in by_id or other in known:
         return False
-    return any(one.home == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values())
+    return any(one.storage == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values())
 
 
 def _supersedes_itself(one: Record, by_id: Mapping[str, Record]) -> bool:

@@ -27,7 +27,7 @@ def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
     for answer in ws.plugins.hook.kl_stale():
         for one in answer:
             if one.kind in kinds:
-                found |= one.look(ws, [record for record in records if record.kind == one.kind])
+                found |= one.find_stale(ws, [record for record in records if record.kind == one.kind])
     return found
 
 

@@ -227,7 +227,7 @@ def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict
     if whole:
         return made | {"fields": values, "body": record.body}
     kind = ws.kinds[record.kind]
-    named = (*kind.identity, *kind.beside, "source", "date") if kind.beside else ()
+    named = (*kind.identity, *kind.list_fields, "source", "date") if kind.list_fields else ()
     return made | {"tags": values.get("tags", []), "fields": {name: values[name] for name in named if name in values}}
 
 
@@ -276,7 +276,7 @@ def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, l
 def _ids_in_files(ws: Workspace, db: Database, wanted: RecordFilter) -> list[str]:
     """Return the IDs in files of the selected kinds whose records are now in a row, now in a file."""
     kinds = [
-        k.name for k in ws.kinds.values() if k.home == "state" and k.filed and k.name in (wanted.kinds or ws.kinds)
+        k.name for k in ws.kinds.values() if k.storage == "state" and k.filed and k.name in (wanted.kinds or ws.kinds)
     ]
     return [i for (i,) in db.rows(f"SELECT id FROM authored WHERE kind IN ({placeholders(kinds)}) AND id <> ''", kinds)]
 

@@ -77,7 +77,7 @@ def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[s
     """
     found: dict[str, str] = {}
     for kind in kinds.values():
-        if kind.home == "file" or kind.filed:
+        if kind.storage == "file" or kind.filed:
             for folder in _folders(kind):
                 _scan_folder(root, folder, now_ns - _RACY, found)
     return found
@@ -289,7 +289,7 @@ def _values_from_json(body: str) -> dict[str, Value]:
 
 def store_new(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
     """Store a new record where its kind and status say. Inside a transaction."""
-    if kind.home == "state" and record.status not in kind.filed:
+    if kind.storage == "state" and record.status not in kind.filed:
         write_row(ws, db, record, "state")
         return record
     return _write_new_file(ws, db, kind, record, files)
@@ -299,7 +299,7 @@ def store_change(
     ws: Workspace, db: Database, kind: Kind, before: Record, after: Record, how: str, files: FileChanges
 ) -> Record:
     """Store a changed record in place of what it was; a status may move it from row to file, or back."""
-    if before.path and (kind.home == "file" or after.status in kind.filed):
+    if before.path and (kind.storage == "file" or after.status in kind.filed):
         text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
         names = [field.name for field in kind.all_fields]
         differ = {name: after.values.get(name) for name in names if before.values.get(name) != after.values.get(name)}
@@ -323,7 +323,7 @@ def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, fil
     if os.path.lexists(ws.root / path):
         raise EnvironmentProblem("is there already.", place=path, hint="Move it away, then try again.")
     files.write(path, render_document(kind, record).encode("utf-8"))
-    if kind.home == "state":
+    if kind.storage == "state":
         write_row(ws, db, record, "file")
     return Record(record.kind, record.id, record.values, record.body, path)
 

@@ -50,7 +50,7 @@ def find_expired_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Chan
 
 
 def _find_expired(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    state = tuple(name for name, kind in ws.kinds.items() if kind.home == "state")
+    state = tuple(name for name, kind in ws.kinds.items() if kind.storage == "state")
     records = [one for one in list_records(ws, RecordFilter(state, archived=True, expired=True)) if not one.broken]
     return _purges(records, ws.kinds, numbers, now)
 

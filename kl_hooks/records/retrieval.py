@@ -32,7 +32,7 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """At most `limit` live records that fit the task's words, best first."""
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.share not in NAMED_CATEGORIES)
+    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
     found = search_records(ws, words, RecordFilter(kinds), limit * 2)
     return current_candidates(ws, [record for record in found if is_live(ws, record)], limit)
 
@@ -160,7 +160,9 @@ def _record_summary(kind: Kind, record: Record) -> str:
     """One line that stands for it: its title, and the gist of it (of a decision what is done, of a failure what to do
     instead).
     """
-    names = [kind.gist] if kind.gist else [f.name for f in kind.fields if f.type == "text" and f.required]
+    names = (
+        [kind.summary_field] if kind.summary_field else [f.name for f in kind.fields if f.type == "text" and f.required]
+    )
     said: Sequence[str] = [record.text(name) for name in names]
     first = next((one.strip().splitlines()[0] for one in reversed(said) if one.strip()), "")
     line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")

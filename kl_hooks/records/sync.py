@@ -71,7 +71,7 @@ def sync(ws: Workspace, only: Sequence[str] = ()) -> SyncResult:
     `only`: names of kinds; then other kinds and pages are not looked at. A file that can't be read keeps its last
     good version and becomes a problem; the others go on.
     """
-    if not ws.initialised and not ws.state.directory.exists():
+    if not ws.initialized and not ws.state.directory.exists():
         return SyncResult()
     try:
         found = _sync(ws, only)

@@ -55,7 +55,7 @@ def validate(
         name, found = given.get(field.name, (field.name, None))
         if _is_empty(found):
             if whole and field.required:
-                problems.append(Problem(*locate(name), f"{_quoted(field)} is missing.", field.says))
+                problems.append(Problem(*locate(name), f"{_quoted(field)} is missing.", field.description))
             continue
         try:
             value = _status(kind, found) if field.name == "status" else _PARSERS[field.type](field, found)
@@ -65,7 +65,7 @@ def validate(
         if not _is_empty(value):
             values[field.name] = value
         elif whole and field.required:
-            problems.append(Problem(*locate(name), f"{_quoted(field)} is empty.", field.says))
+            problems.append(Problem(*locate(name), f"{_quoted(field)} is empty.", field.description))
     return values, problems
 
 
@@ -122,7 +122,9 @@ def _status(kind: Kind, given: Any) -> str:
 def _line(field: Field, given: Any) -> str:
     found = _as_text(given, _MAX_LINE)
     if "\n" in found or "\r" in found:
-        raise InvalidValue("must be one line.", f"Put the rest into another field: {field.says}" if field.says else "")
+        raise InvalidValue(
+            "must be one line.", f"Put the rest into another field: {field.description}" if field.description else ""
+        )
     return found if found.strip() else ""
 
 

@@ -185,7 +185,7 @@ def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def require_setup(ws: Workspace) -> None:
     """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
-    if not ws.initialised:
+    if not ws.initialized:
         raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
 
 
@@ -235,7 +235,7 @@ def _as_stored_now(db: Database, record: Record, how: str) -> Record:
 def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool) -> dict[str, Value]:
     """Add status, date, authority and the moment of expiry where these were not given."""
     now = ws.clock.now()
-    date = _today(ws) if kind.home == "file" else iso(now)
+    date = _today(ws) if kind.storage == "file" else iso(now)
     made: dict[str, Value] = {"status": kind.statuses[0], "date": date, "authority": "human", **values}
     days = kind.ttl.get(str(made["authority"]), 0)
     if days and "expires" not in made and not endless:

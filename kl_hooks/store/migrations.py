@@ -34,15 +34,15 @@ def steps_taken(db: Database) -> dict[str, int]:
 def is_current(db: Database, schemas: Sequence[Schema]) -> bool:
     """True if no step is missing."""
     have = steps_taken(db)
-    return all(have.get(schema.room, 0) >= len(schema.steps) for schema in schemas)
+    return all(have.get(schema.owner, 0) >= len(schema.steps) for schema in schemas)
 
 
 def refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
     """StoreNewer where a room has a step that this kl does not know."""
     have = steps_taken(db)
     for schema in schemas:
-        if have.get(schema.room, 0) > len(schema.steps):
-            raise newer_error(path, f"{schema.room} step {have[schema.room]}", f"{len(schema.steps)}")
+        if have.get(schema.owner, 0) > len(schema.steps):
+            raise newer_error(path, f"{schema.owner} step {have[schema.owner]}", f"{len(schema.steps)}")
 
 
 def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Path | None) -> int:
@@ -56,9 +56,9 @@ def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Pat
     if backup_dir and steps_taken(db):
         _back_up(db, backup_dir)
     count = 0
-    for schema in sorted(schemas, key=lambda s: s.room):
+    for schema in sorted(schemas, key=lambda s: s.owner):
         for number, sql in enumerate(schema.steps, 1):
-            count += _step(db, schema.room, number, sql)
+            count += _step(db, schema.owner, number, sql)
     return count
 
 
@@ -90,7 +90,7 @@ def refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> No
     """StoreDamaged for a table that no step made. Says nothing where a room has tables here that is not known today
     (a plugin that is not there any more).
     """
-    if not steps_taken(db).keys() <= {schema.room for schema in schemas}:
+    if not steps_taken(db).keys() <= {schema.owner for schema in schemas}:
         return
     named = {name.lower() for schema in schemas for sql in schema.steps for name in re.findall(_TABLE, sql)}
     tables = [name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -131,7 +131,7 @@ def refuse_incomplete(db: Database, schemas: Sequence[Schema], path: Path) -> No
     have = steps_taken(db)  # asked first: of a step that is taken meanwhile the tables are there
     names = _table_names(db)
     for schema in schemas:
-        count = have.get(schema.room, 0)
+        count = have.get(schema.owner, 0)
         lost = _tables_after(schema.steps[:count]) - names if count <= len(schema.steps) else ()
         if lost:
             raise damaged_error(path, f"has lost the table {min(lost)}")
@@ -142,7 +142,7 @@ def refuse_unrecorded(db: Database, schemas: Sequence[Schema], path: Path) -> No
     names = _table_names(db)  # asked first: of a table that is made meanwhile the step is there
     have = steps_taken(db)
     for schema in schemas:
-        count = have.get(schema.room, 0)
+        count = have.get(schema.owner, 0)
         there = (_tables_after(schema.steps) - _tables_after(schema.steps[:count])) & names
         if there:
             raise damaged_error(path, f"holds the table {min(there)}, but not the word that kl made it (schema_step)")

@@ -84,7 +84,7 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
         {**id_, **fields, "clear": several("Fields to take out.")},
         lambda ws, given: _update(ws, kind, given), ("id",), True, also,
     )  # fmt: skip
-    if kind.home == "state":
+    if kind.storage == "state":
         yield Tool(
             f"{name}_delete", f"Take a {name} away that no person stands behind.", id_,
             lambda ws, given: _delete(ws, kind, given), ("id",), True,
@@ -111,12 +111,12 @@ def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
         return to_dict(ws, apply_verb(ws, record.id, verb.name, raw, by=author(ws)))
 
     return Tool(
-        f"{kind.name}_{verb.name}", f"{verb.says} It becomes {verb.to}.", takes, call, ("id", *verb.needs), True
+        f"{kind.name}_{verb.name}", f"{verb.description} It becomes {verb.to}.", takes, call, ("id", *verb.needs), True
     )
 
 
 def _schema(field: Field) -> dict[str, Any]:
-    made: dict[str, Any] = {**_SORTS.get(field.type, {"type": "string"}), "description": field.says}
+    made: dict[str, Any] = {**_SORTS.get(field.type, {"type": "string"}), "description": field.description}
     if field.type == "choice":
         made["enum"] = [*field.choices, *(word for word in field.also if word not in field.choices)]
     if field.type == "number":

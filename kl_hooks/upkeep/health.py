@@ -216,7 +216,7 @@ def check_health(ws: Workspace) -> Health:
     if not used:
         blind.append("unused: no Event tells yet what was given to anybody")
     never = list(_unreadable_files(ws))
-    offered = [one for one in records if ws.kinds[one.kind].share not in NAMED_CATEGORIES]
+    offered = [one for one in records if ws.kinds[one.kind].budget_category not in NAMED_CATEGORIES]
     decisions = [one for one in records if one.kind == "decision"]
     memories = [one for one in records if one.kind == "memory"]
     governed = {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions}

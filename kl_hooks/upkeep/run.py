@@ -78,7 +78,7 @@ def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
 
 def _preview_one(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) -> PolicyResult:
     try:
-        return PolicyResult(policy, tuple(policy.look(ws, numbers, now)))
+        return PolicyResult(policy, tuple(policy.find_changes(ws, numbers, now)))
     except (KlError, OSError) as problem:
         return PolicyResult(policy, trouble=str(problem))
 
@@ -108,7 +108,7 @@ def _record_changes(ws: Workspace, changes: Sequence[Change]) -> None:
     """Notes an Event for each change: what is done, to what, by which policy and why."""
     from kl_hooks.records.events import Event, append_events
 
-    append_events(ws, [Event("upkeep", one.id, body=one.plain()) for one in changes])
+    append_events(ws, [Event("upkeep", one.id, body=one.to_dict()) for one in changes])
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "schema": "kl.knowledge.gc/1",
         "policies": [
             {
-                "policy": one.policy.name, "says": one.policy.says, "reported_only": one.reported_only,
-                "applied": one.applied, "trouble": one.trouble, "changes": [change.plain() for change in one.changes],
+                "policy": one.policy.name, "says": one.policy.description, "reported_only": one.reported_only,
+                "applied": one.applied, "trouble": one.trouble, "changes": [change.to_dict() for change in one.changes],
             }
             for one in report.looked
         ],

@@ -52,11 +52,16 @@ def test_a_kind_in_yaml_is_the_same_kind_of_data_as_a_built_in_one(tmp_path: Pat
     (tmp_path / ".kl/kinds/runbook.yaml").write_text(RUNBOOK)
     (kind,), problems = read_kinds(tmp_path)
     assert problems == []
-    assert (kind.name, kind.plural, kind.prefix, kind.home, kind.by) == (
+    assert (kind.name, kind.plural, kind.prefix, kind.storage, kind.by) == (
         "runbook", "runbooks", "RUN", "file", ".kl/kinds/runbook.yaml",
     )  # fmt: skip
-    assert (kind.share, kind.section, kind.live, dict(kind.ttl)) == ("warnings", "Runbook", ("current",), {"agent": 30})
-    assert kind.beside == ("severity",)
+    assert (kind.budget_category, kind.section, kind.live, dict(kind.ttl)) == (
+        "warnings",
+        "Runbook",
+        ("current",),
+        {"agent": 30},
+    )
+    assert kind.list_fields == ("severity",)
     assert kind.by_name["minutes"].most == 60
     assert kind.by_name["severity"].also == {"LOW": "low"}
     assert kind.by_name["services"].relation == "related"

@@ -61,7 +61,7 @@ def fill(repo: Checkout) -> None:
 
 def facts(db: SqliteDatabase) -> Any:
     """Everything that a later answer may rest on."""
-    receipts = [(e.seq, e.origin, e.id, e.receipt.plain()) for e in recent(db, 1000)]
+    receipts = [(e.seq, e.origin, e.id, e.receipt.to_dict()) for e in recent(db, 1000)]
     log = db.rows(f"SELECT {COLUMNS} FROM commit_log ORDER BY sha")
     filed = db.rows("SELECT receipt, position, subject FROM evidence ORDER BY receipt, position")
     found = db.rows("SELECT seq, run, parent, source, tree, tree_all, ended FROM receipt ORDER BY seq")

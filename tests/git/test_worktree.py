@@ -24,28 +24,28 @@ def repo(tmp_path: Path) -> Repository:
 def test_files_and_tree_are_those_that_each_would_find_alone(repo: Repository, change: Callable[[Path], None]) -> None:
     change(repo.top)
     write(repo.top, {"untracked/u.py": "u\n", "ignored.log": "no\n"})
-    look = scan_worktree(repo)
-    assert worktree_files(repo, look=look) == worktree_files(repo)
-    assert worktree_files(repo, (".py",), look) == worktree_files(repo, (".py",))
-    assert snapshot(repo, look=look) == snapshot(repo)
+    scan = scan_worktree(repo)
+    assert worktree_files(repo, scan=scan) == worktree_files(repo)
+    assert worktree_files(repo, (".py",), scan) == worktree_files(repo, (".py",))
+    assert snapshot(repo, scan=scan) == snapshot(repo)
 
 
 def test_what_is_edited_is_hashed_once(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(repo.top)
     calls = count(monkeypatch)
-    look = scan_worktree(repo)
+    scan = scan_worktree(repo)
     assert len(calls) == 2
-    found = worktree_files(repo, (".py",), look)
+    found = worktree_files(repo, (".py",), scan)
     assert len(calls) == 3
     assert dict(read_files(repo, found)).keys() == set(found), "the disk has them all: git is not asked"
     assert len(calls) == 3
-    snapshot(repo, look=look)
+    snapshot(repo, scan=scan)
     assert len(calls) == 6, "HEAD, what is staged, the folders above the file that was edited"
 
 
 def test_where_nothing_was_committed_yet(tmp_path: Path) -> None:
     repo = make(tmp_path / "r")
     write(repo.top, {"a.py": "a = 1\n"})
-    look = scan_worktree(repo)
-    assert [entry.path for entry in worktree_files(repo, look=look)] == ["a.py"]
-    assert snapshot(repo, look=look) == snapshot(repo)
+    scan = scan_worktree(repo)
+    assert [entry.path for entry in worktree_files(repo, scan=scan)] == ["a.py"]
+    assert snapshot(repo, scan=scan) == snapshot(repo)

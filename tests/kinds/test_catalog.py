@@ -26,14 +26,19 @@ def test_names_plurals_and_prefixes_are_unique() -> None:
 
 
 def test_what_a_kind_names_is_there(kind: Kind) -> None:
-    assert kind.home in ("file", "state") and kind.share in BUDGET_CATEGORIES and kind.purpose and kind.section
+    assert (
+        kind.storage in ("file", "state")
+        and kind.budget_category in BUDGET_CATEGORIES
+        and kind.purpose
+        and kind.section
+    )
     assert set(kind.live) <= set(kind.statuses) and set(kind.filed) <= set(kind.statuses)
     assert set(kind.spellings.values()) <= set(kind.statuses)
     assert not set(kind.spellings) & set(kind.statuses)
     for verb in kind.verbs:
-        assert {verb.to, *verb.of} <= set(kind.statuses) and verb.says, verb.name
+        assert {verb.to, *verb.of} <= set(kind.statuses) and verb.description, verb.name
         assert set(verb.needs) <= set(kind.by_name), verb.name
-    assert set(kind.identity) | set(kind.beside) <= set(kind.by_name)
+    assert set(kind.identity) | set(kind.list_fields) <= set(kind.by_name)
     assert bool(kind.identity) == (kind.numbering == "hash")
 
 
@@ -43,7 +48,7 @@ def test_its_fields_are_sound(kind: Kind) -> None:
     sections = [one.section for one in kind.all_fields if one.section]
     assert len(sections) == len({one.casefold() for one in sections})
     for one in kind.all_fields:
-        assert re.fullmatch(r"[a-z][a-z0-9_]*", one.name) and one.type in FIELD_TYPES and one.says.endswith(".")
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", one.name) and one.type in FIELD_TYPES and one.description.endswith(".")
         assert bool(one.choices) == (one.type == "choice") and set(one.also.values()) <= set(one.choices)
         assert not set(one.also) & set(one.choices)
         assert bool(one.relation) == (one.type == "ids")

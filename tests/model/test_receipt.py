@@ -18,8 +18,8 @@ RECEIPT = Receipt(
 
 
 def test_it_comes_back_from_its_plain_form() -> None:
-    plain = RECEIPT.plain()
-    assert receipt_from_header(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"])) == RECEIPT
+    plain = RECEIPT.to_dict()
+    assert receipt_from_header(plain, tuple(Evidence.from_dict(e) for e in plain["evidence"])) == RECEIPT
     assert receipt_id(RECEIPT.header()) == RECEIPT.id == plain["id"]
 
 

@@ -47,20 +47,20 @@ def test_the_catalogue_and_the_commands_hold_the_same_kinds(tmp_path: Path) -> N
 
 @BY_NAME
 def test_a_kind_is_whole(kind: Kind) -> None:
-    assert kind.home in ("file", "state") and kind.share in BUDGET_CATEGORIES and kind.purpose.strip()
+    assert kind.storage in ("file", "state") and kind.budget_category in BUDGET_CATEGORIES and kind.purpose.strip()
     assert set(kind.live) <= set(kind.statuses) and set(kind.filed) <= set(kind.statuses)
     assert set(kind.spellings.values()) <= set(kind.statuses)
     names = [field.name for field in kind.all_fields]
     assert len(names) == len(set(names))
     for field in kind.all_fields:
-        assert field.type in FIELD_TYPES and field.says.endswith("."), field.name
+        assert field.type in FIELD_TYPES and field.description.endswith("."), field.name
         assert (field.type == "choice") == bool(field.choices), field.name
         assert set(field.also.values()) <= set(field.choices), field.name
         assert not field.section or field.type in ("text", "lines"), field.name
         assert field.type != "ids" or field.relation, field.name
     for verb in kind.verbs:
         assert {verb.to, *verb.of} <= set(kind.statuses) and set(verb.needs) <= set(names), verb.name
-    assert set(kind.identity) <= set(names) and {kind.gist} <= {"", *names}
+    assert set(kind.identity) <= set(names) and {kind.summary_field} <= {"", *names}
     assert bool(kind.identity) == (kind.numbering == "hash")
 
 

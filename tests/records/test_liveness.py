@@ -227,6 +227,6 @@ def test_a_task_is_offered_live_records_of_kinds_that_words_choose(
     assert {one.id for one in find_records(ws, task, 5)} == {"RUL-0002", "RUL-0003", "RUL-0004"}  # type: ignore[arg-type]
     assert len(find_records(ws, task, 2)) == 2  # type: ignore[arg-type]
     for share in ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states"):
-        kinds = {**ws.kinds, "ruling": replace(FILED, share=share)}
+        kinds = {**ws.kinds, "ruling": replace(FILED, budget_category=share)}
         monkeypatch.setattr(Workspace, "kinds", property(lambda self, kinds=kinds: kinds))
         assert find_records(ws, task, 5) == [], share  # type: ignore[arg-type]

@@ -20,13 +20,13 @@ RELEASED = {
 
 
 def _released(schemas: list[Schema]) -> list[Schema]:
-    known = [one for one in schemas if one.database == "kl" and one.room in RELEASED]
-    return [one._replace(steps=one.steps[: len(RELEASED[one.room])]) for one in known]
+    known = [one for one in schemas if one.database == "kl" and one.owner in RELEASED]
+    return [one._replace(steps=one.steps[: len(RELEASED[one.owner])]) for one in known]
 
 
 def test_no_step_that_was_released_is_edited(repo: Checkout) -> None:
     released = _released(list(repo.workspace().store.schemas()))
-    digests = {one.room: tuple(hashlib.sha256(sql.encode()).hexdigest()[:16] for sql in one.steps) for one in released}
+    digests = {one.owner: tuple(hashlib.sha256(sql.encode()).hexdigest()[:16] for sql in one.steps) for one in released}
     assert digests == RELEASED
 
 
@@ -49,4 +49,4 @@ def test_a_store_of_the_previous_release_is_brought_up_to_date(repo: Checkout) -
         pass
     with ws.store.writing() as db:
         rooms = {room for (room,) in db.rows("SELECT DISTINCT room FROM schema_step")}
-    assert rooms == {one.room for one in ws.store.schemas() if one.database == "kl"}
+    assert rooms == {one.owner for one in ws.store.schemas() if one.database == "kl"}

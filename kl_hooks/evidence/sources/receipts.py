@@ -22,7 +22,7 @@ LONGEST: Final = 64 * 1024 * 1024
 def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
     """One line a receipt, sorted keys, no newline at its end."""
     for receipt in receipts:
-        yield json.dumps(receipt.plain(), sort_keys=True, separators=(",", ":"))
+        yield json.dumps(receipt.to_dict(), sort_keys=True, separators=(",", ":"))
 
 
 def read_lines(file: FileOfEvidence) -> Iterator[Receipt | Problem]:
@@ -40,7 +40,7 @@ def _one(line: bytes) -> Receipt | str:
         plain = replace_surrogates(json.loads(line))
         if plain.get("schema") != RECEIPT_SCHEMA:
             return f"schema {plain.get('schema')!r} is not {RECEIPT_SCHEMA!r}"
-        receipt = receipt_from_header(plain, tuple(Evidence.from_plain(e) for e in plain["evidence"]))
+        receipt = receipt_from_header(plain, tuple(Evidence.from_dict(e) for e in plain["evidence"]))
         if receipt.evidence_digest != plain["evidence_digest"]:
             return "its evidence was edited (digest differs)"
         if receipt.id != plain["id"]:

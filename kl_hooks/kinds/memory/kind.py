@@ -24,7 +24,7 @@ KIND: Final = Kind(
     plural="memories",
     prefix="MEM",
     purpose="What was learned here: patterns mined from receipts, what people and agents tell. Reviewed before use.",
-    home="state",
+    storage="state",
     statuses=("candidate", "approved", "rejected"),
     live=("approved",),
     filed=("approved",),
@@ -33,7 +33,7 @@ KIND: Final = Kind(
     proof="RepositoryMemory",
     ttl={"agent": 90, "auto": 30},
     section="Project Knowledge",
-    share="relevant_patterns",
+    budget_category="relevant_patterns",
     fields=(
         Field(
             "pattern", "text", "What was learned. It is what the memory is known by: the same text is the same memory.",

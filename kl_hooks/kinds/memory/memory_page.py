@@ -67,7 +67,7 @@ _RULE: Final = PAGE.removeprefix(".kl/")
 
 def write_page(ws: Workspace) -> str:
     """Writes MEMORY.md where it is not right already; why it could not be written, or empty."""
-    if not ws.initialised:
+    if not ws.initialized:
         return ""
     try:
         text = page_text(ws)

@@ -58,7 +58,7 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
     from kl_hooks.evidence.commits import newest_commits, read_cursor, write_cursor
     from kl_hooks.evidence.ingestion import sync_evidence
 
-    if not ws.initialised:
+    if not ws.initialized:
         return MiningResult()
     sync_evidence(ws)
     try:

@@ -28,7 +28,7 @@ def captured_state(db: Database) -> str:
 
 def is_outdated(ws: Workspace) -> bool:
     """True where receipts, commits or rejections came that memories do not know. Evidence must be ingested before."""
-    if not ws.initialised:
+    if not ws.initialized:
         return False
     if (ws.root / REJECTED).is_file():
         return True
@@ -41,7 +41,7 @@ def memory_counts(ws: Workspace) -> dict[str, int]:
 
     What is approved is counted by its files, unread: a status must not cost more than it shows.
     """
-    if not ws.initialised:
+    if not ws.initialized:
         return {}
     files = authored_files(ws.root, {KIND.name: KIND}, 0)
     approved = sum("/archive/" not in path for path in files)

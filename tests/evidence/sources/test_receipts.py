@@ -23,7 +23,7 @@ def test_round_trip() -> None:
 
 
 def edited(change: Any) -> str:
-    plain = RECEIPT.plain()
+    plain = RECEIPT.to_dict()
     change(plain)
     return json.dumps(plain)
 
