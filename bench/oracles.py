@@ -18,11 +18,11 @@ from typing import Any
 
 from bench.corpora import SDISTS, library, python_files, unpacked
 from bench.measure import ROOT
-from kl_hooks.code.facts import modules_of
-from kl_hooks.code.guarded import imports_guarded
-from kl_hooks.code.parse import no_garbage_collection
-from kl_hooks.code.precise.edges import compare, export
-from kl_hooks.code.precise.run import assessed, edges
+from kl_hooks.code.file_facts import modules_of
+from kl_hooks.code.precise.compare import compare_imports, export_packages
+from kl_hooks.code.precise.process import assess_files, grimp_edges
+from kl_hooks.code.scanner.parser import no_garbage_collection
+from kl_hooks.code.scanner.python import imports_guarded
 from kl_hooks.errors import EnvironmentProblem
 
 
@@ -72,7 +72,7 @@ def hold(files: Mapping[str, bytes], number: int = 0, with_edges: bool = True, l
 
 def _definitions(result: Result, chosen: Mapping[str, bytes], modules: Mapping[str, str]) -> None:
     started = time.perf_counter()
-    answers = assessed([(path, modules[path], content) for path, content in chosen.items()])
+    answers = assess_files([(path, modules[path], content) for path, content in chosen.items()])
     result.seconds["libcst"] = time.perf_counter() - started
     for path, one in sorted(answers.items()):
         if "differences" not in one:
@@ -89,15 +89,15 @@ def _definitions(result: Result, chosen: Mapping[str, bytes], modules: Mapping[s
 def edges_of(result: Result, facts: dict[str, Any], files: Mapping[str, bytes], modules: dict[str, str]) -> None:
     """Compares the imports between the modules of a corpus with grimp's edges, and adds what that gave to `result`."""
     with tempfile.TemporaryDirectory() as folder:
-        packages = export(Path(folder), ((path, files[path]) for path in facts), modules)
+        packages = export_packages(Path(folder), ((path, files[path]) for path in facts), modules)
         started = time.perf_counter()
         try:
-            seen, theirs = edges(packages)
+            seen, theirs = grimp_edges(packages)
         except EnvironmentProblem as problem:
             result.failed.append(str(problem))
             return
         result.seconds["grimp"] = time.perf_counter() - started
-    result.edges, rows, result.unseen = compare(facts, modules, seen, theirs)
+    result.edges, rows, result.unseen = compare_imports(facts, modules, seen, theirs)
     result.differences += [
         f"{path}:{line}: {what}: fast {ours}, grimp {yours}" for path, line, what, ours, yours in rows
     ]

@@ -24,15 +24,14 @@ from typing import Final, NamedTuple
 
 from bench.corpora import WHEELS, python_files, unzipped
 from bench.measure import ROOT
-from kl_hooks.code.facts import named
-from kl_hooks.code.frames import Frame
-from kl_hooks.code.imports import Known
-from kl_hooks.code.joins import CONSTRUCTOR, used_links
-from kl_hooks.code.resolve import Resolver
-from kl_hooks.code.scan import scan_python
-from kl_hooks.code.symbols import symbol_rows
-from kl_hooks.code.uses import RELATIONS, uses_of
-from kl_hooks.code.walk import walk
+from kl_hooks.code.file_facts import named_facts
+from kl_hooks.code.linker import CONSTRUCTOR, used_links
+from kl_hooks.code.modules import ModuleIndex
+from kl_hooks.code.resolver import Resolver
+from kl_hooks.code.scanner.python import scan_python
+from kl_hooks.code.scanner.references import RELATIONS, uses_of
+from kl_hooks.code.scanner.symbols import symbol_rows
+from kl_hooks.code.scanner.visitor import Frame, walk
 
 TABLE: Final = ROOT / "tests/code/samples/resolver.csv"
 COLUMN_TRUTHS: Final = frozenset({"external", "no symbol", "unknowable"})
@@ -100,10 +99,10 @@ def table() -> list[dict[str, str]]:
 
 def ask(files: Mapping[str, bytes], rows: Iterable[Mapping[str, str]]) -> list[Reference]:
     """What the resolver says of the references in one package; `files`: path → content."""
-    facts = named({path: scan_python(content, path, "_") for path, content in files.items()})
+    facts = named_facts({path: scan_python(content, path, "_") for path, content in files.items()})
     modules = {path: one["symbols"][0][0].partition(":")[2] for path, one in facts.items() if one["symbols"]}
     outlines = {modules[path]: facts[path]["outline"] for path in modules}
-    resolver = Resolver(Known(modules), outlines.get)
+    resolver = Resolver(ModuleIndex(modules), outlines.get)
     names = {row[0].rpartition(".")[2] for one in facts.values() for row in one["symbols"]}
     found = []
     for row in rows:

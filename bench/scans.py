@@ -42,8 +42,8 @@ def by_ast(folder: str, packages: Sequence[str]) -> int:
 
 def by_ours(folder: str, packages: Sequence[str]) -> int:
     """Our scanner, its facts thrown away."""
-    from kl_hooks.code.facts import no_garbage_collection
-    from kl_hooks.code.guarded import scan_guarded
+    from kl_hooks.code.file_facts import no_garbage_collection
+    from kl_hooks.code.scanner.python import scan_guarded
 
     number = 0
     with no_garbage_collection():

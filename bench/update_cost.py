@@ -74,9 +74,8 @@ def processes(repo: Repository, changes: Mapping[str, str], rounds: int) -> dict
 
 def inside(repo: Repository, path: str, rounds: int) -> dict[str, float]:
     """Part → median CPU milliseconds, its git processes included, in this process, where all is imported already."""
-    from kl_hooks.code.asking.defined import symbols
-    from kl_hooks.code.asking.opened import Graph
-    from kl_hooks.code.catch_up import catch_up
+    from kl_hooks.code.query.lookup import file_symbols
+    from kl_hooks.code.query.session import Graph, refresh_graph
     from kl_hooks.git import files
     from kl_hooks.workspace import open_workspace
 
@@ -96,13 +95,13 @@ def inside(repo: Repository, path: str, rounds: int) -> dict[str, float]:
             return found
 
         with mock.patch.object(files, "worktree_files", listed):
-            took, scan = _timed(lambda: catch_up(ws))  # noqa: B023
+            took, scan = _timed(lambda: refresh_graph(ws))  # noqa: B023
         assert scan.parsed == 1, f"{scan.parsed} files were parsed, not one"
         seen["git"].append(sum(spent))
         seen["catching up"].append(took - sum(spent))
         with ws.store.reading("graph") as db:
             assert db is not None
-            seen["question"].append(_timed(lambda: symbols(Graph(db, scan), path))[0])  # noqa: B023
+            seen["question"].append(_timed(lambda: file_symbols(Graph(db, scan), path))[0])  # noqa: B023
     restore(repo, path)
     return {part: statistics.median(some[1:]) for part, some in seen.items()}
 

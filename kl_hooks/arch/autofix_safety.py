@@ -12,8 +12,7 @@ from typing import Any, Final
 from kl_hooks.arch.graph_algorithms import components
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.packages import NON_PRODUCT_NAMES
-from kl_hooks.code.imports import Known, file_links
-from kl_hooks.code.modules import plain_name
+from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
 from kl_hooks.code.rewrite.attribute_use import Importing, Taken, attribute_uses
 from kl_hooks.code.rewrite.import_use import LIBRARIES
 from kl_hooks.code.rewrite.side_effects import first_side_effect
@@ -26,7 +25,7 @@ from kl_hooks.model.symbol import split_id
 class _NameUse:
     """Files that were asked already, and who reaches what."""
 
-    def __init__(self, known: Known, importers: Callable[[], Mapping[str, Iterable[str]]]) -> None:
+    def __init__(self, known: ModuleIndex, importers: Callable[[], Mapping[str, Iterable[str]]]) -> None:
         """`importers`: gives file → the files that import it."""
         self._known, self._importers = known, importers
         self._taken: dict[str, Taken | None] = {}

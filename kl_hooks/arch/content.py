@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kl_hooks.clock import iso
-from kl_hooks.code.marks import MARKERS, is_marker
+from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import WorktreeState
 from kl_hooks.git import files, trees

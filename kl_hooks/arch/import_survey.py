@@ -35,10 +35,9 @@ from kl_hooks.arch.survey_cache import (
     save_index,
     update_index,
 )
-from kl_hooks.code.imports import Known, file_links
-from kl_hooks.code.imports_read import imports_of, scanners_of
-from kl_hooks.code.modules import plain_name
-from kl_hooks.code.parse import lost
+from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
+from kl_hooks.code.scanner.parser import unavailable_facts
+from kl_hooks.code.scanner.python import read_imports, scanners_of
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link
@@ -102,7 +101,7 @@ class Imports(Protocol):
         """Path → facts of the Python files; read when somebody asks."""
         ...
 
-    def known(self) -> Known:
+    def known(self) -> ModuleIndex:
         """The modules, asked by the names that imports use."""
         ...
 
@@ -399,11 +398,11 @@ class Survey:
         kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
         return KEPT if KEPT in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
 
-    def known(self) -> Known:
+    def known(self) -> ModuleIndex:
         """The modules, asked by the names that imports use."""
         if "known" not in self._memory:
-            self._memory["known"] = Known(self.modules)
-        known: Known = self._memory["known"]
+            self._memory["known"] = ModuleIndex(self.modules)
+        known: ModuleIndex = self._memory["known"]
         return known
 
     def _rows(self, link: Link) -> list[list[Any]]:
@@ -472,7 +471,7 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
     key = cache_key(ws.root, [scanner.version for scanner in scanners])
 
     def read(entries: Sequence[FileEntry]) -> dict[str, Any]:
-        from kl_hooks.code.facts import facts_of
+        from kl_hooks.code.file_facts import facts_of
 
         return facts_of(store, entries, content.read, scanners, symbols=False, warn=notes.append)
 
@@ -480,8 +479,8 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
         """What is asked for first: the imports alone, where that is sooner than asking the store."""
         if len(entries) > MAX_REREAD:
             return read(entries)
-        found = cached_imports(cache, key, entries, lambda some: imports_of(some, content.read, scanners))
-        return {entry.path: found.get(entry.path) or lost() for entry in entries}
+        found = cached_imports(cache, key, entries, lambda some: read_imports(some, content.read, scanners))
+        return {entry.path: found.get(entry.path) or unavailable_facts() for entry in entries}
 
     python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
     ready = load_index(cache, key) if cache else None

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.arch.layers import file_of
-from kl_hooks.code.imports import Known, file_links
-from kl_hooks.code.modules import imported_names, module_names, plain_name
-from kl_hooks.code.naming import Asked
+from kl_hooks.code.modules import ModuleIndex, QueriedNames, file_links, imported_names, module_names, plain_name
 from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.symbol import Link
@@ -134,7 +132,7 @@ def update_index(ready: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
             ready.asked[name] += 1
     if before != {name for name, count in ready.asked.items() if count}:
         return False
-    known, files = Known(ready.modules), paths_by_module(ready.modules)
+    known, files = ModuleIndex(ready.modules), paths_by_module(ready.modules)
     for path, one in facts.items():
         ready.errors.pop(path, None)
         if one["error"]:
@@ -146,13 +144,13 @@ def update_index(ready: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
 
 def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportIndex:
     """From the facts of all Python files among the entries."""
-    asked = Asked(imported_names(facts))
+    asked = QueriedNames(imported_names(facts))
     modules = module_names([entry.path for entry in entries], asked)
     asks = {
         path: [name for name in imported_names({path: one}) if name in asked.answers] for path, one in facts.items()
     }
     counts = Counter(name for names in asks.values() for name in names)
-    known, files = Known(modules), paths_by_module(modules)
+    known, files = ModuleIndex(modules), paths_by_module(modules)
     return ImportIndex(
         blobs={entry.path: entry.blob for entry in entries},
         modules=modules,
@@ -168,7 +166,7 @@ def paths_by_module(modules: Mapping[str, str]) -> dict[str, str]:
     return {dotted: path for path, dotted in modules.items()}
 
 
-def _links(path: str, facts: Mapping[str, Any], known: Known, files: Mapping[str, str]) -> list[Any]:
+def _links(path: str, facts: Mapping[str, Any], known: ModuleIndex, files: Mapping[str, str]) -> list[Any]:
     flat: list[Any] = []
     for link in file_links(path, facts["imports"], known):
         target = link.target.partition(":")[2]

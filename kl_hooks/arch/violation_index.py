@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.errors import KlError
 from kl_hooks.graph import links
-from kl_hooks.index.index import Document, Hit, owned, replace
+from kl_hooks.index.index import Document, Hit, hits_of_owner, replace
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.package import Candidate
@@ -22,7 +22,7 @@ from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.code.query.session import Graph
     from kl_hooks.model.package import Signals, Task
 
 
@@ -45,7 +45,11 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         return ""
     try:
         with ws.store.reading("graph") as db:
-            known = {_key(hit.id, hit.path, hit.line, hit.title): hit.title for hit in owned(db, OWNER)} if db else {}
+            known = (
+                {_key(hit.id, hit.path, hit.line, hit.title): hit.title for hit in hits_of_owner(db, OWNER)}
+                if db
+                else {}
+            )
             linked = db is not None and len(links.of_many(db, [key[0] for key in known], incoming=False)) > 0
         wanted = [*_titled(verdict.violations, ""), *_titled(verdict.accepted, " (accepted in baseline)")]
         now_known = {_key(make_id(_KIND, one.id), one.path, one.line, title) for one, title in wanted}
@@ -75,18 +79,18 @@ def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """The violations that the last check found in the files of a task: those that it names, by path, module or symbol,
     then those with its words. One whose import is gone from the graph since is none any more.
     """
-    from kl_hooks.code.asking.opened import opened
-    from kl_hooks.code.asking.search import in_place
+    from kl_hooks.code.query.search import path_matches
+    from kl_hooks.code.query.session import open_graph
     from kl_hooks.index.index import search
 
     with ws.store.reading("graph") as db:
-        if db is None or not owned(db, OWNER):
+        if db is None or not hits_of_owner(db, OWNER):
             return []
     signals = task.signals
-    with opened(ws) as graph:
+    with open_graph(ws) as graph:
         mine = _files_of(graph, signals)
-        every = owned(graph.db, OWNER)
-        near = {hit: name for hit in every for path, name in mine.items() if in_place(hit.path, path)}
+        every = hits_of_owner(graph.db, OWNER)
+        near = {hit: name for hit in every for path, name in mine.items() if path_matches(hit.path, path)}
         words = [*signals.symbols, *signals.keywords]
         hits = dict.fromkeys([*near, *(hit._replace(rank=0) for hit in search(graph.db, words, limit, (_KIND,)))])
         return [_candidate(hit, near.get(hit, "")) for hit in hits if _is_there(graph, hit)][:limit]

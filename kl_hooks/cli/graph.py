@@ -14,16 +14,16 @@ import click
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import F, Option, format_option, top_option
 from kl_hooks.cli.output import counted, echo, echo_json, echo_line, progress, warn, workspace
-from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_page, plain_symbol, plain_way
+from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, page_to_dict, path_to_dict, symbol_to_dict
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
-    from kl_hooks.code.asking.answers import Answer
-    from kl_hooks.code.asking.inbound import Inbound
-    from kl_hooks.code.asking.opened import Graph
-    from kl_hooks.code.precise.compared import Comparison
+    from kl_hooks.code.precise.compare import Comparison
+    from kl_hooks.code.query.lookup import Answer
+    from kl_hooks.code.query.references import References
+    from kl_hooks.code.query.session import Graph
     from kl_hooks.model.symbol import Link, Symbol
     from kl_hooks.workspace import Workspace
 
@@ -64,12 +64,12 @@ def _at_option() -> Callable[[F], F]:
 
 @contextmanager
 def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: Any) -> Iterator[Graph]:
-    """The graph, current; as JSON the candidates are on stdout when a name means several things. `more` as `opened`.
+    """The graph, current; as JSON the candidates are on stdout when a name is ambiguous. `more` as `open_graph`.
 
     `records`: with records and pages, as their files are now; who asks about code alone need not wait for them.
     """
-    from kl_hooks.code.asking.address import Ambiguous
-    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.query.lookup import Ambiguous
+    from kl_hooks.code.query.session import open_graph
 
     ws = workspace()
     require_setup(ws)
@@ -81,11 +81,11 @@ def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: 
         with ExitStack() as stack:
             # a watcher shows its own progress, file by file
             with nullcontext() if "watch" in more else progress("Updating the code graph"):
-                graph = stack.enter_context(opened(ws, rev, **more))
+                graph = stack.enter_context(open_graph(ws, rev, **more))
             yield graph
     except Ambiguous as problem:
         if shape == "json":
-            candidates = [plain_symbol(one) for one in problem.candidates]
+            candidates = [symbol_to_dict(one) for one in problem.candidates]
             echo_json({"schema": "kl.graph.candidates/1", "asked": problem.place, "candidates": candidates})
         raise
 
@@ -184,7 +184,7 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
     Every command that reads the graph does this by itself; files that do not parse are named here. --precise is slow,
     a hundred times and more: it holds the scanner against two others and changes nothing. Exit 0 whatever it finds.
     """
-    from kl_hooks.code.ask import counts as count
+    from kl_hooks.code.query.session import graph_counts as count
 
     if precise and rev is not None:
         raise UsageProblem("--precise looks at the work tree; leave out --at.", place="kl graph build")
@@ -243,9 +243,9 @@ def _problem_to_dict(problem: Any) -> dict[str, Any]:
 
 def comparison(ws: Workspace) -> tuple[list[str], dict[str, Any]]:
     """The comparison as lines for people and as JSON; what could not be compared is noted."""
-    from kl_hooks.code.precise import compared as precise
+    from kl_hooks.code.precise import compare as precise
 
-    found = precise.compared(ws)
+    found = precise.compare_working_tree(ws)
     for problem in found.not_assessed:
         warn(f"{problem} Not assessed by the precise scanner.")
     return _comparison_lines(found), _comparison_to_dict(found)
@@ -317,8 +317,8 @@ def search(
 
     --kind violation finds what the last `kl arch check` of the working tree found, with its receipt.
     """
-    from kl_hooks.code.asking.plain import plain_found
-    from kl_hooks.code.asking.search import find_all
+    from kl_hooks.code.query.search import find_all
+    from kl_hooks.code.query.serialize import found_to_dict
 
     known = (*SEARCHED_KINDS, *workspace().kinds)
     if wrong := [kind for kind in kinds if kind not in known]:
@@ -326,7 +326,7 @@ def search(
     with _opened_graph(rev, shape) as graph:
         hits, more = find_all(graph, words, kinds, file, limit)
     if shape == "json":
-        rows = [plain_found(hit) for hit in hits]
+        rows = [found_to_dict(hit) for hit in hits]
         echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
     lines = [_Line(hit.path, hit.line, f"{hit.id}  {hit.signature}".rstrip()) for hit in hits]
@@ -354,13 +354,13 @@ def show(name: str, rev: str | None, shape: str) -> None:
 
     NAME as in `kl graph refs`. The content hash changes with the code, not with comments, docstrings or layout.
     """
-    from kl_hooks.code.asking.shown import show as find
+    from kl_hooks.code.query.references import symbol_page as find
 
     with _opened_graph(rev, shape) as graph:
         page = find(graph, name)
     layer = _layer(page.symbol.path)
     if shape == "json":
-        echo_json({"schema": "kl.graph.show/1", **plain_page(page), "layer": layer})
+        echo_json({"schema": "kl.graph.show/1", **page_to_dict(page), "layer": layer})
         return
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -414,12 +414,12 @@ def _print_ids(title: str, ids: Sequence[str]) -> None:
 
 
 def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
-    from kl_hooks.code.asking.shown import counted_relations
+    from kl_hooks.code.query.references import relation_counts
 
     if not links:
         return
     nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
-    numbers = counted_relations(links).items()
+    numbers = relation_counts(links).items()
     said = (counted(number, nouns[name]) if name in nouns else f"{number} {name}" for name, number in numbers)
     echo_line(f"{title:<14} {', '.join(said)}")
     inside = "in " if end == "source" else ""
@@ -444,13 +444,13 @@ def _print_more(number: int) -> None:
 @format_option()
 def symbols(file: str, rev: str | None, shape: str) -> None:
     """List what FILE defines, as a tree: line, signature, decorators. FILE is a path or its end, or a module."""
-    from kl_hooks.code.asking.defined import symbols as find
+    from kl_hooks.code.query.lookup import file_symbols as find
 
     with _opened_graph(rev, shape, records=False) as graph:
         path, found, problem = find(graph, file)
     if shape == "json":
         rows = [
-            {**plain_symbol(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc} for depth, s in found
+            {**symbol_to_dict(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc} for depth, s in found
         ]
         answer = "not assessed" if problem else "yes" if rows else "no"
         echo_json({"schema": "kl.graph.symbols/1", "path": path, "symbols": rows, "answer": answer, "problem": problem})
@@ -477,7 +477,7 @@ def refs(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, 
     NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a place in one
     (pkg/mod.py:12). Each link says how it was found, and with what confidence.
     """
-    from kl_hooks.code.asking.inbound import refs as find
+    from kl_hooks.code.query.references import references as find
 
     with _opened_graph(rev, shape) as graph:
         found = find(graph, name)
@@ -493,13 +493,13 @@ class _List(NamedTuple):
     limit: int
 
 
-def _print_inbound(found: Inbound, asked: _List, shape: str, verb: str, none: str) -> None:
+def _print_inbound(found: References, asked: _List, shape: str, verb: str, none: str) -> None:
     """Print the answer of `refs` and `callers`; with `unresolved` the uses whose meaning is unknown instead."""
     links = found.answer.unresolved if asked.unresolved else found.links
     if shape == "json":
         rows = {"unresolved_uses" if asked.unresolved else verb: _by_place(links[: asked.limit]), "total": len(links)}
-        head = {"schema": f"kl.graph.{verb}/1", "symbol": plain_symbol(found.symbol)}
-        echo_json({**head, **rows, **plain_answer(found.answer)})
+        head = {"schema": f"kl.graph.{verb}/1", "symbol": symbol_to_dict(found.symbol)}
+        echo_json({**head, **rows, **answer_to_dict(found.answer)})
         return
     _print_symbol(found.symbol)
     _warn_of_more(_print_by_file([_link_line(link) for link in links], asked.limit, tests=asked.tests), asked.limit)
@@ -518,7 +518,7 @@ def _by_place(links: tuple[Link, ...]) -> list[dict[str, Any]]:
     """Links by the place that says them, in the order given."""
     places = groupby(links, key=lambda link: (link.path, link.line))
     return [
-        {"path": path, "line": line, "links": [_without_place(plain_link(link)) for link in some]}
+        {"path": path, "line": line, "links": [_without_place(link_to_dict(link)) for link in some]}
         for (path, line), some in places
     ]
 
@@ -540,7 +540,7 @@ def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | Non
     "No callers." is said only where every file was read and no unresolved use bears that name. NAME as in
     `kl graph refs`.
     """
-    from kl_hooks.code.asking.inbound import callers as find
+    from kl_hooks.code.query.references import callers as find
 
     with _opened_graph(rev, shape, records=False) as graph:
         found = find(graph, name)
@@ -567,7 +567,7 @@ def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int,
     Each thing once, at its nearest level, with one of the links that lead there. Who uses a method depends on its
     class, who uses anything in a module on the module. NAME as in `kl graph refs`.
     """
-    from kl_hooks.code.asking.dependents import dependents as find
+    from kl_hooks.code.query.dependents import dependents as find
 
     with _opened_graph(rev, shape, records=False) as graph:
         # the lists for people leave tests out, so `limit` of them alone are not enough
@@ -575,12 +575,12 @@ def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int,
     open_uses = found.answer.unresolved[:limit] if unresolved else ()
     if shape == "json":
         rows = [
-            {"id": one.link.source, "level": one.level, "relation": one.link.relation, "link": plain_link(one.link)}
+            {"id": one.link.source, "level": one.level, "relation": one.link.relation, "link": link_to_dict(one.link)}
             for one in found.found
         ]
-        head = {"schema": "kl.graph.dependents/1", "symbol": plain_symbol(found.symbol), "depth": depth}
-        more = {"unresolved_uses": [plain_link(link) for link in open_uses]} if unresolved else {}
-        echo_json({**head, "dependents": rows, "total": found.total, **more, **plain_answer(found.answer)})
+        head = {"schema": "kl.graph.dependents/1", "symbol": symbol_to_dict(found.symbol), "depth": depth}
+        more = {"unresolved_uses": [link_to_dict(link) for link in open_uses]} if unresolved else {}
+        echo_json({**head, "dependents": rows, "total": found.total, **more, **answer_to_dict(found.answer)})
         return
     _print_symbol(found.symbol)
     if unresolved:
@@ -613,12 +613,12 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
     Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is said only
     where every file was read and no unresolved use on the way bears a name that could lead to TO.
     """
-    from kl_hooks.code.asking.way import path as find
+    from kl_hooks.code.query.dependents import dependency_path as find
 
     with _opened_graph(rev, shape) as graph:
         found = find(graph, start, end)
     if shape == "json":
-        echo_json({"schema": "kl.graph.path/1", **plain_way(found)})
+        echo_json({"schema": "kl.graph.path/1", **path_to_dict(found)})
         return
     if not found.answer.found:
         _print_certainty(found.answer, "No path.", "", of=" on the way, of names that could lead there")

@@ -1,15 +1,105 @@
-"""Links: replaced by the file that says them, asked by what they lead from or to."""
+"""Links: replaced by the file that holds them, looked up by what they lead from or to.
+
+Texts are interned, so that a link is six numbers; the links of one owner are one block, six columns of 32 bits. A row
+of its own for each link, with the indexes to find it, would cost more than reading the source it came from (ADR-0007).
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kl_hooks.graph.names import Interned, numbers, texts
-from kl_hooks.graph.packing import Numbers, columns_of, pack, unpack
 from kl_hooks.model.symbol import Link
-from kl_hooks.store.database import Rows, placeholders
+from kl_hooks.store.database import Rows, chunks, placeholders
+
+_MANY: Final = 5000
+
+
+def numbers(db: Rows, texts: Collection[str], whole: bool = False) -> dict[str, int]:
+    """Text → number, of those that have one; `whole`: of all there are."""
+    if whole or len(texts) > _MANY:
+        found = {text: number for number, text in db.rows("SELECT id, text FROM link_names")}
+        return found if whole else {text: found[text] for text in texts if text in found}
+    return {
+        text: number
+        for some in chunks(list(texts))
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE text IN ({placeholders(some)})", some)
+    }
+
+
+class Interned:
+    """Numbers of texts, for who writes very many: what was asked for once is remembered. Inside one transaction."""
+
+    def __init__(self, db: Rows) -> None:
+        self._db = db
+        self._known: dict[str, int] = {}
+        self._next = int(db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM link_names")[0][0])
+        self._whole = self._next == 1
+
+    def of(self, texts: Collection[str]) -> dict[str, int]:
+        """Text → number of all of these, and of others; new ones get one."""
+        new = set(texts) - self._known.keys()
+        if new and not self._whole:
+            self._whole = len(new) > _MANY
+            self._known |= numbers(self._db, new, self._whole)
+            new -= self._known.keys()
+        if new:
+            made = list(enumerate(sorted(new), self._next))
+            self._next += len(made)
+            self._db.many("INSERT INTO link_names (id, text) VALUES (?, ?)", made)
+            self._known.update((text, number) for number, text in made)
+        return self._known
+
+
+def texts(db: Rows, wanted: Iterable[int]) -> dict[int, str]:
+    """Number → text."""
+    asked = sorted(set(wanted))
+    if len(asked) > _MANY:
+        return dict(db.rows("SELECT id, text FROM link_names"))
+    return {
+        number: text
+        for some in chunks(asked)
+        for number, text in db.rows(f"SELECT id, text FROM link_names WHERE id IN ({placeholders(some)})", some)
+    }
+
+
+Numbers = tuple[int, int, int, int, int, int]
+"""(source, relation, target, line, method, confidence); texts by their numbers."""
+COLUMNS: Final = 6
+
+
+def pack(columns: Sequence[Sequence[int]]) -> bytes:
+    """The block of some rows, given as their six columns; little-endian on every machine."""
+    return b"".join(_little(array("I", column)).tobytes() for column in columns)
+
+
+def unpack(block: bytes) -> Iterator[Numbers]:
+    """The rows of a block, as they were packed. ValueError for what is none."""
+    return zip(*columns_of(block), strict=True)
+
+
+def columns_of(block: bytes) -> list[array[int]]:
+    """The six columns of a block. ValueError for what is none."""
+    size, rest = divmod(len(block), COLUMNS)
+    if rest or size % 4:
+        raise ValueError("not a block of links")
+    found = []
+    for place in range(COLUMNS):
+        column = array("I")
+        column.frombytes(block[place * size : (place + 1) * size])
+        found.append(_little(column))
+    return found
+
+
+def _little(column: array[int]) -> array[int]:
+    from sys import byteorder
+
+    if byteorder == "big":
+        column.byteswap()
+    return column
+
 
 Columns = Sequence[Sequence[Any]]
 """The same of many links, by columns."""

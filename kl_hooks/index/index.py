@@ -1,4 +1,7 @@
-"""Documents by their words: replaced by owner, found by BM25, names counting more than what is said about them."""
+"""Documents by their words: replaced by owner, found by BM25, names counting more than what is said about them.
+
+A database without full text (FTS5) is searched by LIKE: slower and plainer, the same answers in kind.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,40 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from kl_hooks.index.tables import FULL_TEXT, TOKENIZER, WEIGHTS
-from kl_hooks.index.words import MOST, joined, parts_only, query_words, split, split_all, split_words, whole_words
+from kl_hooks.index.words import MOST, joined, parts_only, query_words, split, split_all, split_words, stem, whole_words
 from kl_hooks.model.symbol import split_id
+from kl_hooks.store.database import Rows, placeholders
 from kl_hooks.store.database import Rows as StoreRows
-from kl_hooks.store.database import placeholders
+
+
+def _search_by_like(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
+    """(id, kind, path, line, title, fit) of documents that hold any word, best first; `words` hold no signs.
+
+    A word counts once for each document, by the best place it stands in; inflected, it may go on after its stem.
+    """
+    fits, params = [], []
+    for word in words:
+        like = re.sub(r"([\\_%])", r"\\\1", word)
+        root = re.sub(r"([\\_%])", r"\\\1", stem(word)) + "%"
+        fits.append(
+            "CASE WHEN lower(d.name) = ? THEN 10000000 WHEN ' ' || d.parts || ' ' LIKE ? ESCAPE '\\' THEN 6000000"
+            " WHEN ' ' || d.parts LIKE ? ESCAPE '\\' THEN 5000000"
+            " WHEN lower(d.title) LIKE ? ESCAPE '\\' THEN 4000000 WHEN ' ' || d.place LIKE ? ESCAPE '\\'"
+            " THEN 2000000 WHEN ' ' || lower(d.body) LIKE ? ESCAPE '\\' THEN 1000000 ELSE 0 END"
+        )
+        params += [word, f"% {like} %", f"% {root}", f"%{root}", f"% {root}", f"% {root}"]
+    only, kind_params = _kind_condition(kinds)
+    return db.rows(
+        f"SELECT id, kind, path, line, title, fit FROM (SELECT d.*, {' + '.join(fits)} AS fit FROM documents d"
+        f" WHERE 1 = 1{only}) AS found WHERE fit > 0 ORDER BY fit DESC, id, path, line LIMIT ?",
+        (*params, *kind_params, limit),
+    )
+
+
+def _kind_condition(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The condition that leaves only these kinds (all, if none is given), and its parameters."""
+    return (f" AND d.kind IN ({placeholders(kinds)})", tuple(kinds)) if kinds else ("", ())
+
 
 _RAREST: Final = 16
 """Words that are really asked: a common word costs the most and says the least."""
@@ -20,7 +53,7 @@ _MANY: Final = 1000
 _TEXT: Final = "name, parts, title, place, body"
 
 
-class Rows(StoreRows, Protocol):
+class IndexRows(StoreRows, Protocol):
     """What the index needs of a database; the store's Database is one."""
 
     @property
@@ -60,37 +93,36 @@ class Hit(NamedTuple):
     """How well it fits, millionths; more is better, comparable within one search only."""
 
 
-def replace(db: Rows, owner: str, documents: Iterable[Document]) -> int:
+def replace(db: IndexRows, owner: str, documents: Iterable[Document]) -> int:
     """Makes `documents` the documents of `owner`; returns their number. Call it inside a transaction."""
     return replace_many(db, {owner: list(documents)})
 
 
-def remove(db: Rows, owner: str) -> None:
+def remove(db: IndexRows, owner: str) -> None:
     """Takes out the documents of `owner`. Call it inside a transaction."""
     replace_many(db, {owner: ()})
 
 
-def owners(db: Rows, kinds: Sequence[str]) -> set[str]:
+def owners(db: IndexRows, kinds: Sequence[str]) -> set[str]:
     """The owners that have documents of these kinds."""
-    from kl_hooks.index import plain
 
-    only, params = plain.only_kinds(kinds)
+    only, params = _kind_condition(kinds)
     return {row[0] for row in db.rows(f"SELECT DISTINCT d.owner FROM documents d WHERE 1 = 1{only}", params)}
 
 
-def owned(db: Rows, owner: str) -> list[Hit]:
+def hits_of_owner(db: IndexRows, owner: str) -> list[Hit]:
     """The documents of an owner, by id and place; their rank is 0."""
     sql = "SELECT id, kind, path, line, title, 0 FROM documents WHERE owner = ? ORDER BY id, path, line"
     return [Hit(*row) for row in db.rows(sql, (owner,))]
 
 
-def called(db: Rows, identifier: str) -> list[Hit]:
+def hits_by_id(db: IndexRows, identifier: str) -> list[Hit]:
     """The documents of this id; their rank is 0."""
     sql = "SELECT id, kind, path, line, title, 0 FROM documents WHERE id = ? ORDER BY path, line"
     return [Hit(*row) for row in db.rows(sql, (identifier,))]
 
 
-def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
+def replace_many(db: IndexRows, batch: Mapping[str, Sequence[Document]]) -> int:
     """Owner → its documents from now on (none: it is taken out); returns how many there are in the batch.
 
     Call it inside a transaction.
@@ -112,7 +144,7 @@ def text_rows(documents: Iterable[Document]) -> list[Row]:
     return list(map(_row, documents))
 
 
-def add_rows(db: Rows, batch: Mapping[str, Sequence[Row]]) -> int:
+def add_rows(db: IndexRows, batch: Mapping[str, Sequence[Row]]) -> int:
     """Owner that has no documents yet → its documents; returns how many there are. Call it inside a transaction."""
     full_text = _writable_text(db)
     first = int(db.rows("SELECT COALESCE(MAX(seq), 0) + 1 FROM documents")[0][0])
@@ -127,26 +159,25 @@ def add_rows(db: Rows, batch: Mapping[str, Sequence[Row]]) -> int:
     return len(rows)
 
 
-def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
+def search(db: IndexRows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
     """At most `limit` documents with any of the words: as given, inflected, or as a part of an identifier.
 
     Best first, equal ones by id. `kinds` leaves only documents of these kinds. Any text is a valid query:
     signs are ignored; a query without a word finds nothing.
     """
-    from kl_hooks.index import plain
 
     wanted = query_words(words)
     if not wanted or limit < 1:
         return []
     if _state(db) != "ready" or not _has_fts5(db):
-        return [Hit(*row) for row in plain.search(db, wanted, limit, kinds)]
+        return [Hit(*row) for row in _search_by_like(db, wanted, limit, kinds)]
     asked = " OR ".join(f'"{word}"' for word in _telling(db, wanted))
     if not asked:
         return []
     return [Hit(*row[:-1]) for row in _matching(db, asked, limit, kinds)]
 
 
-def named(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
+def search_names(db: IndexRows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[Hit]:
     """At most `limit` documents whose name is one of the words, whatever its case, style and inflection; best first.
 
     `baskets` finds `Basket`, `cart_line` finds `CartLine`. None where there is no full text to ask.
@@ -165,11 +196,10 @@ def named(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ())
     return sorted(hits, key=lambda hit: (-hit.rank, hit.id, hit.path, hit.line))[:limit]
 
 
-def _matching(db: Rows, asked: str, limit: int, kinds: Sequence[str]) -> list[Row]:
+def _matching(db: IndexRows, asked: str, limit: int, kinds: Sequence[str]) -> list[Row]:
     """The rows of hits for a query in FTS5's language, best first, each with the parts of its name at the end."""
-    from kl_hooks.index import plain
 
-    only, params = plain.only_kinds(kinds)
+    only, params = _kind_condition(kinds)
     weights = ", ".join(str(weight) for weight in WEIGHTS)
     return db.rows(
         "SELECT d.id, d.kind, d.path, d.line, d.title,"
@@ -196,7 +226,7 @@ def _parts(text: str) -> str:
     return parts_only(text)
 
 
-def _telling(db: Rows, words: Sequence[str]) -> list[str]:
+def _telling(db: IndexRows, words: Sequence[str]) -> list[str]:
     """The words worth asking for, in the order given: of many only the rarest, and none that stands in many documents
     and half of all, if there are others: BM25 counts it as nothing, but must visit every document for it.
     """
@@ -212,15 +242,15 @@ def _telling(db: Rows, words: Sequence[str]) -> list[str]:
     return list({term: word for word, term in reversed(term_of.items()) if term in kept}.values())[::-1]
 
 
-def _state(db: Rows) -> str:
+def _state(db: IndexRows) -> str:
     return str(db.rows("SELECT full_text FROM index_state")[0][0])
 
 
-def _has_fts5(db: Rows) -> bool:
+def _has_fts5(db: IndexRows) -> bool:
     return db.dialect == "sqlite" and bool(db.rows("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"))
 
 
-def _writable_text(db: Rows) -> bool:
+def _writable_text(db: IndexRows) -> bool:
     """True where the full text is there and can be kept up; makes it on first need, and again after it went stale."""
     state = _state(db)
     if not _has_fts5(db):

@@ -23,7 +23,7 @@ from kl_hooks.records.sync import sync
 from kl_hooks.records.write import change_record, create_records
 
 if TYPE_CHECKING:
-    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.code.query.session import Graph
     from kl_hooks.model.claim import Tier
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.workspace import Workspace
@@ -128,10 +128,10 @@ def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, _NamedSymbo
     wanted = sorted(name for name in names if name.replace(".", "_").isidentifier())
     if not wanted:
         return {}
-    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.query.session import open_graph
 
     try:
-        with opened(ws) as graph:
+        with open_graph(ws) as graph:
             found = {name: symbol for name in wanted if (symbol := _symbol_named(graph, name))}
     except EnvironmentProblem:
         return {}
@@ -139,12 +139,12 @@ def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, _NamedSymbo
 
 
 def _symbol_named(graph: Graph, name: str) -> Symbol | None:
-    from kl_hooks.code.asking.search import find_all
-    from kl_hooks.code.asking.stored import by_ids
+    from kl_hooks.code.query.lookup import symbols_by_id
+    from kl_hooks.code.query.search import find_all
 
     hits, _ = find_all(graph, (name,), (), "", 20)
     exact = {hit.id for hit in hits if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")}
-    return by_ids(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
+    return symbols_by_id(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
 
 
 def blob_of(ws: Workspace, path: str) -> str:
@@ -183,12 +183,12 @@ def _symbol_digests(ws: Workspace, ids: Iterable[str]) -> dict[str, str]:
     wanted = sorted(ids)
     if not wanted:
         return {}
-    from kl_hooks.code.asking.opened import opened
-    from kl_hooks.code.asking.stored import by_ids
+    from kl_hooks.code.query.lookup import symbols_by_id
+    from kl_hooks.code.query.session import open_graph
 
     try:
-        with opened(ws) as graph:
-            found = by_ids(graph.db, wanted)
+        with open_graph(ws) as graph:
+            found = symbols_by_id(graph.db, wanted)
     except EnvironmentProblem:
         return {}  # not assessed: the file decides
     return {one: found[one].content_hash if one in found else "" for one in wanted}

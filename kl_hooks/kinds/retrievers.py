@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.code.asking.stored import by_ids, find, in_file
-from kl_hooks.code.catch_up import catch_up
+from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
+from kl_hooks.code.query.session import refresh_graph
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.failure import failure_candidate
 from kl_hooks.kinds.feature import feature_ids, specification_files
@@ -87,7 +87,7 @@ def find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     if not records:
         return []
     with suppress(EnvironmentProblem):  # an older graph is better than none
-        catch_up(ws)
+        refresh_graph(ws)
     with ws.store.reading("graph") as db:
         matches = _matches(db, *_files_and_symbols_in(ws, db, task.text, task.signals.paths))
         nearest = _nearest(ws, records, matches)
@@ -141,7 +141,11 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)
-    found = find(db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last)) if by_last else []
+    found = (
+        select_symbols(db, f"name IN ({placeholders(by_last)}) AND id NOT LIKE 'test:%'", list(by_last))
+        if by_last
+        else []
+    )
     for last, whole in by_last.items():
         symbols = [(one, plain) for one in found if (plain := _plain_name(one)).rpartition(".")[2] == last]
         for name in whole:
@@ -171,13 +175,13 @@ def _matches(db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol
     for path in paths:
         add(f"file:{path}", 0, path)
         add_folders(path, path)
-        for inside in in_file(db, path) if db is not None else ():
+        for inside in symbols_in_file(db, path) if db is not None else ():
             add(inside.id, 0 if inside.id.startswith("namespace:") else 1, path)
     for symbol in symbols:
         plain, own = _plain_name(symbol), split_id(symbol.id)[1]
         for node in (symbol.id, f"file:{plain}"):  # a record may hold a plain dotted name as a path
             add(node, 0, plain)
-        for part in in_file(db, symbol.path) if db is not None else ():
+        for part in symbols_in_file(db, symbol.path) if db is not None else ():
             name = split_id(part.id)[1]
             if name.startswith(f"{own}.") or own.startswith(f"{name}."):
                 add(part.id, 1, plain)
@@ -238,10 +242,10 @@ def _candidate(ws: Workspace, record: Record) -> Candidate:
 def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Candidate]:
     """The symbols that a record governs: those it names, and the top-level ones of the file it is anchored to."""
     nodes = [node for text in record.many("governs") if (node := _node_of(text))]
-    known = by_ids(db, [node for node in nodes if not node.startswith("file:")])
+    known = symbols_by_id(db, [node for node in nodes if not node.startswith("file:")])
     symbols = [known[node] for node in nodes if node in known]
     if anchor.startswith("file:"):
-        inside = in_file(db, anchor.removeprefix("file:"))
+        inside = symbols_in_file(db, anchor.removeprefix("file:"))
         owners = {split_id(one.id)[1] for one in inside if not one.id.startswith("namespace:")}
         symbols += [
             one for one in inside

@@ -274,14 +274,14 @@ def _existing_symbols(ws: Workspace, wanted: Sequence[str]) -> set[str]:
     }
     if not names or ws.repo is None:
         return set()
-    from kl_hooks.code.asking.address import Ambiguous, Unknown, addressed
-    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.query.lookup import Ambiguous, Unknown, resolve_text
+    from kl_hooks.code.query.session import open_graph
 
     found = set()
-    with opened(ws) as graph:
+    with open_graph(ws) as graph:
         for key, name in names.items():
             try:
-                addressed(graph, name)
+                resolve_text(graph, name)
             except Unknown:
                 continue
             except Ambiguous:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.code.parse import LARGEST, fresh_tree
+from kl_hooks.code.scanner.parser import LARGEST, parse_tree
 from kl_hooks.git import files
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import redact
@@ -240,7 +240,7 @@ def defined_tests(content: bytes) -> DefinedTests:
     if len(content) > LARGEST:
         return DefinedTests({}, {}, "too large")
     try:
-        tree = fresh_tree(content)
+        tree = parse_tree(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         return DefinedTests({}, {}, type(problem).__name__)
     return _File(tree).found()
@@ -252,7 +252,7 @@ def conditional_ignores(content: bytes) -> frozenset[str]:
     Files for one version of Python or one platform are left out like this, and no run of another can collect them.
     """
     try:
-        tree = fresh_tree(content) if len(content) <= LARGEST else ast.Module([], [])
+        tree = parse_tree(content) if len(content) <= LARGEST else ast.Module([], [])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     inside = (one for node in tree.body if isinstance(node, ast.If | ast.Try) for one in ast.walk(node))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.tools.tool import Arguments, Tool, line, number
 
 if TYPE_CHECKING:
-    from kl_hooks.code.asking.opened import Graph
+    from kl_hooks.code.query.session import Graph
     from kl_hooks.workspace import Workspace
 
 
@@ -61,53 +61,59 @@ def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
 @contextmanager
 def _opened(ws: Workspace) -> Iterator[Graph]:
     """The graph with the records and pages in it, as they are now."""
-    from kl_hooks.code.asking.opened import opened
+    from kl_hooks.code.query.session import open_graph
     from kl_hooks.records.sync import sync
 
     sync(ws)
-    with opened(ws) as graph:
+    with open_graph(ws) as graph:
         yield graph
 
 
 def _search(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.code.asking.plain import plain_found
-    from kl_hooks.code.asking.search import find_all
+    from kl_hooks.code.query.search import find_all
+    from kl_hooks.code.query.serialize import found_to_dict
 
     kinds = (given["kind"],) if given.get("kind") else ()
     with _opened(ws) as graph:
         hits, more = find_all(graph, given["query"].split(), kinds, given.get("file", ""), given["limit"])
-    return {"hits": [plain_found(hit) for hit in hits], "more": more}
+    return {"hits": [found_to_dict(hit) for hit in hits], "more": more}
 
 
 def _path(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.code.asking.plain import plain_way
-    from kl_hooks.code.asking.way import path
+    from kl_hooks.code.query.dependents import dependency_path
+    from kl_hooks.code.query.serialize import path_to_dict
 
     with _opened(ws) as graph:
-        return plain_way(path(graph, given["from"], given["to"]))
+        return path_to_dict(dependency_path(graph, given["from"], given["to"]))
 
 
 def _show(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.code.asking.plain import plain_page
-    from kl_hooks.code.asking.shown import show
+    from kl_hooks.code.query.references import symbol_page
+    from kl_hooks.code.query.serialize import page_to_dict
 
     with _opened(ws) as graph:
-        return plain_page(show(graph, given["id"]))
+        return page_to_dict(symbol_page(graph, given["id"]))
 
 
 def _inbound(ws: Workspace, given: Arguments, verb: str) -> Any:
-    from kl_hooks.code.asking import inbound
-    from kl_hooks.code.asking.plain import plain_answer, plain_link, plain_symbol
+    from kl_hooks.code.query import references
+    from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, symbol_to_dict
 
     with _opened(ws) as graph:
-        found = getattr(inbound, verb)(graph, given["id"])
-    links = [plain_link(link) for link in found.links[: given["limit"]]]
-    return {"symbol": plain_symbol(found.symbol), verb: links, "total": len(found.links), **plain_answer(found.answer)}
+        ask = references.callers if verb == "callers" else references.references
+        found = ask(graph, given["id"])
+    links = [link_to_dict(link) for link in found.links[: given["limit"]]]
+    return {
+        "symbol": symbol_to_dict(found.symbol),
+        verb: links,
+        "total": len(found.links),
+        **answer_to_dict(found.answer),
+    }
 
 
 def _dependents(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.code.asking.dependents import DEEPEST, dependents
-    from kl_hooks.code.asking.plain import plain_answer, plain_symbol
+    from kl_hooks.code.query.dependents import DEEPEST, dependents
+    from kl_hooks.code.query.serialize import answer_to_dict, symbol_to_dict
 
     with _opened(ws) as graph:
         found = dependents(graph, given["id"], min(max(given["depth"], 1), DEEPEST), given["limit"])
@@ -116,18 +122,18 @@ def _dependents(ws: Workspace, given: Arguments) -> Any:
         for d in found.found
     ]
     return {
-        "symbol": plain_symbol(found.symbol),
+        "symbol": symbol_to_dict(found.symbol),
         "dependents": rows,
         "total": found.total,
-        **plain_answer(found.answer),
+        **answer_to_dict(found.answer),
     }
 
 
 def _symbols(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.code.asking.defined import symbols
-    from kl_hooks.code.asking.plain import plain_symbol
+    from kl_hooks.code.query.lookup import file_symbols
+    from kl_hooks.code.query.serialize import symbol_to_dict
 
     with _opened(ws) as graph:
-        path, found, problem = symbols(graph, given["path"])
-    rows = [{**plain_symbol(symbol), "depth": depth} for depth, symbol in found]
+        path, found, problem = file_symbols(graph, given["path"])
+    rows = [{**symbol_to_dict(symbol), "depth": depth} for depth, symbol in found]
     return {"path": path, "symbols": rows, "problem": problem}

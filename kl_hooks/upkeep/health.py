@@ -265,9 +265,9 @@ def _named_ids(ws: Workspace, record: Record) -> list[str]:
 
 
 def _is_looked_for(node: str) -> bool:
-    from kl_hooks.code.ask import KINDS
+    from kl_hooks.code.query.session import SYMBOL_KINDS
 
-    return split_id(node)[0] in ("file", "adr", *KINDS) or bool(RECORD_ID.fullmatch(node))
+    return split_id(node)[0] in ("file", "adr", *SYMBOL_KINDS) or bool(RECORD_ID.fullmatch(node))
 
 
 def _node(text: str) -> str:
@@ -286,11 +286,11 @@ def _existing(ws: Workspace, names: set[str]) -> tuple[set[str], str]:
     symbols = {name for name in names - found if split_id(name)[0] not in ("", "file", "adr")}
     if not symbols:
         return found, ""
-    from kl_hooks.code.asking.opened import opened
-    from kl_hooks.code.asking.stored import by_ids as symbols_by_ids
+    from kl_hooks.code.query.lookup import symbols_by_id as symbols_by_ids
+    from kl_hooks.code.query.session import open_graph
 
     try:
-        with opened(ws) as graph:
+        with open_graph(ws) as graph:
             return found | set(symbols_by_ids(graph.db, symbols)), ""
     except KlError as problem:
         return found, f"unanchored: {problem}"

@@ -18,17 +18,17 @@ import pytest
 from kl_hooks.arch import import_survey, survey_cache
 from kl_hooks.arch.content import load_content
 from kl_hooks.arch.survey_cache import cached_imports
-from kl_hooks.code import imports
-from kl_hooks.code.facts import facts_of
-from kl_hooks.code.imports_read import scanners_of
+from kl_hooks.code import modules
+from kl_hooks.code.file_facts import facts_of
 from kl_hooks.code.modules import plain_name
+from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.compile_cache import write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.symbol import split_id
 from kl_hooks.workspace import Workspace
 from tests.arch.shop import ORDER, opened, shop
 from tests.code.making import repository
-from tests.code.test_catch_up import CONTENTS, PATHS, step
+from tests.code.test_refresh import CONTENTS, PATHS, step
 from tests.git.repos import write
 
 PAGES = [f"shop.web.p{number}" for number in range(7)]
@@ -56,7 +56,7 @@ def test_the_statements_of_a_file_are_found_in_one_walk(
     links = [link for link in found.links if link.path == ORDER]
     rows = Counted(found.facts[ORDER]["imports"])
     counted, asked = replace(found, facts={ORDER: {"imports": rows}}, _memory={}), list[int]()
-    true = imports.file_links
+    true = modules.file_links
     monkeypatch.setattr(
         import_survey, "file_links", lambda path, some, known: asked.append(len(some)) or true(path, some, known)
     )
@@ -137,7 +137,7 @@ def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(
         import_survey, "imports_of", lambda some, *a: read.extend(x.path for x in some) or real(some, *a)
     )
-    monkeypatch.setattr("kl_hooks.code.facts.facts_of", None)
+    monkeypatch.setattr("kl_hooks.code.file_facts.facts_of", None)
     seen(ws)
     assert read == []
     write(tmp_path / "repo", {"a.py": "import p.m\n"})

@@ -15,7 +15,7 @@ from kl_hooks.arch.check import run_check
 from kl_hooks.arch.content import STAGED, WORKTREE
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.code.parse import last_tree
+from kl_hooks.code.scanner.parser import cached_tree
 from kl_hooks.model.symbol import Link
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 from tests.git.repos import sh, write
@@ -153,7 +153,7 @@ def test_only_the_file_itself_and_files_with_examples_are_parsed(
     others = {f"{CORE}{n}.py": f"import page\n\n\ndef f(x):  # a page\n    page(page={n})\n" for n in range(20)}
     write(folder, {**others, f"{CORE}a.py": TAKING.format(name="a")})
     run_check(opened(folder))
-    last_tree.cache_clear()
+    cached_tree.cache_clear()
     seen: list[bytes] = []
     compiled = ast.parse
     monkeypatch.setattr(ast, "parse", lambda content, *args: seen.append(content) or compiled(content, *args))

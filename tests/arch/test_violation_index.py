@@ -11,7 +11,7 @@ from kl_hooks.arch.content import STAGED
 from kl_hooks.arch.violation_index import OWNER
 from kl_hooks.evidence import ingestion
 from kl_hooks.evidence.ledger import find_receipt
-from kl_hooks.index.index import Hit, owned, search
+from kl_hooks.index.index import Hit, hits_of_owner, search
 from kl_hooks.workspace import Workspace
 from tests.arch.shop import DRIFT, ORDER, opened, shop
 from tests.git.repos import sh, write
@@ -19,7 +19,7 @@ from tests.git.repos import sh, write
 
 def nodes(ws: Workspace) -> list[Hit]:
     with ws.store.reading("graph") as db:
-        return owned(db, OWNER) if db else []
+        return hits_of_owner(db, OWNER) if db else []
 
 
 @pytest.mark.requirement("A50")

@@ -15,7 +15,7 @@ import pytest
 from kl_hooks.cli import output
 from kl_hooks.cli.graph import SEARCHED_KINDS
 from kl_hooks.cli.main import run
-from kl_hooks.code.asking.search import ALL_KINDS
+from kl_hooks.code.query.search import ALL_KINDS
 from tests.code.making import repository
 from tests.git.repos import write
 
@@ -325,7 +325,7 @@ IMPORTED = (
     "import os, sys; from kl_hooks.cli.main import run; code = run(sys.argv[1:]); sys.stdout.flush(); "
     "os.write(2, ' '.join(sys.modules).encode()); os._exit(code)"
 )
-NEVER = {"shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "kl_hooks.code.pool"}
+NEVER = {"shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "kl_hooks.code.file_facts"}
 """What no question to the graph needs, whether a file was changed or not."""
 WRITING = {
     f"kl_hooks.{name}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kl_hooks.code.scan import VERSION, scan_python
+from kl_hooks.code.scanner.python import VERSION, scan_python
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
 from kl_hooks.workspace import Workspace, open_workspace

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from kl_hooks.code.facts import named
-from kl_hooks.code.imports import Known
-from kl_hooks.code.joins import taken_links, used_links
-from kl_hooks.code.resolve import Resolver
-from kl_hooks.code.scan import Facts, scan_python
+from kl_hooks.code.file_facts import named_facts
+from kl_hooks.code.linker import from_import_links, used_links
+from kl_hooks.code.modules import ModuleIndex
+from kl_hooks.code.resolver import Resolver
+from kl_hooks.code.scanner.python import Facts, scan_python
 
 Row = tuple[str, str, str, int, str, int]
 
@@ -24,7 +24,7 @@ def rows(files: dict[str, str], path: str) -> list[Row]:
 def taken(files: dict[str, str], path: str) -> list[Row]:
     """The links to what one of the files imports by name."""
     facts, modules, resolver = _read(files)
-    return list(taken_links(modules[path], facts[path]["imports"], resolver))
+    return list(from_import_links(modules[path], facts[path]["imports"], resolver))
 
 
 def called(files: dict[str, str], path: str) -> list[str]:
@@ -34,8 +34,8 @@ def called(files: dict[str, str], path: str) -> list[str]:
 
 
 def _read(files: dict[str, str]) -> tuple[dict[str, Facts], dict[str, str], Resolver]:
-    facts = named({name: scan_python(dedent(text).encode(), name, "_") for name, text in files.items()})
+    facts = named_facts({name: scan_python(dedent(text).encode(), name, "_") for name, text in files.items()})
     assert not any(one["error"] for one in facts.values())
     modules = {name: one["symbols"][0][0].partition(":")[2] for name, one in facts.items()}
     outlines = {modules[name]: one["outline"] for name, one in facts.items()}
-    return facts, modules, Resolver(Known(modules), outlines.get)
+    return facts, modules, Resolver(ModuleIndex(modules), outlines.get)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.code import guarded
-from kl_hooks.code.scan import LARGEST, scan_python
+from kl_hooks.code.scanner import python
+from kl_hooks.code.scanner.python import LARGEST, scan_python
 from tests.support import Checkout, checkout, isolate
 
 DEEP = 10_000
@@ -147,8 +147,8 @@ def test_a_failure_of_our_reader_costs_one_file(monkeypatch: pytest.MonkeyPatch)
     def failing(content: bytes, path: str, module: str) -> Any:
         raise LookupError("unknown encoding")
 
-    monkeypatch.setattr("kl_hooks.code.scan.scan_python", failing)
-    error = guarded.scan_guarded(b"x = 1\n", "m.py", "m")["error"]
+    monkeypatch.setattr("kl_hooks.code.scanner.python.scan_python", failing)
+    error = python.scan_guarded(b"x = 1\n", "m.py", "m")["error"]
     assert error == "0:0: our reader could not cope with it (LookupError: unknown encoding)"
 
 
@@ -158,7 +158,7 @@ def test_a_failure_of_our_reader_costs_one_file(monkeypatch: pytest.MonkeyPatch)
 )
 def test_a_name_without_end_never_reaches_the_parser(start: bytes, gap: bytes) -> None:
     """CPython would take 10 GB for it."""
-    facts = guarded.scan_guarded(b"x = 1\n" + start + (gap + b".a") * 100_000 + b"\n", "m.py", "m")
+    facts = python.scan_guarded(b"x = 1\n" + start + (gap + b".a") * 100_000 + b"\n", "m.py", "m")
     assert "more than 200 parts" in facts["error"]
 
 
@@ -167,7 +167,7 @@ def test_a_name_without_end_never_reaches_the_parser(start: bytes, gap: bytes) -
     [b"x = a" + b".a" * 2900, b"import a" + b".a" * 199 + b"\n#" + b"." * 9000],
 )
 def test_other_dots_are_nobodys_business(content: bytes) -> None:
-    assert guarded.scan_guarded(content, "m.py", "m") == scan_python(content, "m.py", "m")
+    assert python.scan_guarded(content, "m.py", "m") == scan_python(content, "m.py", "m")
 
 
 def built(repo: Checkout) -> tuple[dict[str, str], int]:
@@ -255,7 +255,7 @@ def test_an_edited_file_of_a_hundred_megabytes_is_told_and_never_loaded(repo: Ch
 
 def caught_up_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
     """Catches up in this process; `goes.py` is deleted between the listing of the files and their reading."""
-    from kl_hooks.code.catch_up import catch_up
+    from kl_hooks.code.query.session import refresh_graph
     from kl_hooks.git import files
 
     repo.write("stays.py", "def f(): pass\n")
@@ -269,7 +269,7 @@ def caught_up_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "worktree_files", vanishing)
-        return [(problem.path, problem.message) for problem in catch_up(repo.workspace()).problems]
+        return [(problem.path, problem.message) for problem in refresh_graph(repo.workspace()).problems]
 
 
 def test_a_file_that_vanishes_while_it_is_read_costs_itself_only(repo: Checkout) -> None:

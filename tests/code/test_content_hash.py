@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.scanner.python import scan_python
 from tests.code.test_scan import library_sample
 
 GOLDEN = Path(__file__).parent / "golden"

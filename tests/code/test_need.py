@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, Mentions, Need, Source, mention, need
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.scanner.python import scan_python
 
 
 def found(text: str, path: str = "x.py", trusted: tuple[str, ...] = ()) -> Need:

@@ -11,8 +11,8 @@ from libcst.metadata import MetadataWrapper, PositionProvider, QualifiedNameProv
 
 from bench import oracles
 from bench.corpora import SDISTS, python_files
-from kl_hooks.code.facts import modules_of
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.file_facts import modules_of
+from kl_hooks.code.scanner.python import scan_python
 
 OURS = Path(__file__).parents[2]
 MOST = 90

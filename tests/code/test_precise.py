@@ -10,12 +10,19 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.cli import graph as shown
-from kl_hooks.code.precise import run as precise_run
-from kl_hooks.code.precise.compare import compared
-from kl_hooks.code.precise.compared import Comparison, Difference
-from kl_hooks.code.precise.edges import DYNAMIC, NEAREST, OUTSIDE, SHARED, compare, export
-from kl_hooks.code.precise.run import assessed, edges
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.precise import process as precise_run
+from kl_hooks.code.precise.compare import (
+    DYNAMIC,
+    NEAREST,
+    OUTSIDE,
+    SHARED,
+    Comparison,
+    Difference,
+    compare_imports,
+    export_packages,
+)
+from kl_hooks.code.precise.process import assess_files, compare_file, grimp_edges
+from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
 from tests.support import Checkout
@@ -105,23 +112,23 @@ def test_every_difference_between_two_readings_is_found(
 ) -> None:
     """The fast side is given other source, as if it had misread it."""
     seen = scan_python(fast.encode(), "m.py", "m")
-    monkeypatch.setattr("kl_hooks.code.precise.compare.scan_guarded", lambda *_: seen)
-    assert compared(b"import a\ndef f(x): 'doc'\n", "m.py", "m")["differences"] == differences
+    monkeypatch.setattr("kl_hooks.code.precise.process.scan_guarded", lambda *_: seen)
+    assert compare_file(b"import a\ndef f(x): 'doc'\n", "m.py", "m")["differences"] == differences
 
 
 def test_what_the_fast_scanner_refuses_is_skipped() -> None:
-    assert compared(b"def f(:", "m.py", "m") == {"skipped": "1:7: invalid syntax"}
+    assert compare_file(b"def f(:", "m.py", "m") == {"skipped": "1:7: invalid syntax"}
 
 
 JOBS = [(f"{stem}.py", stem, b"x = 1\n") for stem in ("a", "b", "bad_1", "c", "bad_2", "d")]
 FAULT = (
     "import sys; sys.path += sys.argv[2:]\n"
-    "import os, kl_hooks.code.precise.compare as it\n"
-    "real = it.compared\n"
+    "import os, kl_hooks.code.precise.process as it\n"
+    "real = it.compare_file\n"
     "def fault(content, path, module):\n"
     "    if 'bad' in path: {fault}\n"
     "    return real(content, path, module)\n"
-    "it.compared = fault\n"
+    "it.compare_file = fault\n"
     "from kl_hooks.code.precise import child\n"
     "child.SECONDS = 2 if {seconds} else 60\n"
     "child.main(sys.argv[1])\n"
@@ -144,7 +151,7 @@ FAULT = (
 )
 def test_a_child_that_ends_costs_the_file_it_was_at(fault: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precise_run, "_START", FAULT.format(fault=fault, seconds="sleep" in fault))
-    found = assessed(JOBS, processes=1)
+    found = assess_files(JOBS, processes=1)
     assert sorted(found) == sorted(path for path, _, _ in JOBS)
     assert {path: one.get("failed") for path, one in found.items()} == {
         path: said if "bad" in path else None for path, _, _ in JOBS
@@ -155,7 +162,7 @@ def test_a_crash_of_libcst_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million nested brackets end a process whatever its stack; CPython's parser, asked first, refuses them."""
     fault = "from kl_hooks.code.precise.scan import scan_precise as s; s(b'(' * 10**6, path, 'm')"
     monkeypatch.setattr(precise_run, "_START", FAULT.format(fault=fault, seconds=False))
-    found = assessed(JOBS[1:4], processes=1)
+    found = assess_files(JOBS[1:4], processes=1)
     assert "ended the process that read it (SIG" in found["bad_1.py"]["failed"]
     assert found["b.py"]["differences"] == found["c.py"]["differences"] == []
 
@@ -163,9 +170,9 @@ def test_a_crash_of_libcst_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_child_that_can_not_even_start_is_the_environments_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precise_run, "_START", "import nothing_of_that_name")
     with pytest.raises(EnvironmentProblem, match="No module named 'nothing_of_that_name'"):
-        assessed(JOBS)
+        assess_files(JOBS)
     with pytest.raises(EnvironmentProblem, match=r"grimp gave up: .*No module named"):
-        edges({"a": "/nowhere"})
+        grimp_edges({"a": "/nowhere"})
 
 
 def test_export_puts_every_file_where_its_modules_name_says(tmp_path: Path) -> None:
@@ -173,7 +180,7 @@ def test_export_puts_every_file_where_its_modules_name_says(tmp_path: Path) -> N
         "src/p/__init__.py": "p", "src/p/m.py": "p.m", "ns/deep/n.py": "ns.deep.n", "alone.py": "alone",
         "x/conftest.py": "conftest@x/conftest.py", "b/../etc.py": "b....etc",
     }  # fmt: skip
-    packages = export(tmp_path / "out", [(path, path.encode()) for path in modules], modules)
+    packages = export_packages(tmp_path / "out", [(path, path.encode()) for path in modules], modules)
     assert {p.relative_to(tmp_path / "out").as_posix() for p in (tmp_path / "out").rglob("*.py")} == {
         "p/__init__.py", "p/m.py", "ns/deep/n.py", "alone.py"
     }  # fmt: skip
@@ -190,7 +197,7 @@ def test_edges_of_grimp_without_an_import_of_the_package(tmp_path: Path) -> None
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert "TRAP" not in os.environ
-    assert edges({"json": str(tmp_path / "json")}) == (
+    assert grimp_edges({"json": str(tmp_path / "json")}) == (
         {"json", "json.a", "json.b"},
         {("json.a", "json.b"): [1], ("json.b", "json"): [1]},
     )
@@ -210,7 +217,7 @@ def test_edges_are_compared_and_what_grimp_can_not_see_is_counted() -> None:
     }  # fmt: skip
     facts = {path: scan_python(text.encode(), path, "m") for path, text in sources.items()}
     seen = {"p", "p.a", "p.b"}
-    count, differences, unseen = compare(facts, modules, seen, {("p.a", "p.b"): [1, 9], ("p.b", "p"): [2]})
+    count, differences, unseen = compare_imports(facts, modules, seen, {("p.a", "p.b"): [1, 9], ("p.b", "p"): [2]})
     assert count == 1
     assert differences == [
         ["p/a.py", 9, "import p.a -> p.b", "not there", "imported"],

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.code.rewrite.edit import Unfixable, comments, rewrite
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.scanner.python import scan_python
 
 HEADS = st.sampled_from(["", '"""Doc."""\n', "#!/bin/x\n# c\n\n", '"""Doc."""\n\nfrom __future__ import annotations\n'])
 LINES = st.sampled_from([

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kl_hooks.code.rewrite.process import Job, rewrite_apart, rewritten
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.scanner.python import scan_python
 
 
 def job(text: str) -> Job:

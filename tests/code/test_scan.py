@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.code.frames import Frame
-from kl_hooks.code.parse import no_garbage_collection
-from kl_hooks.code.scan import LARGEST, scan_python
+from kl_hooks.code.scanner.parser import no_garbage_collection
+from kl_hooks.code.scanner.python import LARGEST, scan_python
+from kl_hooks.code.scanner.visitor import Frame
 
 
 def ids(source: str) -> list[str]:

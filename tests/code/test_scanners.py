@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.code.guarded import scan_guarded
 from kl_hooks.code.precise.scan import scan_precise
+from kl_hooks.code.scanner.python import scan_guarded
 
 Scan = Callable[[bytes, str, str], dict[str, Any]]
 SCANNERS = {"fast": scan_guarded, "precise": scan_precise}

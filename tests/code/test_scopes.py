@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from kl_hooks.code.scan import scan_python
-from kl_hooks.code.scopes import joined, nameless
+from kl_hooks.code.scanner.python import scan_python
+from kl_hooks.code.scanner.references import joined, nameless
 
 CASES: dict[str, tuple[str, set[str], set[str]]] = {
     # what is said about `f` in the file: expressions that must be there, and such that must not

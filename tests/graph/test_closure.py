@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.graph import links
-from kl_hooks.graph.closure import ANY_DEPTH, first_of, reach
+from kl_hooks.graph.closure import ANY_DEPTH, nearest_first, reach
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Database
@@ -123,5 +123,5 @@ def test_many_blocks_are_read_as_columns_and_give_the_same(db: Database) -> None
     written(db, {f"{n}.py": [Link(*row, f"{n}.py", 1, "import", 100)] for n, row in enumerate(rows)})
     levels = reach(db, ["function:m.hub"]).levels
     assert levels == reach(db, ["function:m.hub"], lookups=True).levels
-    assert first_of(levels.items())[-1] == ("function:m.top", 2)
+    assert nearest_first(levels.items())[-1] == ("function:m.top", 2)
     assert len(levels) == 301

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.index.index import Document, Hit, named, remove, replace, replace_many, search
+from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, search, search_names
 from kl_hooks.index.plugin import kl_schema
 from kl_hooks.store.database import Database
 from kl_hooks.store.migrations import migrate
@@ -77,9 +77,9 @@ def test_a_name_is_found_in_every_style_and_inflection_and_nothing_that_only_has
     names = ("CartLine", "cart_line", "cartline", "CartLines", "CartLineItem", "cart", "Basket")
     replace(sqlite, "m.py", [function(name) for name in names])
     for query in ("CartLine", "cart_lines", "cartLine"):
-        assert {hit.id.rpartition(".")[2] for hit in named(sqlite, [query], 9)} == set(names[:4])
-    assert [hit.id for hit in named(sqlite, ["the", "baskets"], 9)] == ["function:m.Basket"]
-    assert named(sqlite, ["bask", "!"], 9) == []
+        assert {hit.id.rpartition(".")[2] for hit in search_names(sqlite, [query], 9)} == set(names[:4])
+    assert [hit.id for hit in search_names(sqlite, ["the", "baskets"], 9)] == ["function:m.Basket"]
+    assert search_names(sqlite, ["bask", "!"], 9) == []
 
 
 def test_a_full_text_of_an_older_kl_is_made_again_at_the_first_write(sqlite: SqliteDatabase) -> None:

@@ -28,8 +28,9 @@ FILES = {
     "src/shop/cli/__init__.py": "from shop.core import A\n",
 }
 NOT_NEEDED = {
-    "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scan", "kl_hooks.code.walk",
-    "kl_hooks.code.facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.contract",
+    "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scanner.visitor",
+    "kl_hooks.code.scanner.references", "kl_hooks.code.scanner.symbols",
+    "kl_hooks.code.file_facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.contract",
     "secrets",
     "tempfile", "shutil", "random",
 }  # fmt: skip
@@ -96,7 +97,7 @@ def test_asking_for_symbols_imports_no_evidence_and_no_other_question(shop: Chec
     assert not {name for name in found if name.startswith("kl_hooks.evidence.")} - {
         "kl_hooks.workspace", "kl_hooks.evidence.plugin", "kl_hooks.evidence.schema",
     }  # fmt: skip
-    assert "kl_hooks.code.asking.dependents" not in found
+    assert "kl_hooks.code.query.dependents" not in found
 
 
 def test_noting_a_commit_opens_no_database(shop: Checkout) -> None:

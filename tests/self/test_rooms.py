@@ -16,9 +16,8 @@ import pytest
 
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.code.imports import import_links
-from kl_hooks.code.modules import imported_names, module_names
-from kl_hooks.code.scan import scan_python
+from kl_hooks.code.modules import import_links, imported_names, module_names
+from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.model.manifest import MANIFEST
 
 ROOT = Path(__file__).parent.parent.parent

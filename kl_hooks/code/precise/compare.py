@@ -1,56 +1,207 @@
-"""Holds the two scanners' facts of one file against each other. Pure."""
+"""`kl graph build --precise`: both scanners over the working tree, and every difference between them.
+
+Imports are also compared with the edges that grimp sees, and what grimp can't see is counted. grimp reads packages on
+disk, so the files are written into a folder of their own, each where its module's name says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.guarded import scan_guarded
-from kl_hooks.code.parse import Facts
-from kl_hooks.code.precise.scan import scan_precise
+from kl_hooks.code.file_facts import facts_of, modules_of
+from kl_hooks.code.modules import import_links, plain_name
+from kl_hooks.code.precise.process import assess_files, grimp_edges
+from kl_hooks.code.scanner.python import scanners_of
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import Link
 
-_PARTS: Final = ("line", "end line", "signature", "docstring")
+if TYPE_CHECKING:
+    from kl_hooks.workspace import Workspace
 
 
-def compared(content: bytes, path: str, module: str) -> dict[str, Any]:
-    """`{"definitions": n, "imports": n, "differences": [[line, what, fast, precise], …]}`; `{"skipped": reason}` for a
-    file that the fast scanner refuses. Raises as `scan_precise`.
+SHARED: Final = "file that shares its module's name with another"
+OUTSIDE: Final = "module that grimp does not look at (a script, or below a folder without __init__.py in a package)"
+DYNAMIC: Final = "dynamic import with a literal name"
+NEAREST: Final = "import of a name that no file has (generated or compiled), which we lead to the nearest module"
+SELF: Final = "import of a module by itself, which is no link"
+AMBIGUOUS: Final = "import of a name that several files have, of which we take the nearest"
+NAMESPACE: Final = "import of a folder without __init__.py, which is no module"
+
+Edge = tuple[str, str]
+
+
+def export_packages(folder: Path, contents: Iterable[tuple[str, bytes]], modules: Mapping[str, str]) -> dict[str, str]:
+    """Writes each file where its module's name says; the packages, name → folder. Files of one name stay out.
+
+    The folder is ours and new. A module that stands alone, in no folder, is no package and can't be given to grimp.
     """
-    fast = scan_guarded(content, path, module)
-    if fast["error"]:
-        return {"skipped": fast["error"]}
-    precise = scan_precise(content, path, module)
-    found = [*_definitions(fast, precise), *_imports(fast, precise)]
-    counts = {"definitions": len(fast["symbols"]) - 1, "imports": len(fast["imports"])}
-    return {**counts, "differences": sorted(found)}
-
-
-def _definitions(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
-    ours = {row[0]: row for row in fast["symbols"]}
-    theirs = {row[0]: row for row in precise["symbols"]}
-    for name in ours.keys() | theirs.keys():
-        one, other = ours.get(name), theirs.get(name)
-        if one is None or other is None:
-            there = one or other or []
-            yield [there[1], name, *("defined" if row else "not there" for row in (one, other))]
+    for path, content in contents:
+        parts = modules[path].split(".")
+        if "@" in modules[path] or not all(_usable(part) for part in parts):
             continue
-        for place, part in enumerate(_PARTS, start=1):
-            if one[place] != other[place]:
-                yield [one[1], f"{part} of {name}", str(one[place]), str(other[place])]
+        if path.endswith("__init__.py") and parts[-1] != "__init__":
+            parts.append("__init__")
+        target = folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return {one.name: str(one) for one in sorted(folder.iterdir()) if one.is_dir()}
 
 
-def _imports(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
-    ours, theirs = (sorted(tuple(row) for row in facts["imports"]) for facts in (fast, precise))
-    left = list(theirs)
-    for row in ours:
-        if row in left:
-            left.remove(row)
+def compare_imports(
+    facts: Mapping[str, Mapping[str, Any]],
+    modules: Mapping[str, str],
+    seen: set[str],
+    theirs: Mapping[Edge, Sequence[int]],
+) -> tuple[int, list[list[Any]], dict[str, int]]:
+    """(imports compared, [[path, line, what, ours, theirs], …], what was not compared → how often).
+
+    `seen`: the modules that grimp knows; `theirs`: (importer, imported) → lines.
+    """
+    inside = set(modules.values())
+    links = import_links(facts, modules)
+    ours, unseen = _ours(links, inside, seen, theirs)
+    ambiguous = {(link.source.removeprefix("namespace:"), link.line) for link in links if "@" in link.target}
+    odd = {edge: why for edge in theirs if (why := _odd(edge, inside))}
+    for edge in odd.keys() - ours.keys():
+        unseen[odd[edge]] += len(theirs[edge])
+    theirs = {edge: lines for edge, lines in theirs.items() if edge not in odd or edge in ours}
+    path_of = {module: path for path, module in modules.items()}
+    differences = []
+    for edge in ours.keys() | theirs.keys():
+        for line in ours.get(edge, set()) ^ set(theirs.get(edge, ())):
+            if (edge[0], line) in ambiguous:
+                unseen[AMBIGUOUS] += 1
+                continue
+            by_us = line in ours.get(edge, ())
+            sides = ("imported", "not there") if by_us else ("not there", "imported")
+            differences.append([path_of.get(edge[0], edge[0]), line, f"import {edge[0]} -> {edge[1]}", *sides])
+    unseen[SHARED] = sum("@" in module for module in modules.values())
+    unseen[OUTSIDE] = len({module for module in modules.values() if "@" not in module} - seen)
+    return sum(map(len, ours.values())), sorted(differences), {what: n for what, n in unseen.items() if n}
+
+
+def _odd(edge: Edge, inside: set[str]) -> str:
+    """Why an edge of grimp's is none of ours, or empty."""
+    if edge[0] == edge[1]:
+        return SELF
+    return "" if edge[1] in inside else NAMESPACE
+
+
+def _ours(
+    links: Iterable[Link], inside: set[str], seen: set[str], theirs: Mapping[Edge, Sequence[int]]
+) -> tuple[dict[Edge, set[int]], Counter[str]]:
+    """Our imports between modules that grimp knows, and what of ours it can't know."""
+    found: dict[Edge, set[int]] = {}
+    unseen: Counter[str] = Counter()
+    for link in links:
+        source, target = (name.removeprefix("namespace:") for name in (link.source, link.target))
+        if plain_name(target) not in seen or source not in seen:
+            continue
+        if link.method == "dynamic import":
+            unseen[DYNAMIC] += 1
+        elif link.confidence < 100 and target in inside and link.line not in theirs.get((source, target), ()):
+            unseen[NEAREST] += 1
         else:
-            yield [row[3], _named(row), "imported", "not there"]
-    for row in left:
-        yield [row[3], _named(row), "not there", "imported"]
+            found.setdefault((source, target), set()).add(link.line)
+    return found, unseen
 
 
-def _named(row: Sequence[Any]) -> str:
-    module, name, level, _, how, statement = row
-    return f"{how} of {'.' * level}{module}{':' + name if name else ''} ({statement})"
+def _usable(part: str) -> bool:
+    return bool(part) and "/" not in part and "\0" not in part and part not in (".", "..") and len(part) < 200
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Difference:
+    """One thing that the two scanners do not see alike."""
+
+    path: str
+    line: int
+    what: str
+    fast: str
+    precise: str
+    """Of libcst, or of grimp where `what` is an import between modules."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.what}: fast {self.fast!r}, precise {self.precise!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What both scanners said of the work tree."""
+
+    files: int
+    """Compared with libcst."""
+    definitions: int
+    imports: int
+    edges: int
+    """Imports between modules, by line, that were compared with grimp."""
+    differences: tuple[Difference, ...]
+    not_assessed: tuple[Problem, ...]
+    """Files that libcst could not read or that cost it its process; grimp as a whole under the path `.`."""
+    unseen: dict[str, int]
+    """What grimp can't see → how often it is there."""
+
+
+def compare_working_tree(ws: Workspace, tick: Callable[[int], None] | None = None) -> Comparison:
+    """Reads the work tree with both scanners. EnvironmentProblem without git, or if the libraries can't be run.
+
+    Files that the fast scanner refuses are left out here; building the graph has named them. Nothing is stored.
+    """
+    facts, contents = _read(ws)
+    modules = modules_of(facts)
+    answers = assess_files([(path, modules[path], contents[path]) for path in facts], tick=tick)
+    differences = [Difference(path, *row) for path, one in answers.items() for row in one.get("differences", ())]
+    failed = [Problem(path, 0, 0, f"{one['failed']}.") for path, one in answers.items() if "failed" in one]
+    count, edged, unseen, trouble = _compare_with_grimp(facts, modules, contents)
+    good = [one for one in answers.values() if "differences" in one]
+    return Comparison(
+        len(good),
+        sum(one["definitions"] for one in good),
+        sum(one["imports"] for one in good),
+        count,
+        tuple(sorted([*differences, *edged])),
+        tuple(sorted([*failed, *trouble])),
+        unseen,
+    )
+
+
+def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Facts and contents of the files that the fast scanner could read."""
+    from kl_hooks.git import files
+
+    repo = ws.repo
+    if repo is None:
+        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+    entries = [entry for entry in files.worktree_files(repo, [".py"]) if _is_text(entry.path)]
+    facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws.plugins))
+    contents = {
+        entry.path: content for entry, content in files.read_files(repo, entries) if not facts[entry.path]["error"]
+    }
+    return {path: facts[path] for path in sorted(contents)}, contents
+
+
+def _is_text(path: str) -> bool:
+    """False for a name that is not UTF-8: building the graph has told it."""
+    return path.isascii() or path == path.encode("utf-8", "replace").decode()
+
+
+def _compare_with_grimp(
+    facts: dict[str, Any], modules: dict[str, str], contents: dict[str, bytes]
+) -> tuple[int, list[Difference], dict[str, int], list[Problem]]:
+    """What grimp sees of the same files; if it can't be had, that is a problem and no difference."""
+    with tempfile.TemporaryDirectory(prefix="kl-precise-") as folder:
+        packages = export_packages(Path(folder), contents.items(), modules)
+        if not packages:
+            return 0, [], {}, []
+        try:
+            seen, theirs = grimp_edges(packages)
+        except EnvironmentProblem as problem:
+            return 0, [], {}, [Problem(".", 0, 0, str(problem))]
+    count, rows, unseen = compare_imports(facts, modules, seen, theirs)
+    return count, [Difference(*row) for row in rows], unseen, []

@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.code.chains import chain
-from kl_hooks.code.decoded import encoding_of
 from kl_hooks.code.rewrite.import_use import binds
 from kl_hooks.code.rewrite.source_text import lines_with, near, places
+from kl_hooks.code.scanner.parser import encoding_of
 
 _LONGEST: Final = 5_000
 """Bytes of a signature that are looked at; of a longer one nobody knows the end."""
@@ -103,10 +102,8 @@ def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AS
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in plain:
             found.add(id(node))
-        elif isinstance(node, ast.Attribute) and modules:
-            said = chain(node)
-            if said and ".".join(said) in modules:
-                found.add(id(_root(node)))
+        elif modules and isinstance(node, ast.Attribute) and ast.unparse(node) in modules:
+            found.add(id(_root(node)))
     return found
 
 

@@ -7,15 +7,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from kl_hooks.code.decoded import encoding_of, lines_of
-from kl_hooks.code.parse import last_tree, no_garbage_collection
+from kl_hooks.code.scanner.parser import cached_tree, encoding_of, lines_of, no_garbage_collection
 
 
 def parsed(content: bytes) -> ast.Module | None:
     """The tree of a file, for reading only; None where it does not parse."""
     try:
         with no_garbage_collection():
-            return last_tree(content)
+            return cached_tree(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -355,15 +355,15 @@ def _raw(one: Proposal) -> dict[str, Any]:
 
 
 def _all(ws: Workspace) -> list[Proposal]:
-    from kl_hooks.code.asking.opened import opened
-    from kl_hooks.code.asking.stored import find
+    from kl_hooks.code.query.lookup import select_symbols
+    from kl_hooks.code.query.session import open_graph
     from kl_hooks.git import files
 
     assert ws.repo is not None
     paths = [one.path for one in files.worktree_files(ws.repo) if not one.path.startswith(".kl/")]
     dependencies = declared_dependencies({path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths})
-    with opened(ws) as graph:
-        symbols = find(graph.db, "1 = 1", ())
+    with open_graph(ws) as graph:
+        symbols = select_symbols(graph.db, "1 = 1", ())
         importers = {module: _importers(graph.db, module) for _, module, _ in _LIBRARIES.values()}
     return [*from_dependencies(dependencies, importers), *from_layout(paths), *from_patterns(symbols)]
 

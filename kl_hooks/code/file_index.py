@@ -1,0 +1,205 @@
+"""The files that the graph holds, and which of them differ from the files of the working tree.
+
+They are stored many to a row and as one text: one comparison tells that hundreds are unchanged. An update has the
+entries of thousands of files, of which one has changed. Only the rows that differ are looked into; the tables with a
+row for each file are read for the files in those, and for no others.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.code.modules import is_marker, stored_markers
+from kl_hooks.code.scanner.python import content_keys
+from kl_hooks.store.database import Rows
+
+if TYPE_CHECKING:
+    from kl_hooks.code.scanner.parser import Key
+    from kl_hooks.git.files import FileEntry
+    from kl_hooks.hookspecs import Scanner
+    from kl_hooks.store.database import Database
+
+
+_AT_ONCE: Final = 256
+"""Entries of a new row."""
+_LARGE: Final = 2 * _AT_ONCE
+"""Entries from which on a row is parted when it is written again."""
+Range = tuple[str, str | None]
+"""Paths from the first text on, up to and without the second; None: all further ones."""
+ALL: Final[Range] = ("", None)
+
+
+class Part(NamedTuple):
+    """Where the entries may be others than the graph holds; everywhere else they are the same."""
+
+    ranges: tuple[Range, ...]
+    """In their order, none beside another."""
+    entries: tuple[tuple[FileEntry, ...], ...]
+    """The entries in each range."""
+    rest: int
+    """Source files outside of them."""
+    stamps: tuple[tuple[str, str], ...]
+    """What tells whether somebody has written meanwhile; none where nothing is noted about any file."""
+
+
+def whole_part(entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
+    """All of them."""
+    return Part((ALL,), (tuple(entries),), 0, stamps)
+
+
+def is_current(db: Rows, part: Part) -> bool:
+    """True if nobody has written since the part was found."""
+    return bool(part.stamps) and part.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
+
+
+def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Part:
+    """Where `entries` (sorted by path), read by these scanners, differ from what the graph holds."""
+    rows = sorted(db.rows("SELECT first, stamp, files, entries FROM listed"))
+    if not rows:
+        return whole_part(entries)
+    how, rest = _scanner_versions(scanners), 0
+    starts = [0, *(bisect_left(entries, (row[0],)) for row in rows[1:]), len(entries)]
+    ends = [*(row[0] for row in rows[1:]), None]
+    ranges: list[Range] = []
+    parts: list[tuple[FileEntry, ...]] = []
+    for place, (first, _, files, text) in enumerate(rows):
+        some = entries[starts[place] : starts[place + 1]]
+        if text == _text(how, some):
+            rest += files
+        elif ranges and ranges[-1][1] == first:
+            ranges[-1] = (ranges[-1][0], ends[place])
+            parts[-1] += tuple(some)
+        else:
+            ranges.append((first, ends[place]))
+            parts.append(tuple(some))
+    return Part(tuple(ranges), tuple(parts), rest, tuple(row[:2] for row in rows))
+
+
+def store_part(
+    db: Rows, part: Part, scanners: Sequence[Scanner], source: Collection[str], lost: Collection[str]
+) -> None:
+    """Writes that the graph holds the entries of a part. Inside one transaction.
+
+    `source`: the paths of source files among them; `lost`: of those whose content could not be had, which keep their
+    row from ever being the same, so that they are asked for again.
+    """
+    how, stamp = _scanner_versions(scanners), os.urandom(8).hex()
+    for within, entries in zip(part.ranges, part.entries, strict=True):
+        condition, params = range_condition(within, "first")
+        db.execute(f"DELETE FROM listed WHERE {condition}", params)
+        rows: list[tuple[str, int, str, str]] = []
+        for some in _split_entries(entries):
+            first = some[0].path if rows else within[0]
+            text = "" if any(entry.path in lost for entry in some) else _text(how, some)
+            rows.append((first, sum(entry.path in source for entry in some), stamp, text))
+        db.many("INSERT INTO listed (first, files, stamp, entries) VALUES (?, ?, ?, ?)", rows)
+
+
+def range_condition(within: Range, column: str) -> tuple[str, tuple[str, ...]]:
+    """The condition that a column holds a path in a range, and its parameters."""
+    first, end = within
+    return (f"{column} >= ?", (first,)) if end is None else (f"{column} >= ? AND {column} < ?", (first, end))
+
+
+def _split_entries(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:
+    """As rows: a few entries stay together; the first row of all must be there even without any."""
+    if len(entries) <= _LARGE:
+        return [entries]
+    return [entries[start : start + _AT_ONCE] for start in range(0, len(entries), _AT_ONCE)]
+
+
+def _text(how: str, entries: Sequence[FileEntry]) -> str:
+    """What a row says. No path holds `//`; the mode is in it because leaving it out would take longer."""
+    return "//".join(chain((how,), chain.from_iterable(entries)))
+
+
+def _scanner_versions(scanners: Sequence[Scanner]) -> str:
+    """Which scanners read which files: by others, all must be read again."""
+    return repr([(scanner.suffixes, scanner.version) for scanner in scanners])
+
+
+File = tuple[str, str, str]
+"""(blob, scanner, module)"""
+UNAVAILABLE: Final = "?"
+"""Before the blob id of a file whose content could not be had: it is asked for again the next time."""
+
+
+class PendingChanges(NamedTuple):
+    """Both sides, of the files in some part of the repository; everywhere else they are the same."""
+
+    part: Part
+    now: list[FileEntry]
+    """The files that there are now, marks of projects among them."""
+    wanted: dict[str, Key]
+    """Path → content and scanner, of the source files that there are now."""
+    marks: set[str]
+    """The files that mark a project now."""
+    before: dict[str, File]
+    """Path → what the graph holds."""
+    known_marks: set[str]
+
+    @property
+    def files(self) -> int:
+        """All source files that there are now."""
+        return self.part.rest + len(self.wanted)
+
+    @property
+    def all(self) -> bool:
+        """True where it is about all files that there are."""
+        return not self.part.rest
+
+    @property
+    def stale(self) -> dict[str, Key]:
+        """The files whose content or scanner is another one, or that are new."""
+        return {path: key for path, key in self.wanted.items() if self.before.get(path, ("", ""))[:2] != key}
+
+    def same_paths(self) -> bool:
+        """True where no file came or went, whether source or mark of a project."""
+        return self.before.keys() == self.wanted.keys() and self.marks == self.known_marks
+
+    def same(self) -> bool:
+        """True where nothing differs, and that is noted."""
+        return bool(self.part.stamps) and not self.stale and self.same_paths()
+
+    def as_lost_as_before(self) -> bool:
+        """True where nothing differs but contents that could not be had, and could not be had the last time either."""
+        old = self.before
+        return self.same_paths() and all(
+            old[path][:2] == (UNAVAILABLE + key[0], key[1]) for path, key in self.stale.items()
+        )
+
+
+def pending_changes(
+    db: Database, entries: Sequence[FileEntry], scanners: Sequence[Scanner], part: Part | None = None
+) -> PendingChanges:
+    """What is held of a part; without one, of where `entries` (of all files, by path) differ."""
+    if part is None:
+        part = differing_part(db, entries, scanners)
+    before: dict[str, File] = {}
+    known_marks: set[str] = set()
+    for within in part.ranges:
+        condition, params = range_condition(within, "path")
+        rows = db.rows(f"SELECT path, blob, scanner, module FROM files WHERE {condition}", params)
+        before |= {path: (blob, scanner, module) for path, blob, scanner, module in rows}
+        known_marks |= stored_markers(db, condition, params)
+    return _pending(part, scanners, before, known_marks)
+
+
+def all_pending(entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> PendingChanges:
+    """Where there is no graph yet."""
+    return _pending(whole_part(entries), scanners, {}, set())
+
+
+def _pending(part: Part, scanners: Sequence[Scanner], before: dict[str, File], known_marks: set[str]) -> PendingChanges:
+    now = [entry for some in part.entries for entry in some]
+    marks = {entry.path for entry in now if is_marker(entry.path)}
+    return PendingChanges(part, now, content_keys(now, scanners), marks, before, known_marks)
+
+
+def errors_of(db: Database) -> dict[str, str]:
+    """Path → why it has no symbols, of all files that could not be read."""
+    return dict(db.rows("SELECT path, error FROM files WHERE error <> ''"))

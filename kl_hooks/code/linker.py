@@ -1,0 +1,312 @@
+"""Links of files: from what a file defines, imports and uses, by way of the resolver.
+
+There are hundreds of thousands of them, so they are plain rows here: see `Row` in `graph.links`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.code import facts_cache, name_index
+from kl_hooks.code.file_facts import facts_under
+from kl_hooks.code.invalidation import (
+    EVERY,
+    Unsure,
+    changed_names,
+    changed_top_level_names,
+    defined_names,
+    files_to_resolve,
+    paths_mentioning,
+    reach,
+    star_imports_changed,
+    submodules_let_through,
+    was_added_or_removed,
+)
+from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
+from kl_hooks.code.resolver import CLASSES, Outline, Resolved, Resolver
+from kl_hooks.code.scanner.references import INHERITS, RELATIONS
+from kl_hooks.graph import links
+from kl_hooks.graph.links import Interned, Row
+from kl_hooks.model.symbol import Link
+from kl_hooks.store.database import chunks, placeholders
+
+if TYPE_CHECKING:
+    from kl_hooks.code.scanner.parser import Facts
+    from kl_hooks.store.database import Database
+
+
+METHODS: Final = {
+    "=": ("same scope", 100), "@": ("import", 100), "^": ("self", 90), "<": ("super", 90), "~": ("instance", 80),
+    "*": ("star import", 90), "()": ("return annotation", 70),
+}  # fmt: skip
+"""First sign of an expression → how a link through it was found, and how sure that is (percent). An instance may be
+one of a subclass that knows better; so may `self`. `()`: a part of what a function returns by its annotation."""
+NAME_ONLY: Final = "name only"
+"""How a link to `name:x` was found: something called x is used, and nobody can say which."""
+
+CONSTRUCTOR: Final = "constructor"
+"""How a link to `__init__` was found: the class is called."""
+
+Target = tuple[str, bool, str, int]
+"""(target, whether it is what an expression means, method, confidence)."""
+
+
+def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
+    """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the module first."""
+    by_name = {row[0].partition(":")[2]: row[0] for row in reversed(rows)}
+    module = rows[0][0].partition(":")[2] if rows else ""
+    for identifier, line, *_ in rows:
+        prefix, _, name = identifier.partition(":")
+        if prefix == "namespace":
+            yield f"file:{path}", "defines", identifier, line, "same scope", 100
+        else:
+            yield _owner(name, module, by_name), "defines", identifier, line, "same scope", 100
+
+
+def depending_links(path: str, imported: Iterable[Link], known: ModuleIndex) -> Iterator[Row]:
+    """file → each file of the repository that it imports, at the first line that does: records and pages name files,
+    and the graph goes on from there.
+    """
+    first: dict[str, Link] = {}
+    for link in imported:
+        target = known.path_of(link.target.partition(":")[2])
+        if target and target != path:
+            first.setdefault(target, link)
+    for target, link in first.items():
+        yield f"file:{path}", "depends_on", f"file:{target}", link.line, link.method, link.confidence
+
+
+def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
+    """test → the function that pytest calls for it; `tests`: see `code.tests_found`."""
+    for row in tests:
+        yield row[0], "calls", row[-1], row[1], "pytest", 100
+
+
+def from_import_links(module: str, rows: Iterable[Sequence[Any]], resolver: Resolver) -> Iterator[Row]:
+    """module → what it imports by name (`from m import f`): who renames that must touch this line, used or not.
+
+    `rows`: the file's imports (see `code.imports_found`). What is a module has its link already.
+    """
+    seen: set[tuple[str, int, str]] = set()
+    for wanted, name, level, line, how, _ in rows:
+        if not name or name == "*":
+            continue
+        found = resolver.resolve(f"@{'.' * level}{wanted}:{name}", module)
+        if found.symbols and not found.lost and not found.beyond and found.symbols[-1].module != module:
+            target = found.symbols[-1].id
+            if (target, line, how) not in seen:
+                seen.add((target, line, how))
+                yield f"namespace:{module}", "imports", target, line, how, 100
+
+
+def _owner(name: str, module: str, by_name: Mapping[str, str]) -> str:
+    outer = name.rpartition(".")[0].removesuffix(".<locals>")
+    while outer not in by_name and len(outer) > len(module):
+        outer = outer.rpartition(".")[0].removesuffix(".<locals>")
+    return by_name.get(outer, f"namespace:{module}")
+
+
+def used_links(
+    module: str, ids: Sequence[str], uses: Mapping[str, Sequence[int]], resolver: Resolver,
+    defined: Callable[[str], bool],
+) -> list[Row]:  # fmt: skip
+    """The links of what a file uses, each once. `ids`: of the file's symbols, as `uses` counts them.
+
+    `defined`: whether anything in the repository bears a name; a use of one that nothing bears is no link.
+    """
+    seen: set[tuple[str, str, str, int]] = set()
+    made: list[Row] = []
+    for expression, flat in uses.items():
+        targets = list(_targets(expression, resolver.resolve(expression, module), resolver, defined))
+        if not targets:
+            continue
+        by_relation = [_by(relation, targets) for relation in RELATIONS]
+        numbers = iter(flat)
+        for place, relation, line in zip(numbers, numbers, numbers, strict=True):
+            source = ids[place]
+            for how, target, method, confidence in by_relation[relation]:
+                if relation == INHERITS and how == "inherits":
+                    how = _inherits(source, target)
+                key = (source, how, target, line)
+                if key not in seen:
+                    seen.add(key)
+                    made.append((source, how, target, line, method, confidence))
+    return made
+
+
+def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, int]]:
+    """(relation, target, method, confidence) of each link that a use makes: what is only passed is referred to."""
+    return [
+        (relation if meant else "references", target, method, confidence)
+        for target, meant, method, confidence in targets
+        if relation == "calls" or method != CONSTRUCTOR
+    ]
+
+
+def _targets(expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]) -> Iterator[Target]:
+    method, confidence = METHODS.get(expression[0], (NAME_ONLY, 0))
+    end = len(found.symbols) - 1
+    for place, value in enumerate(found.symbols):
+        meant = place == end and not found.lost and not found.beyond
+        if value.returned:
+            method, confidence = METHODS["()"]
+        yield value.id, meant, method, confidence
+        if meant and value.prefix in CLASSES:
+            made = resolver.member(value.module, value.name, "__init__")
+            if made is not None and made.sort == "symbol":
+                yield made.id, True, CONSTRUCTOR, min(confidence, 90)
+    for place, name in enumerate(found.lost):
+        if defined(name):
+            yield f"name:{name}", place == len(found.lost) - 1, NAME_ONLY, 0
+
+
+def _inherits(source: str, target: str) -> str:
+    return "implements" if target.startswith("interface:") and not source.startswith("interface:") else "inherits"
+
+
+_AT_ONCE = 400
+_FEW = 20
+"""Changed files for which it is worth while to ask who can come to them."""
+
+
+def relink(
+    db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline], targets: ModuleIndex,
+    alone: bool,
+) -> int:  # fmt: skip
+    """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
+
+    `changed`: path → facts under its module; `was`: module → outline as it was of what changed or is gone;
+    `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and `said`
+    are as they are to be. In one transaction.
+    """
+    outlines = Outlines(db, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
+    resolver = Resolver(targets, outlines.of)
+    defined = _Defined(db, whole=len(changed) > _AT_ONCE)
+    others = [] if alone else _unchanged_to_link(db, gone, changed, was, outlines, targets)
+    batch: dict[str, list[links.Row]] = {path: [] for path in gone}
+    names = Interned(db)
+    for path, facts in chain(changed.items(), _facts(db, others, targets)):
+        batch[path] = list(links_of(path, targets.module_of(path), facts, resolver, targets, defined))
+        if len(batch) >= _AT_ONCE:
+            links.replace_rows(db, batch, names)
+            batch = {}
+    links.replace_rows(db, batch, names)
+    return len(others)
+
+
+def links_of(
+    path: str, module: str, facts: Facts, resolver: Resolver, targets: ModuleIndex, defined: Callable[[str], bool]
+) -> Iterator[links.Row]:
+    """All links that one file says."""
+    yield from defined_links(path, facts["symbols"])
+    imported = file_links(path, facts["imports"], targets)
+    for link in imported:
+        yield link.source, link.relation, link.target, link.line, link.method, link.confidence
+    yield from depending_links(path, imported, targets)
+    yield from from_import_links(module, facts["imports"], resolver)
+    yield from test_links(facts["tests"])
+    ids = [row[0] for row in facts["symbols"]]
+    yield from used_links(module, ids, facts["uses"], resolver, defined)
+
+
+def _unchanged_to_link(
+    db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
+    outlines: Outlines, targets: ModuleIndex,
+) -> list[str]:  # fmt: skip
+    """The unchanged files that say a name whose meaning may have changed, and could mean it."""
+    now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
+    below = submodules_let_through(db, was, now)
+    names = changed_names(was, now) | {name for _, name in below}
+    if not names:
+        return []
+    paths = [*gone, *changed]
+    starred = _starred(db, paths, was, now, outlines)
+    if starred is None:
+        names |= {EVERY}
+
+    def outline(path: str) -> Outline | None:
+        return outlines.of(targets.module_of(path))
+
+    try:
+        if EVERY in names or len(paths) > _FEW:
+            raise Unsure
+        reached = reach(db, changed_top_level_names(was, now) | below, outlines.of)
+        found, _ = files_to_resolve(names, lambda _: reached, outline)
+        found |= paths_mentioning(
+            name_index.files_mentioning(db, names), _defined_here_alone(db, names & defined_names(was, now), paths)
+        )
+    except Unsure:
+        found, _ = files_to_resolve(names, lambda some: _mentions(db, some), outline)
+    moved = [one for one in was.keys() | now.keys() if was_added_or_removed(was.get(one, {}), now.get(one, {}))]
+    return sorted((found | (starred or set()) | _files_below(db, moved)) - changed.keys())
+
+
+def _starred(
+    db: Database, paths: Collection[str], was: Mapping[str, Outline], now: Mapping[str, Outline], outlines: Outlines
+) -> set[str] | None:  # fmt: skip
+    """The files that come to a star import which may bring any other name now; None where it may be all."""
+    try:
+        return set(reach(db, star_imports_changed(db, paths, was, now, outlines.of), outlines.of))
+    except Unsure:
+        return None
+
+
+def _files_below(db: Database, modules: Iterable[str]) -> set[str]:
+    """The files under modules that came or went, packages or not: their relative imports need not say the name."""
+    sql = "SELECT path FROM files WHERE module >= ? AND module < ?"
+    return {row[0] for one in modules for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
+
+
+def _defined_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:
+    """Those of the names that nothing in another file bears: now they may lead to something, or no longer."""
+    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({placeholders(paths)}) LIMIT 1"
+    return {name for name in names if not db.rows(sql, (name, *paths))}
+
+
+def _mentions(db: Database, names: Collection[str]) -> dict[str, str]:
+    return name_index.all_files(db) if EVERY in names else name_index.files_mentioning(db, names)
+
+
+def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tuple[str, Facts]]:
+    for some in chunks(paths):
+        keys = {
+            path: (blob, scanner)
+            for path, blob, scanner in db.rows(
+                f"SELECT path, blob, scanner FROM files WHERE path IN ({placeholders(some)})", some
+            )
+        }
+        facts = facts_cache.load(db, keys.values(), uses=True)
+        for path in some:
+            if keys[path] in facts:
+                yield path, facts_under(facts[keys[path]], targets.module_of(path), path)
+
+
+class Outlines:
+    """Outlines by module: those of changed files as given, others read when somebody asks."""
+
+    def __init__(self, db: Database, given: dict[str, Any]) -> None:
+        self._db, self._known = db, dict(given)
+
+    def of(self, module: str) -> Outline | None:
+        """The outline of a module; None for one that has none."""
+        if module not in self._known:
+            sql = "SELECT blob, scanner FROM files WHERE module = ?"
+            keys = [(blob, scanner) for blob, scanner in self._db.rows(sql, (module,))]
+            self._known[module] = next(iter(facts_cache.outlines(self._db, keys).values()), None)
+        return self._known[module] or None
+
+
+class _Defined:
+    """Whether a symbol bears a name."""
+
+    def __init__(self, db: Database, whole: bool) -> None:
+        self._db = db
+        self._known = {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbols")} if whole else {}
+        self._whole = whole
+
+    def __call__(self, name: str) -> bool:
+        if name not in self._known and not self._whole:
+            self._known[name] = bool(self._db.rows("SELECT 1 FROM symbols WHERE name = ? LIMIT 1", (name,)))
+        return self._known.get(name, False)

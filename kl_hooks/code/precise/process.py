@@ -1,0 +1,254 @@
+"""The limited processes that the precise scanner works in: `libcst` and `grimp`, one answer a line.
+
+One that ends before its time costs the file it was at. Nothing of the code looked at is imported: libcst gets bytes,
+grimp is told where each package lies instead of having it looked up, and no folder of the repository is on `sys.path`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any, Final
+
+from kl_hooks.code.precise.scan import scan_precise
+from kl_hooks.code.scanner.parser import Facts
+from kl_hooks.code.scanner.python import scan_guarded
+from kl_hooks.errors import EnvironmentProblem
+
+_PARTS: Final = ("line", "end line", "signature", "docstring")
+
+
+def compare_file(content: bytes, path: str, module: str) -> dict[str, Any]:
+    """`{"definitions": n, "imports": n, "differences": [[line, what, fast, precise], …]}`; `{"skipped": reason}` for a
+    file that the fast scanner refuses. Raises as `scan_precise`.
+    """
+    fast = scan_guarded(content, path, module)
+    if fast["error"]:
+        return {"skipped": fast["error"]}
+    precise = scan_precise(content, path, module)
+    found = [*_definitions(fast, precise), *_imports(fast, precise)]
+    counts = {"definitions": len(fast["symbols"]) - 1, "imports": len(fast["imports"])}
+    return {**counts, "differences": sorted(found)}
+
+
+def _definitions(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
+    ours = {row[0]: row for row in fast["symbols"]}
+    theirs = {row[0]: row for row in precise["symbols"]}
+    for name in ours.keys() | theirs.keys():
+        one, other = ours.get(name), theirs.get(name)
+        if one is None or other is None:
+            there = one or other or []
+            yield [there[1], name, *("defined" if row else "not there" for row in (one, other))]
+            continue
+        for place, part in enumerate(_PARTS, start=1):
+            if one[place] != other[place]:
+                yield [one[1], f"{part} of {name}", str(one[place]), str(other[place])]
+
+
+def _imports(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
+    ours, theirs = (sorted(tuple(row) for row in facts["imports"]) for facts in (fast, precise))
+    left = list(theirs)
+    for row in ours:
+        if row in left:
+            left.remove(row)
+        else:
+            yield [row[3], _named(row), "imported", "not there"]
+    for row in left:
+        yield [row[3], _named(row), "not there", "imported"]
+
+
+def _named(row: Sequence[Any]) -> str:
+    module, name, level, _, how, statement = row
+    return f"{how} of {'.' * level}{module}{':' + name if name else ''} ({statement})"
+
+
+MEMORY: Final = 4 << 30
+"""Bytes of address space that a child may have."""
+SECONDS: Final = 60
+"""For one file; for the whole graph of grimp ten times as many."""
+_STACK: Final = 256 << 20
+_DEEP: Final = 20_000
+"""Python frames: a libcst visitor takes several for each level of nesting."""
+
+
+def main(work: str) -> None:
+    """Runs `work`, `libcst` or `grimp`, on what stdin holds; the answers go to stdout."""
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, native code or not
+    threading.stack_size(_STACK)
+    sys.setrecursionlimit(_DEEP)
+    stage = threading.Thread(target=_libcst if work == "libcst" else _grimp)
+    stage.start()
+    stage.join()
+
+
+def frames(stream: IO[bytes]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Reads what `precise_run` writes: a line of JSON with a `size`, then so many bytes."""
+    while line := stream.readline():
+        about = json.loads(line)
+        yield about, stream.read(about["size"])
+
+
+def _print_answer(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def _libcst() -> None:
+    from kl_hooks.code.precise import scan  # what takes long to import is imported before any file's time runs
+
+    _print_answer({"ready": scan.__name__})
+    for about, content in frames(sys.stdin.buffer):
+        signal.alarm(SECONDS)
+        try:
+            answer = compare_file(content, about["path"], about["module"])
+        except MemoryError:
+            answer = {"failed": "it takes too much memory"}
+        except RecursionError:
+            answer = {"failed": "nested too deeply for a visitor in Python"}
+        except Exception as problem:  # whatever a file does to libcst, it costs that file
+            answer = {"failed": f"{type(problem).__name__}: {problem}"}
+        _print_answer({"path": about["path"], **answer})
+    signal.alarm(0)
+
+
+def _grimp() -> None:
+    ((about, _),) = frames(sys.stdin.buffer)
+    signal.alarm(10 * SECONDS)
+    import grimp
+
+    _tell_where(about["packages"])
+    graph = grimp.build_graph(*sorted(about["packages"]), include_external_packages=False, cache_dir=None)
+    _print_answer({"modules": sorted(graph.modules)})
+    for one in sorted(graph.modules):
+        for other in sorted(graph.find_modules_directly_imported_by(one)):
+            details = graph.get_import_details(importer=one, imported=other)
+            _print_answer({"edge": [one, other, sorted({found["line_number"] for found in details})]})
+
+
+def _tell_where(packages: dict[str, str]) -> None:
+    """Has grimp find these packages in these folders: `find_spec` would import what stands above them, and would find
+    Python's own `json` where the repository has one.
+    """
+    import importlib.util
+    from importlib.machinery import ModuleSpec
+
+    def find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
+        if name not in packages:
+            return None
+        init = os.path.join(packages[name], "__init__.py")  # noqa: PTH118
+        spec = ModuleSpec(name, None, origin=init if os.path.exists(init) else None, is_package=True)  # noqa: PTH110
+        spec.submodule_search_locations = [packages[name]]
+        spec.has_location = spec.origin is not None
+        return spec
+
+    importlib.util.find_spec = find_spec
+
+
+Job = tuple[str, str, bytes]
+"""(path, module, content)"""
+_BATCH: Final = 40
+_START: Final = (
+    "import sys; sys.path += sys.argv[2:]; from kl_hooks.code.precise.process import main; main(sys.argv[1])"
+)
+
+
+def assess_files(
+    jobs: Sequence[Job], processes: int = 2, tick: Callable[[int], None] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Path → the child's answer (see `precise_compare.compared`), or `{"failed": reason}`.
+
+    Batches of files go to `processes` children at a time; where one ends (a crash in native code, too much memory or
+    time) the file it was at is named, and a new child goes on after it. `tick` hears how many more files are done.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
+    with ThreadPoolExecutor(max(1, processes)) as pool:
+        for done in pool.map(_batch, batches):
+            found |= done
+            if tick is not None:
+                tick(len(done))
+    return found
+
+
+def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str], list[int]]]:
+    """What grimp sees in packages (name → folder): the modules, and (importer, imported) → lines.
+
+    EnvironmentProblem if it does not come to an end: one file that it can't read fails a whole graph.
+    """
+    ended, lines, complaint = _child("grimp", [({"packages": packages}, b"")], 11 * SECONDS)
+    if ended:
+        raise EnvironmentProblem(f"grimp gave up: {complaint or _exit_reason(ended)}", place="kl graph build --precise")
+    modules: set[str] = set()
+    links: dict[tuple[str, str], list[int]] = {}
+    for answer in lines:
+        if "edge" in answer:
+            importer, imported, numbers = answer["edge"]
+            links[importer, imported] = numbers
+        else:
+            modules.update(answer["modules"])
+    return modules, links
+
+
+def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    left = list(jobs)
+    while left:
+        frames = [({"path": path, "module": module}, content) for path, module, content in left]
+        ended, answers, complaint = _child("libcst", frames, SECONDS * (len(left) + 1))
+        if not answers:  # it says first that it is ready
+            raise EnvironmentProblem(f"libcst can't be run: {complaint}", place="kl graph build --precise")
+        for answer in answers[1:]:
+            found[answer.pop("path")] = answer
+        left = [job for job in left if job[0] not in found]
+        if left:
+            found[left[0][0]] = {"failed": _exit_reason(ended)}
+            del left[0]
+    return found
+
+
+def _child(
+    work: str, frames: Iterable[tuple[dict[str, Any], bytes]], seconds: int
+) -> tuple[int, list[dict[str, Any]], str]:
+    """(exit code, the lines it answered, the last line of its complaint)"""
+    written = b"".join(
+        json.dumps({**about, "size": len(content)}).encode() + b"\n" + content for about, content in frames
+    )
+    command = [sys.executable, "-I", "-S", "-c", _START, work, *_library_folders()]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, cwd="/") as child:
+        try:
+            out, complaint = child.communicate(written, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, complaint = child.communicate()
+        code = child.returncode
+    whole = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
+    said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return code or bool(said and not whole), [json.loads(line) for line in whole], said
+
+
+def _library_folders() -> list[str]:
+    """The folders that we and both libraries are imported from, which an isolated child may not know."""
+    from importlib.util import find_spec
+
+    specs = [find_spec(name) for name in ("kl_hooks", "libcst", "grimp")]
+    return list(dict.fromkeys(str(Path(spec.origin).parents[1]) for spec in specs if spec and spec.origin))
+
+
+def _exit_reason(ended: int) -> str:
+    """Why a child ended, for people."""
+    if ended == -signal.SIGALRM or ended == -signal.SIGKILL:
+        return f"took longer than {SECONDS} seconds"
+    if ended < 0:
+        return f"ended the process that read it ({signal.Signals(-ended).name})"
+    return "ended the process that read it"

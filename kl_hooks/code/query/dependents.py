@@ -1,0 +1,246 @@
+"""What depends on a thing, directly and through others, and the shortest chain from one thing to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.query.lookup import (
+    Answer,
+    answer,
+    names_of,
+    nested_symbols,
+    resolve_text,
+    select_symbols,
+    used_names,
+    with_position,
+)
+from kl_hooks.graph import links
+from kl_hooks.graph.closure import DEPENDS, Reach, nearest_first, reach
+from kl_hooks.model.symbol import Link, split_id
+from kl_hooks.store import database
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.symbol import Symbol
+
+
+DEPTH: Final = 3
+DEEPEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """Something that depends on what was asked for."""
+
+    level: int
+    link: Link
+    """One of the links through which it does: the first by relation, target and line. Its source is the dependent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependents:
+    """The answer, nearest first."""
+
+    symbol: Symbol
+    found: tuple[Dependent, ...]
+    """By level, then by Id; at most as many as were asked for."""
+    total: int
+    answer: Answer
+
+
+def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) -> Dependents:
+    """Everything that depends on what `text` means by at most `depth` links, each thing once, nearest first.
+
+    Who uses a part of it (a method of a class, a function of a module) depends on it; its own parts are not listed.
+    A class that is found counts with its parts; a module that is found does not: who uses another function of a
+    module need not depend on what one of its functions uses.
+    """
+    symbol = resolve_text(graph, text)
+    inside = nested_symbols(graph.db, symbol)
+    starts = [symbol.id, *(one.id for one in inside)]
+    reached = reach(graph.db, starts, depth)
+    order = nearest_first(reached.levels.items())
+    found = _with_links(graph, starts, reached, order[:limit])
+    return Dependents(symbol, found, len(order), answer(graph, bool(order), names_of([symbol, *inside])))
+
+
+def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str]:
+    """The Ids of the tests among the dependents, nearest first."""
+    reached = reach(graph.db, [symbol.id, *(one.id for one in nested_symbols(graph.db, symbol))], depth)
+    return [name for name, _ in nearest_first(reached.levels.items()) if name.startswith("test:")]
+
+
+def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:
+    """Id → the links by which it depends on something."""
+    found: dict[str, list[Link]] = {}
+    for some in database.chunks(list(ids)):
+        found |= links.of_many(graph.db, some, incoming=False)
+    return {name: [link for link in some if link.relation in DEPENDS] for name, some in found.items()}
+
+
+def _with_links(
+    graph: Graph, starts: Sequence[str], reached: Reach, shown: Sequence[tuple[str, int]]
+) -> tuple[Dependent, ...]:
+    """Each with the link that leads one level back. What is reached may also be a part of a class of its level."""
+    level_of = dict.fromkeys(starts, 0)
+    said = outgoing(graph, [name for name, _ in shown])
+    made = []
+    for name, level in shown:
+        before = [k for k in said[name] if _level(k.target, level_of, reached) == level - 1]
+        made.append(Dependent(level, min(before, key=lambda k: (DEPENDS.index(k.relation), k.target, k.path, k.line))))
+    return tuple(made)
+
+
+def _level(name: str, starts: dict[str, int], reached: Reach) -> int:
+    """When a thing was looked at: as itself, or with its class."""
+    known = [where[name] for where in (starts, reached.levels, reached.parts) if name in where]
+    return min(known, default=-1)
+
+
+PART_OF: Final = "is part of"
+HOLDS: Final = "holds"
+_FARTHEST: Final = 10
+_MOST: Final = 100_000
+"""Links that a way across kinds may have, and things that are looked at for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyPath:
+    """How `start` depends on `end`."""
+
+    start: Symbol
+    end: Symbol
+    steps: tuple[Link, ...]
+    """One after the other. `holds` and `is part of` lead into a class or module and out of it; they have no line."""
+    length: int
+    """Links on the way, without those two."""
+    answer: Answer
+    reversed: bool = False
+    """True where nothing leads from FROM to TO, and this is the way from TO to FROM: records and pages name code, code
+    never names them.
+    """
+
+
+def dependency_path(graph: Graph, from_text: str, to_text: str) -> DependencyPath:
+    """The shortest way, the same every time; without one, whether there may be one that nobody can see."""
+    start, end = resolve_text(graph, from_text), resolve_text(graph, to_text)
+    mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
+    theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
+    lost = tuple(problem.path for problem in graph.not_assessed)
+    if mine & theirs:
+        inner, outer = (start, end) if start.id in theirs else (end, start)
+        step = [] if inner.id == outer.id else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
+        return DependencyPath(start, end, tuple(step), 0, Answer(True, (), lost))
+    if not (_is_code(graph, start) and _is_code(graph, end)):
+        return _across(graph, start, end)
+    reached = reach(graph.db, theirs, lookups=False)
+    near = [(level, name != start.id, name) for name, level in reached.levels.items() if name in mine]
+    if not near:
+        return DependencyPath(start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost))
+    length, _, first = min(near)
+    steps = [_free(start, HOLDS, first)] if first != start.id else []
+    steps += _walk(graph, first, length, [end.id, *sorted(theirs)], reached)
+    if steps[-1].target != end.id:
+        steps.append(Link(steps[-1].target, PART_OF, end.id, end.path))
+    return DependencyPath(start, end, tuple(steps), length, Answer(True, (), lost))
+
+
+def _is_code(graph: Graph, symbol: Symbol) -> bool:
+    return bool(select_symbols(graph.db, "id = ?", (symbol.id,)))
+
+
+def _across(graph: Graph, start: Symbol, end: Symbol) -> DependencyPath:
+    """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the other."""
+    for first, last, turned in ((start, end, False), (end, start, True)):
+        steps = _spread(graph, _nodes(first), _nodes(last))
+        if steps is not None:
+            length = sum(step.relation not in (HOLDS, PART_OF) for step in steps)
+            return DependencyPath(first, last, tuple(steps), length, Answer(True), turned)
+    lost = tuple(problem.path for problem in graph.not_assessed)
+    return DependencyPath(start, end, (), 0, Answer(False, (), lost))
+
+
+def _nodes(symbol: Symbol) -> list[str]:
+    """What stands for a thing: for a module its file too, which is what records and pages name."""
+    return [symbol.id, f"file:{symbol.path}"] if symbol.id.startswith("namespace:") else [symbol.id]
+
+
+def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | None:
+    """Breadth-first, forward over links of every relation; None where they do not lead there."""
+    came: dict[str, Link | None] = dict.fromkeys(starts)
+    front = starts
+    for _ in range(_FARTHEST):
+        if not came.keys().isdisjoint(ends) or not front or len(came) > _MOST:
+            break
+        said = links.of_many(graph.db, front, incoming=False)
+        fresh: list[str] = []
+        for node in front:
+            for link in (*_inside(graph, node), *said.get(node, ())):
+                if link.target not in came and not link.target.startswith("name:"):
+                    came[link.target] = link
+                    fresh.append(link.target)
+        front = fresh
+    end = next((one for one in ends if one in came), None)
+    if end is None:
+        return None
+    steps: list[Link] = []
+    while (link := came[steps[-1].source if steps else end]) is not None:
+        steps.append(with_position(graph, link))
+    return steps[::-1]
+
+
+def _inside(graph: Graph, node: str) -> list[Link]:
+    """Steps that no link says: from a section to its page, from a folder to the source files in it."""
+    prefix, name = split_id(node)
+    if prefix != "file":
+        return []
+    page, mark, _ = name.partition("#")
+    if mark:
+        return [Link(node, PART_OF, f"file:{page}")]
+    below = f"{name.rstrip('/')}/"
+    rows = graph.db.rows("SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path", (below, f"{below[:-1]}0"))
+    return [Link(node, HOLDS, f"file:{path}") for (path,) in rows]
+
+
+def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) -> list[Link]:
+    """From something `level` links away, always to what is one link nearer, by way of its class where need be."""
+    steps: list[Link] = []
+    while level:
+        level -= 1
+        said = outgoing(graph, [name])[name]
+        if not level:
+            return [*steps, min((k for k in said if k.target in ends), key=lambda k: ends.index(k.target))]
+        whole = [k for k in said if reached.levels.get(k.target) == level]
+        part = [k for k in said if reached.parts.get(k.target) == level]
+        steps.append((whole or part)[0])
+        name = steps[-1].target
+        if not whole:
+            owner = _class_of(name, level, reached)
+            steps.append(Link(name, PART_OF, owner))
+            name = owner
+    return steps
+
+
+def _class_of(name: str, level: int, reached: Reach) -> str:
+    owner = split_id(name)[1]
+    while owner:
+        owner = owner.rpartition(".")[0]
+        for prefix in ("type", "interface"):
+            if reached.levels.get(f"{prefix}:{owner}") == level:
+                return f"{prefix}:{owner}"
+    return name
+
+
+def _unseen(graph: Graph, mine: set[str], theirs: set[str], reached: Reach) -> list[Link]:
+    """Uses that nobody can resolve, in what the start depends on, of names that would lead to the end."""
+    ends = theirs | reached.levels.keys() | reached.parts.keys()
+    possible = reach(graph.db, mine, forward=True)
+    here = mine | possible.levels.keys() | possible.parts.keys()
+    found = links.between(graph.db, here, {f"name:{name}" for name in used_names(ends)})
+    return sorted(found, key=lambda link: (link.path, link.line, link.source, link.target))
+
+
+def _free(start: Symbol, relation: str, target: str) -> Link:
+    return Link(start.id, relation, target, start.path, start.line)

@@ -1,0 +1,417 @@
+"""What a text given by a person means: an Id, a dotted name or its end, a file, a line of a file, a record, a page.
+
+Here are also the questions that all others share: symbols in the database, classes by inheritance, what was written
+about a thing, and the three verdicts (yes, no, not assessed). "No" is given only where nothing was left unassessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.code.update import last_name
+from kl_hooks.errors import UsageProblem
+from kl_hooks.graph import links
+from kl_hooks.index.index import hits_by_id
+from kl_hooks.model.symbol import RECORD_ID, Symbol, split_id
+from kl_hooks.model.text import one_line
+from kl_hooks.store.database import Rows, chunks, placeholders
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.symbol import Link
+
+
+_COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decorators"
+
+
+def select_symbols(db: Rows, condition: str, params: Iterable[Any]) -> list[Symbol]:
+    """The symbols that fit a condition over the table's columns, by path and place."""
+    sql = f"SELECT {_COLUMNS} FROM symbols WHERE {condition} ORDER BY path, line, end_line DESC, id"
+    rows = db.rows(sql, tuple(params))
+    return [_symbol(*row) for row in rows]
+
+
+def _symbol(
+    identifier: str, path: str, line: int, end_line: int, signature: str, doc: str, content_hash: str, marks: str
+) -> Symbol:
+    decorators = tuple(marks.split("\n")) if marks else ()
+    return Symbol(identifier, path, line, end_line, signature, doc, content_hash, decorators)
+
+
+def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
+    """Id → its symbol, of those that have one; of several the first."""
+    wanted, found = sorted(set(ids)), dict[str, Symbol]()
+    for some in chunks(wanted):
+        for symbol in select_symbols(db, f"id IN ({placeholders(some)})", some):
+            found.setdefault(symbol.id, symbol)
+    return found
+
+
+def symbols_in_file(db: Rows, path: str) -> list[Symbol]:
+    """What a file defines, the outer before the inner; without its tests, which are functions of it too."""
+    found = [symbol for symbol in select_symbols(db, "path = ?", (path,)) if not symbol.id.startswith("test:")]
+    return sorted(found, key=lambda symbol: not symbol.id.startswith("namespace:"))
+
+
+def nested_symbols(db: Rows, symbol: Symbol) -> list[Symbol]:
+    """What is defined inside a symbol, at any depth; of a module everything."""
+    prefix, name = split_id(symbol.id)
+    if prefix == "test":
+        return []
+    inside = symbols_in_file(db, symbol.path)
+    if prefix == "namespace":
+        return [one for one in inside if one.id != symbol.id]
+    return [one for one in inside if split_id(one.id)[1].startswith(f"{name}.")]
+
+
+YES: Final = "yes"
+NO: Final = "no"
+NOT_ASSESSED: Final = "not assessed"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How far an answer can be relied on."""
+
+    found: bool
+    unresolved: tuple[Link, ...] = ()
+    """Uses of the same name that may or may not mean it."""
+    not_assessed: tuple[str, ...] = ()
+    """Files that could not be understood, by path."""
+    doubts: tuple[str, ...] = ()
+    """Other ways in which it may be used: one sentence each."""
+
+    @property
+    def verdict(self) -> str:
+        """`yes`, `no` or `not assessed`."""
+        if self.found:
+            return YES
+        return NOT_ASSESSED if self.unresolved or self.not_assessed or self.doubts else NO
+
+
+def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str] = ()) -> Answer:
+    """The answer about things with these names."""
+    lost = tuple(problem.path for problem in graph.not_assessed)
+    return Answer(found, tuple(unresolved(graph, names)), lost, tuple(doubts))
+
+
+def unresolved(graph: Graph, names: Iterable[str]) -> list[Link]:
+    """The uses of these names of which nobody can say what they mean, by place."""
+    wanted = [f"name:{name}" for name in sorted(set(names))]
+    found = links.of_many(graph.db, wanted, incoming=True)
+    every = (link for some in found.values() for link in some)
+    return sorted(every, key=lambda link: (link.path, link.line, link.source, link.relation))
+
+
+def names_of(symbols: Iterable[Symbol]) -> set[str]:
+    """The names by which symbols may be used."""
+    return used_names(symbol.id for symbol in symbols)
+
+
+def used_names(ids: Iterable[str]) -> set[str]:
+    """The last parts of Ids; those that Python itself uses (`__len__`) say nothing."""
+    found = {last_name(identifier) for identifier in ids}
+    return {name for name in found if not (name.startswith("__") and name.endswith("__"))}
+
+
+_BASES = ("inherits", "implements")
+_MEMBERS = ("method", "property", "field")
+
+
+def superclasses(db: Rows, classes: list[str]) -> list[str]:
+    """The Ids of all classes of the repository that these inherit from, the nearest first."""
+    return _class_closure(db, classes, incoming=False)
+
+
+def subclasses(db: Rows, classes: list[str]) -> list[str]:
+    """The Ids of all classes that inherit from these, the nearest first."""
+    return _class_closure(db, classes, incoming=True)
+
+
+def overridden_members(db: Rows, symbol: Symbol) -> list[Symbol]:
+    """What a method, property or field stands in for: those of its name in the classes above."""
+    return _same_name(db, symbol, up=True)
+
+
+def overriding_members(db: Rows, symbol: Symbol) -> list[Symbol]:
+    """What stands in for a method, property or field: those of its name in the classes below."""
+    return _same_name(db, symbol, up=False)
+
+
+def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
+    found: dict[str, None] = {}
+    front = classes
+    while front:
+        near = links.of_many(db, front, incoming=incoming)
+        ends = [
+            link.source if incoming else link.target
+            for name in front for link in near.get(name, ()) if link.relation in _BASES
+        ]  # fmt: skip
+        front = [one for one in dict.fromkeys(ends) if one not in found and one not in classes]
+        front = [one for one in front if one.startswith(("type:", "interface:"))]
+        found.update(dict.fromkeys(front))
+    return list(found)
+
+
+def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
+    prefix, name = split_id(symbol.id)
+    owner, _, last = name.rpartition(".")
+    if prefix not in _MEMBERS:
+        return []
+    classes = _class_closure(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
+    ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
+    there = symbols_by_id(db, ids)
+    return [there[one] for one in ids if one in there]
+
+
+NOTE_METHODS: Final = ("record", "wikilink", "markdown link", "check")
+"""How such links were found."""
+_PAGES: Final = (".md", ".rst")
+
+
+def notes_about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[Link]:
+    """The links of records, pages and violations to a thing; to its file and the folders above it, if it is a module or
+    a file. `whole`: for what is defined in a file too, as a decision that governs the file governs it.
+    """
+    asked = [symbol.id]
+    if whole or split_id(symbol.id)[0] in ("namespace", "file"):
+        parts = symbol.path.split("/")
+        asked += [f"file:{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
+    found = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
+    links_ = [link for one in dict.fromkeys(asked) for link in found.get(one, ()) if link.method in NOTE_METHODS]
+    return [with_position(graph, link) for link in links_]
+
+
+def with_position(graph: Graph, link: Link) -> Link:
+    """A violation is said by no file: its place is the import."""
+    known = hits_by_id(graph.db, link.source) if link.method == "check" else ()
+    return link._replace(path=known[0].path, line=known[0].line) if known else link
+
+
+def notes_from(graph: Graph, symbol: Symbol) -> list[Link]:
+    """The links that a record or a page says."""
+    return [with_position(graph, link) for link in links.outgoing(graph.db, symbol.id) if link.method in NOTE_METHODS]
+
+
+def record_or_page(graph: Graph, text: str) -> Symbol | None:
+    """A thing that no source defines, but records or pages name: a record, a page, a file, a symbol to come."""
+    name = text.removeprefix("adr:")
+    if RECORD_ID.fullmatch(name.upper()):
+        text = name = name.upper()
+    for identifier in dict.fromkeys((f"adr:{name}", text, f"file:{text.strip('/')}", *_pages(graph, text))):
+        out, into = links.outgoing(graph.db, identifier), links.incoming(graph.db, identifier)
+        if identifier.startswith("adr:"):
+            known = [hit for hit in hits_by_id(graph.db, name) if hit.kind == "decision"]
+        else:
+            known = hits_by_id(graph.db, identifier)
+        if known or any(link.method in NOTE_METHODS for link in (*out, *into)):
+            prefix, rest = split_id(identifier)
+            path = known[0].path if known else rest if prefix == "file" else _first(out)
+            line = max(known[0].line, 1) if known else 1
+            return Symbol(identifier, path, line, line, known[0].title if known else "", "", "")
+    return None
+
+
+def _pages(graph: Graph, text: str) -> list[str]:
+    """The Id of the only page whose path ends so: `bound-loggers.md`, `bound-loggers.md#context`."""
+    path, mark, anchor = text.removeprefix("file:").partition("#")
+    if not path.endswith(_PAGES):
+        return []
+    sql = "SELECT DISTINCT path FROM documents WHERE kind = 'page' AND substr(path, -?) = ?"
+    found = [row[0] for row in graph.db.rows(sql, (len(path) + 1, f"/{path}"))]
+    return [f"file:{one}{mark}{anchor}" for one in found] if len(found) == 1 else []
+
+
+def _first(found: Sequence[Link]) -> str:
+    return found[0].path if found else ""
+
+
+_PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
+_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
+"""What tells modules of one name apart (see `code.modules`)."""
+_SHOWN: Final = 20
+
+
+class Ambiguous(UsageProblem):
+    """Several things are called so."""
+
+    def __init__(self, asked: str, candidates: Sequence[Symbol]) -> None:
+        self.candidates = tuple(candidates)
+        shown = [f"\n  {one.id}  {one.path}:{one.line}" for one in candidates[:_SHOWN]]
+        more = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
+        reason = f"{len(candidates)} things are called so. Give one of these:{''.join(shown)}{more}"
+        super().__init__(reason, place=one_line(asked))
+
+
+class Unknown(UsageProblem):
+    """Nothing is called so."""
+
+
+def resolve_text(graph: Graph, text: str) -> Symbol:
+    """The one symbol that `text` means. Ambiguous, or Unknown with what may have been meant.
+
+    In this order: its Id; `path.py`, `path.py:LINE` (the innermost definition there) or `path.py::test`, the path from
+    the repository's root or its end; the whole dotted name; a name that a module has from another (`pkg.feed`, where
+    `pkg/__init__.py` imports it); the end of a dotted name (`C.m`, `feed`), in the case given if that fits anything,
+    else in any; a record, a page.
+    """
+    text = text.strip()
+    prefix, name = split_id(text)
+    exact = select_symbols(graph.db, "id = ?", (text,))
+    if exact:
+        return exact[0]
+    found = _in_file(graph, name if prefix in ("", "file", "test") else "")
+    if found is None and prefix != "file":
+        found = _symbols_named(graph, prefix, name)
+        if not any(_plain(one.id, False) == name for one in found) and (one := reexported_symbol(graph, name, prefix)):
+            return one
+    if not found:
+        if one := record_or_page(graph, text):
+            return one
+        raise _unknown_name(graph, text)
+    if len(found) > 1:
+        raise Ambiguous(text, found)
+    return found[0]
+
+
+def file_of(graph: Graph, text: str) -> str:
+    """The path of the one file that `text` means: a path or its end, or a module. UsageProblem as `resolve_text`."""
+    name = split_id(text.strip())[1]
+    paths = _paths(graph, name)
+    if len(paths) > 1:
+        raise Ambiguous(text, [s for path in paths for s in symbols_in_file(graph.db, path)[:1]])
+    return paths[0] if paths else resolve_text(graph, text).path
+
+
+def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
+    """The symbol for a path, a place, or a test in a file; None if `name` is none of these."""
+    path, colons, test = name.partition("::")
+    if colons:
+        tests = select_symbols(graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],))
+        return [one for one in tests if _ends(split_id(one.id)[1], name.partition("[")[0], "/")]
+    place = _PLACE.fullmatch(name)
+    paths = _paths(graph, place["path"] if place else path)
+    if not paths:
+        return None
+    found = []
+    for one in paths:
+        inside = symbols_in_file(graph.db, one)
+        if not inside:
+            raise UsageProblem(_why(graph, one), place=one)
+        found.append(_at_line(inside, int(place["line"])) if place else inside[0])
+    return found
+
+
+def _at_line(inside: Sequence[Symbol], line: int) -> Symbol:
+    """The innermost definition that a line stands in; decorators and what lies between definitions are the outer's."""
+    around = [one for one in inside if one.line <= line <= one.end_line]
+    return min(around, key=lambda one: one.end_line - one.line, default=inside[0])
+
+
+def _paths(graph: Graph, name: str) -> list[str]:
+    """The files whose path this is, or ends with this."""
+    name = name.removeprefix("./")
+    if not name.endswith(".py") and "/" not in name:
+        return []
+    if graph.db.rows("SELECT 1 FROM files WHERE path = ?", (name,)):
+        return [name]
+    rows = [row[0] for row in graph.db.rows("SELECT path FROM files ORDER BY path")]
+    return [path for path in rows if path.endswith(f"/{name}")]
+
+
+def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
+    """What bears a dotted name, or a name that ends so; nothing less than whole parts."""
+    last = name.rpartition(".")[2]
+    for condition, fold in (("name = ?", False), ("name LIKE ? ESCAPE '\\'", True)):
+        asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
+        wanted = name.lower() if fold else name
+        fitting = [one for one in select_symbols(graph.db, condition, (asked,)) if _fits(split_id(one.id)[0], prefix)]
+        names = [(_plain(one.id, fold), one) for one in fitting]
+        whole = [one for plain, one in names if plain == wanted]
+        found = whole or [one for plain, one in names if _ends(plain, wanted, ".")]
+        if found:
+            return found
+    return []
+
+
+def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | None:
+    """The symbol that a dotted name means where modules hand names on: `structlog.get_logger`. None for no such name.
+
+    What code would get by importing it: resolved by the same resolver as the links of the graph.
+    """
+    parts = name.split(".")
+    modules = [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+    if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({placeholders(modules)})", modules):
+        return None
+    from kl_hooks.code.linker import Outlines
+    from kl_hooks.code.modules import ModuleIndex
+    from kl_hooks.code.resolver import Resolver
+
+    known = ModuleIndex(dict(graph.db.rows("SELECT path, module FROM files")))
+    resolver = Resolver(known, Outlines(graph.db, {}).of)
+    for module in modules:
+        if known.called(module):
+            first, *rest = parts[module.count(".") + 1 :]
+            found = resolver.resolve(f"@{module}:{first}" + (f"|{'.'.join(rest)}" if rest else ""), module)
+            if found.symbols and not found.lost and not found.beyond:
+                last = select_symbols(graph.db, "id = ?", (found.symbols[-1].id,))
+                return last[0] if last and _fits(split_id(last[0].id)[0], prefix) else None
+    return None
+
+
+def _fits(prefix: str, asked: str) -> bool:
+    """A test is its function too: the function is meant, unless the test was asked for."""
+    return prefix == asked if asked else prefix != "test"
+
+
+def _plain(identifier: str, fold: bool) -> str:
+    name = _QUALIFIED.sub("", split_id(identifier)[1])
+    return name.lower() if fold else name
+
+
+def _ends(text: str, end: str, mark: str) -> bool:
+    return text == end or text.endswith(mark + end)
+
+
+def _unknown_name(graph: Graph, text: str) -> Unknown:
+    from difflib import get_close_matches
+
+    last = split_id(text)[1].rpartition(".")[2].rpartition("/")[2]
+    names = [row[0] for row in graph.db.rows("SELECT DISTINCT name FROM symbols WHERE name >= '' ORDER BY name")]
+    near = get_close_matches(last, names, 3, 0.7)
+    meant = [_likeliest(select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,))) for name in near]
+    hint = f"Did you mean {' or '.join(filter(None, meant))}?" if any(meant) else "Look for it with: kl graph search"
+    lost = len(graph.not_assessed)
+    unsure = f" ({lost} {'file was' if lost == 1 else 'files were'} not assessed)" if lost else ""
+    return Unknown(f"nothing here is called so{unsure}.", place=one_line(text), hint=hint)
+
+
+def _likeliest(found: Sequence[Symbol]) -> str:
+    """Of several things of one name the one to propose: what is not hidden in a function, the shortest."""
+    return min((one.id for one in found), key=lambda one: ("<locals>" in one, len(one), one), default="")
+
+
+def _why(graph: Graph, path: str) -> str:
+    problem = next((p for p in graph.not_assessed if p.path == path), None)
+    return f"was not assessed: line {problem.line}: {problem.message}" if problem else "defines nothing."
+
+
+def file_symbols(graph: Graph, text: str) -> tuple[str, list[tuple[int, Symbol]], str]:
+    """The file that `text` means, what it defines, and why that is unknown (empty: it is known).
+
+    (depth, symbol), the outer before the inner.
+    """
+    path = file_of(graph, text)
+    problem = next((str(problem) for problem in graph.not_assessed if problem.path == path), "")
+    found: list[tuple[int, Symbol]] = []
+    names: list[str] = []
+    for symbol in symbols_in_file(graph.db, path):
+        name = split_id(symbol.id)[1]
+        while names and not name.startswith(f"{names[-1]}."):
+            names.pop()
+        found.append((len(names), symbol))
+        names.append(name)
+    return path, found, problem

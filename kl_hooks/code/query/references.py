@@ -1,0 +1,231 @@
+"""Who uses a thing: references of every sort, calls alone; and all that is known of one symbol, on a page."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.query.dependents import reaching_tests
+from kl_hooks.code.query.lookup import (
+    NOTE_METHODS,
+    Answer,
+    answer,
+    names_of,
+    nested_symbols,
+    notes_about,
+    notes_from,
+    overridden_members,
+    overriding_members,
+    resolve_text,
+    subclasses,
+    superclasses,
+    symbols_by_id,
+)
+from kl_hooks.code.update import last_name
+from kl_hooks.graph import links
+from kl_hooks.model.symbol import split_id
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.symbol import Link, Symbol
+
+
+_CALLABLE: Final = ("function", "method", "type", "interface")
+_HARMLESS: Final = frozenset({
+    "staticmethod", "classmethod", "property", "cached_property", "cache", "lru_cache", "wraps", "contextmanager",
+    "abstractmethod", "override", "overload", "final", "dataclass", "total_ordering", "setter", "getter", "deleter",
+    "singledispatch", "singledispatchmethod", "asynccontextmanager", "deprecated", "runtime_checkable", "unique",
+})  # fmt: skip
+"""Decorators that call nothing on their own; any other may keep what it decorates and call it."""
+_PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedTuple", "TypedDict"})
+
+
+def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
+    """For something that no link calls."""
+    prefix = split_id(symbol.id)[0]
+    said = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
+    said += _decorated(symbol)
+    if prefix == "namespace":
+        said.append(f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what uses it)")
+    if prefix in ("type", "interface"):
+        said += _by_itself(graph, symbol)
+    if prefix in ("method", "property"):
+        said += [*_by_python(symbol), *_overriding(graph, symbol), *_from_outside(graph, symbol)]
+    return said
+
+
+def _handed_on(graph: Graph, symbol: Symbol) -> list[str]:
+    number = len(links.incoming(graph.db, symbol.id, "references"))
+    where = "a place" if number == 1 else f"{number} places"
+    return [f"it is used without being called in {where} (kl graph refs {symbol.id})"] if number else []
+
+
+def _decorated(symbol: Symbol) -> list[str]:
+    names = [mark for mark in symbol.decorators if mark[1:].partition("(")[0].rpartition(".")[2] not in _HARMLESS]
+    return [f"{names[0]} may call it"] if names else []
+
+
+def _by_itself(graph: Graph, symbol: Symbol) -> list[str]:
+    """`cls()` in a class method makes one, and no link says so."""
+    makers = [one.id for one in nested_symbols(graph.db, symbol) if "@classmethod" in one.decorators]
+    return [f"{makers[0]} may make one by cls()"] if makers else []
+
+
+def _by_python(symbol: Symbol) -> list[str]:
+    name = last_name(symbol.id)
+    special = name.startswith("__") and name.endswith("__") and name not in ("__init__", "__new__")
+    return ["Python itself calls it where its class is used, which is not seen"] if special else []
+
+
+def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
+    said = []
+    for one in overridden_members(graph.db, symbol):
+        number = len(_calls(graph, one.id))
+        if number:
+            calls = "a call" if number == 1 else f"{number} calls"
+            said.append(f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})")
+    return said
+
+
+def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
+    """A base that is not of this repository may call what it expects to be overridden."""
+    owner = split_id(symbol.id)[1].rpartition(".")[0]
+    classes = [f"type:{owner}", f"interface:{owner}"]
+    for one in symbols_by_id(graph.db, [*classes, *superclasses(graph.db, classes)]).values():
+        known = {
+            last_name(k.target) for k in links.outgoing(graph.db, one.id) if k.relation in ("inherits", "implements")
+        }
+        for base in _bases(one.signature):
+            if base.partition("[")[0].rpartition(".")[2] not in known | _PLAIN_BASES:
+                return [f"{base}, which {one.id} inherits from, is not of this repository and may call it"]
+    return []
+
+
+def _bases(signature: str) -> list[str]:
+    """The bases in a class's signature; none where it was cut."""
+    try:
+        (node,) = ast.parse(f"{signature}: pass").body
+    except (SyntaxError, ValueError):
+        return []
+    return [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+
+
+def _calls(graph: Graph, identifier: str) -> list[Link]:
+    return links.incoming(graph.db, identifier, "calls")
+
+
+USES: Final = ("calls", "references", "inherits", "implements", "imports")
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The links that lead to a symbol."""
+
+    symbol: Symbol
+    links: tuple[Link, ...]
+    """By path and line."""
+    answer: Answer
+
+
+def references(graph: Graph, text: str) -> References:
+    """Everything that uses what `text` means: calls, references, base classes, imports; and what was written about it.
+
+    Errors as `resolve_text`.
+    """
+    symbol = resolve_text(graph, text)
+    used = [link for link in _to(graph, [symbol.id], USES) if link.method not in NOTE_METHODS]
+    found = _by_position([*used, *notes_about(graph, symbol)])
+    return References(symbol, found, answer(graph, bool(found), names_of([symbol])))
+
+
+def callers(graph: Graph, text: str) -> References:
+    """What calls it. Calling a class calls its `__init__` too; reading a property calls it.
+
+    Without any, other ways in which it may be called are said (see `asking.doubts`).
+    """
+    symbol = resolve_text(graph, text)
+    prefix, name = split_id(symbol.id)
+    asked, relations = [symbol.id], ["calls"]
+    if prefix in ("type", "interface"):
+        asked.append(f"method:{name}.__init__")
+    if prefix == "property":
+        relations.append("references")
+    calls = _to(graph, asked, relations)
+    direct = {(k.source, k.path, k.line) for k in calls if k.target == symbol.id}
+    rest = [k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct]
+    found = _by_position([*[k for k in calls if k.target == symbol.id], *rest])
+    doubts = [] if found else call_doubts(graph, symbol)
+    names = names_of([symbol]) or {name.rpartition(".")[0].rpartition(".")[2]}  # `__init__` by the name of its class
+    return References(symbol, found, answer(graph, bool(found), names, doubts))
+
+
+def _to(graph: Graph, ids: Sequence[str], relations: Sequence[str]) -> list[Link]:
+    found = links.of_many(graph.db, ids, incoming=True)
+    return [link for some in found.values() for link in some if link.relation in relations]
+
+
+def _by_position(found: Sequence[Link]) -> tuple[Link, ...]:
+    return tuple(sorted(found, key=lambda link: (link.path, link.line, link.source, link.relation, link.target)))
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolPage:
+    """A symbol and what hangs on it."""
+
+    symbol: Symbol
+    defined_by: str
+    defines: tuple[str, ...]
+    uses: tuple[Link, ...]
+    """Outgoing: calls, references, bases, imports; by line."""
+    unresolved: tuple[Link, ...]
+    """Uses in it of which nobody can say what they mean: their targets are names."""
+    used_by: tuple[Link, ...]
+    """Incoming, by path and line."""
+    bases: tuple[str, ...]
+    subclasses: tuple[str, ...]
+    overrides: tuple[str, ...]
+    overridden_by: tuple[str, ...]
+    tests: tuple[str, ...]
+    """Tests that reach it by at most three links, nearest first."""
+    answer: Answer
+    """Whether it is used."""
+    written: tuple[Link, ...] = ()
+    """Links of records, pages and violations to it, to its file, and to the folders above."""
+    says: tuple[Link, ...] = ()
+    """Of a record or a page: what it links to."""
+
+
+def symbol_page(graph: Graph, text: str) -> SymbolPage:
+    """Everything the graph knows of what `text` means. Errors as `resolve_text`."""
+    symbol, db = resolve_text(graph, text), graph.db
+    into = [
+        k for k in links.incoming(db, symbol.id) if k.relation in (*USES, "defines") and k.method not in NOTE_METHODS
+    ]
+    out = [k for k in links.outgoing(db, symbol.id) if k.method not in NOTE_METHODS]
+    owners = [k.source for k in into if k.relation == "defines"]
+    used_by = sorted((k for k in into if k.relation != "defines"), key=_by_place)
+    uses = sorted((k for k in out if k.relation in USES and not k.target.startswith("name:")), key=_by_place)
+    is_class = split_id(symbol.id)[0] in ("type", "interface")
+    return SymbolPage(
+        symbol, owners[0] if owners else "",
+        tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),
+        tuple(uses), tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")), tuple(used_by),
+        tuple(superclasses(db, [symbol.id])) if is_class else (),
+        tuple(subclasses(db, [symbol.id])) if is_class else (),
+        tuple(one.id for one in overridden_members(db, symbol)),
+        tuple(one.id for one in overriding_members(db, symbol)),
+        tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol])),
+        tuple(notes_about(graph, symbol, whole=True)), tuple(notes_from(graph, symbol)),
+    )  # fmt: skip
+
+
+def relation_counts(found: Sequence[Link]) -> dict[str, int]:
+    """Relation → how many of these links, by name."""
+    return dict(sorted(Counter(link.relation for link in found).items()))
+
+
+def _by_place(link: Link) -> tuple[str, int, str, str]:
+    return (link.path, link.line, link.relation, link.target)

@@ -1,0 +1,234 @@
+"""Search for symbols, files and whatever else the index holds: by name first, then by words; and for a task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_id
+from kl_hooks.code.query.session import SYMBOL_KINDS, refresh_graph
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.index import index
+from kl_hooks.index.index import Hit, search, search_names
+from kl_hooks.index.words import query_words, split_all, stem
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.symbol import RECORD_ID, split_id
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.package import Task
+    from kl_hooks.model.symbol import Symbol
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+
+ALL_KINDS: Final = (*SYMBOL_KINDS, "test", "file", "violation", "page")
+_INFLECTED: Final = 3
+"""The rank of a name in another style or inflection: after the same name, before a name that only begins so."""
+_OTHERS: Final = 5
+"""Records, pages and violations by words, where no kind is asked for."""
+BY_WORDS: Final = 2000
+"""Most hits by words that are looked at where only some files are wanted."""
+_QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that bears a name, or words, that were asked for."""
+
+    id: str
+    path: str
+    line: int
+    signature: str
+    by: str
+    """`name` or `words`: how it was found."""
+    kind: str = ""
+    """Of what has no prefix in its Id: `memory`, `page`."""
+
+
+def find_all(
+    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int
+) -> tuple[list[Found], bool]:
+    """At most `limit` things, best first, and whether there are more.
+
+    By name: the same name, then names that begin so; in the case given before any other, short before long. A dotted
+    word is an owner's end and the beginning of a name: `Basket.add` finds `shop.Basket.add_line`. Then by words, as
+    the index ranks them. `kinds`: only these (none: all). `file`: a path, a folder, or a pattern (`src/*.py`).
+
+    Records, pages and violations come after the names that fit whole, before those that only begin so: each of them
+    has many words, so they would come last among many symbols, or first among few.
+    """
+    wanted = kinds or (*SYMBOL_KINDS, *graph.kinds)
+    whole, begun = _symbols_by_name(graph, words, wanted, file)
+    others = _others(graph, words, [kind for kind in wanted if kind in graph.kinds], file, limit if kinds else _OTHERS)
+    found = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
+    seen = {(one.id, one.path) for one in found}
+    if len(found) <= limit:
+        spare = BY_WORDS if file else limit + len(found) + 1
+        indexed = [kind for kind in wanted if kind not in ("test", "file") and (kinds or kind in SYMBOL_KINDS)]
+        hits = index.search(graph.db, words, spare, indexed) if indexed else []
+        found += [_hit(hit) for hit in hits if (hit.id, hit.path) not in seen and path_matches(hit.path, file)]
+    return found[:limit], len(found) > limit
+
+
+def path_matches(path: str, file: str) -> bool:
+    """True if a path is this file, lies in this folder, or fits this pattern; everything does where none is given."""
+    if not file:
+        return True
+    file = file.removeprefix("./").rstrip("/")
+    return path == file or path.startswith(f"{file}/") or path.endswith(f"/{file}") or fnmatchcase(path, file)
+
+
+def _others(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, most: int) -> list[Found]:
+    """What is no code: by its id, then by words."""
+    by_id = [replace(_hit(hit), by="name") for word in words for hit in index.hits_by_id(graph.db, _record_id(word))]
+    hits = index.search(graph.db, words, BY_WORDS if file else most, kinds) if kinds else []
+    found = {one.id: one for one in (*by_id, *map(_hit, hits)) if one.kind in kinds and path_matches(one.path, file)}
+    return list(found.values())[:most]
+
+
+def _record_id(word: str) -> str:
+    """`adr:ADR-0001` and `adr-0001` as the index has it."""
+    bare = word.rpartition(":")[2] if not word.startswith(("file:", "violation:")) else word
+    return bare.upper() if RECORD_ID.fullmatch(bare.upper()) else bare
+
+
+def _symbols_by_name(
+    graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str
+) -> tuple[list[Found], list[Found]]:
+    """The symbols whose name is a word, and those whose name begins with one."""
+    ranked: list[tuple[tuple[int, int, str, str], Symbol]] = []
+    for symbol in _inflected(graph, words, kinds):
+        if path_matches(symbol.path, file):
+            ranked.append(((_INFLECTED, len(symbol.id), symbol.id, symbol.path), symbol))
+    for word in words:
+        for symbol in _symbols_starting_with(graph, word):
+            rank = _rank(symbol, word)
+            if rank is not None and split_id(symbol.id)[0] in kinds and path_matches(symbol.path, file):
+                ranked.append(((rank, len(symbol.id), symbol.id, symbol.path), symbol))
+    for name in filter(lambda word: "." in word, words):
+        if (one := reexported_symbol(graph, name)) and split_id(one.id)[0] in kinds and path_matches(one.path, file):
+            ranked.append(((1, len(one.id), one.id, one.path), one))
+    order = sorted(ranked, key=lambda pair: pair[0])
+    found = [(rank[0] <= _INFLECTED, Found(s.id, s.path, s.line, s.signature, "name")) for rank, s in order]
+    return [one for whole, one in found if whole], [one for whole, one in found if not whole]
+
+
+def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list[Symbol]:
+    """The symbols whose name is a word in another style or inflection."""
+    indexed = [kind for kind in kinds if kind in SYMBOL_KINDS]
+    hits = (
+        index.search_names(graph.db, [word for word in words if "." not in word], BY_WORDS, indexed) if indexed else []
+    )
+    known = symbols_by_id(graph.db, [hit.id for hit in hits])
+    return [known[hit.id] for hit in hits if hit.id in known]
+
+
+def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:
+    """The symbols whose last part begins with the last part of a word, in any case; and the one with that Id."""
+    yield from select_symbols(graph.db, "id = ?", (word,))
+    last = re.split(r"::|[.:]", word)[-1]
+    if last:
+        yield from select_symbols(graph.db, "name LIKE ? ESCAPE '\\'", (re.sub(r"([\\%_])", r"\\\1", last) + "%",))
+
+
+def _rank(symbol: Symbol, word: str) -> int | None:
+    """How well a name fits, less is better; None: not at all."""
+    if symbol.id == word:
+        return 0
+    prefix, asked = split_id(word)
+    name = _QUALIFIED.sub("", split_id(symbol.id)[1]).replace("::", ".")
+    asked = asked.replace("::", ".")
+    if prefix and prefix != split_id(symbol.id)[0]:
+        return None
+    owner, _, last = name.rpartition(".")
+    asked_owner, _, asked_last = asked.rpartition(".")
+    if asked_owner and not f".{owner.lower()}".endswith(f".{asked_owner.lower()}"):
+        return None
+    if last.lower() == asked_last.lower():
+        return 1 if last == asked_last else 2
+    return _INFLECTED + 1 if last.startswith(asked_last) else _INFLECTED + 2
+
+
+def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) -> list[Found]:
+    """Files by path, where files are asked for: by their kind, or by a word that looks like a path."""
+    asked = [word for word in words if "file" in kinds or (not kinds and ("/" in word or word.endswith(".py")))]
+    if not asked:
+        return []
+    rows = graph.db.rows("SELECT path, module FROM files ORDER BY path")
+    return [
+        Found(f"file:{path}", path, 1, f"module {module}", "name")
+        for path, module in rows
+        if path_matches(path, file) and any(word.lower() in path.lower() for word in asked)
+    ]
+
+
+def _hit(hit: Hit) -> Found:
+    return Found(hit.id, hit.path, hit.line, hit.title, "words", "" if hit.kind in SYMBOL_KINDS else hit.kind)
+
+
+_SIBLINGS: Final = 12
+_NAMED: Final = 3
+"""Classes that stand first because a plain word names them."""
+
+
+def retrieve_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """At most `limit` symbols that fit the task's words, best first. EnvironmentProblem if there is no graph to ask."""
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    trouble: EnvironmentProblem | None = None
+    try:
+        refresh_graph(ws)
+    except EnvironmentProblem as problem:  # an older graph is better than none
+        trouble = problem
+    with ws.store.reading("graph") as db:
+        if db is None:
+            if trouble is not None:
+                raise trouble
+            return []
+        found = {
+            (hit.id, hit.path): hit
+            for hit in (*_classes(db, signals.keywords), *search(db, words, limit, SYMBOL_KINDS))
+        }
+        return [_candidate(db, hit, words) for hit in found.values()][:limit]
+
+
+def _classes(db: Database, words: Sequence[str]) -> list[Hit]:
+    """The classes that plain words name: `why do baskets lose items` is about `Basket`, though a class of one word
+    has so few words of its own that BM25 puts every test of it first. Not those of tests, or inside of functions.
+    """
+    hits = search_names(db, words, _NAMED * 10, ("type", "interface"))
+    return [hit for hit in hits if "<locals>" not in hit.id and not _is_test(hit.path)][:_NAMED]
+
+
+def _is_test(path: str) -> bool:
+    *folders, name = path.split("/")
+    return not {"test", "tests"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
+
+
+def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
+    doc = next((row[0] for row in db.rows("SELECT doc FROM symbols WHERE id = ? AND path = ?", (hit.id, hit.path))), "")
+    place = f"{hit.path}:{hit.line}"
+    siblings = _siblings(db, hit)
+    lines = [f"{place} {hit.title}", doc, f"siblings: {', '.join(siblings)}" if siblings else ""]
+    seen = set(map(stem, split_all(f"{split_id(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
+    fitting = [word for word in query_words(words) if stem(word) in seen]
+    return Candidate(
+        id=hit.id, kind="symbol", title=hit.title, text="\n".join(line for line in lines if line),
+        summary=f"{place} {hit.title}", path=hit.path, line=hit.line,
+        reasons=(f"it bears: {', '.join(fitting)}",) if fitting else ("its code has words of the task",),
+    )  # fmt: skip
+
+
+def _siblings(db: Database, hit: Hit) -> list[str]:
+    """For a class its methods, for a method the others of its class: names only, in the order of the source."""
+    prefix, name = split_id(hit.id)
+    if prefix not in ("type", "interface", "method", "property"):
+        return []
+    owner = name if prefix in ("type", "interface") else name.rpartition(".")[0]
+    sql = "SELECT id FROM symbols WHERE path = ? AND (id LIKE 'method:%' OR id LIKE 'property:%') ORDER BY line, id"
+    names = [split_id(row[0])[1].rpartition(".") for row in db.rows(sql, (hit.path,))]
+    return [last for before, _, last in names if before == owner and f"{owner}.{last}" != name][:_SIBLINGS]

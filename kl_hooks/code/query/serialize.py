@@ -1,0 +1,75 @@
+"""Symbols, links and answers of the code graph as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.model.symbol import split_id
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.dependents import DependencyPath
+    from kl_hooks.code.query.lookup import Answer
+    from kl_hooks.code.query.references import SymbolPage
+    from kl_hooks.code.query.search import Found
+    from kl_hooks.model.symbol import Link, Symbol
+
+
+_LISTED: Final = 100
+"""Unresolved uses that are given of a chain."""
+
+
+def symbol_to_dict(symbol: Symbol) -> dict[str, Any]:
+    """A symbol as JSON, without what only `kl graph show` tells."""
+    place = {"path": symbol.path, "line": symbol.line}
+    return {"id": symbol.id, **id_to_dict(symbol.id), **place, "end_line": symbol.end_line,
+            "signature": symbol.signature}  # fmt: skip
+
+
+def id_to_dict(identifier: str, kind: str = "") -> dict[str, Any]:
+    """What an Id says by itself: the name, the kind (`kind`, where the Id has no prefix), and the dotted name (of a
+    test or file: the path) of what it is defined in; null for none.
+    """
+    prefix, whole = split_id(identifier)
+    seam = "::" if prefix == "test" and "::" in whole else "/" if prefix == "file" else "."
+    owner, _, name = whole.rpartition(seam)
+    return {"name": name, "kind": kind or prefix, "owner": owner or None}
+
+
+def found_to_dict(one: Found) -> dict[str, Any]:
+    """Something that was searched for, as JSON."""
+    place = {"path": one.path, "line": one.line}
+    return {"id": one.id, **id_to_dict(one.id, one.kind), **place, "signature": one.signature, "by": one.by}
+
+
+def link_to_dict(link: Link) -> dict[str, Any]:
+    """A link as JSON."""
+    ends = {"source": link.source, "relation": link.relation, "target": link.target}
+    return {**ends, "path": link.path, "line": link.line, "method": link.method, "confidence": link.confidence}
+
+
+def answer_to_dict(answer: Answer) -> dict[str, Any]:
+    """How far an answer can be relied on, as JSON."""
+    sure = {"answer": answer.verdict, "unresolved": len(answer.unresolved)}
+    return {**sure, "not_assessed": list(answer.not_assessed), "doubts": list(answer.doubts)}
+
+
+def path_to_dict(way: DependencyPath) -> dict[str, Any]:
+    """A chain of links as JSON."""
+    ends = {"from": symbol_to_dict(way.start), "to": symbol_to_dict(way.end), "reversed": way.reversed}
+    steps = [link_to_dict(step) for step in way.steps]
+    open_uses = [link_to_dict(link) for link in way.answer.unresolved[:_LISTED]]
+    more = {"steps": steps, "length": way.length if way.answer.found else None, "unresolved_uses": open_uses}
+    return {**ends, **more, **answer_to_dict(way.answer)}
+
+
+def page_to_dict(page: SymbolPage) -> dict[str, Any]:
+    """What is known of a symbol as JSON."""
+    symbol = page.symbol
+    about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
+    names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
+    lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
+    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
+            "written": page.written, "says": page.says}  # fmt: skip
+    links = {key: [link_to_dict(link) for link in some] for key, some in said.items()}
+    whole = {**symbol_to_dict(symbol), **about}
+    return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **answer_to_dict(page.answer)}

@@ -1,0 +1,284 @@
+"""The graph, open and current: of the working tree, or of a revision; and how much it holds.
+
+What changed is replaced, what was removed goes, in one transaction. The graph of a revision is built beside the
+working tree's own, from blobs, and stays in the cache for the next time. The modules of this package answer questions:
+each finds what is asked about, and says how sure its answer is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.code.file_facts import facts_of
+from kl_hooks.code.file_index import all_pending, errors_of, pending_changes
+from kl_hooks.code.modules import MARKERS
+from kl_hooks.code.scanner.python import Progress, no_progress, scanners_of
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.graph import links
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.text import safe_text
+from kl_hooks.store.database import Rows, placeholders
+
+if TYPE_CHECKING:
+    from kl_hooks.code.file_index import PendingChanges
+    from kl_hooks.code.scanner.parser import Facts, Key, Read
+    from kl_hooks.git.files import FileEntry
+    from kl_hooks.git.repository import Repository
+    from kl_hooks.hookspecs import Scanner
+    from kl_hooks.store.database import Database
+    from kl_hooks.store.store import Store
+    from kl_hooks.workspace import Workspace
+
+
+SYMBOL_KINDS: Final = ("namespace", "type", "interface", "function", "method", "property", "field")
+"""What a symbol can be: the part of its Id before the colon, and its kind in the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCounts:
+    """How much there is."""
+
+    nodes: dict[str, int]
+    """Kind of symbol → how many, by name."""
+    links: dict[str, int]
+    """Relation → how many, by name."""
+    unresolved: int
+    """Links of these that lead to a name only."""
+    knowledge: dict[str, int]
+    """Kind of what is no code (page, decision, …, violation) → how many, by name; `section`: the headings of pages."""
+
+
+def graph_counts(db: Rows, kinds: Sequence[str] = ()) -> GraphCounts:
+    """What a graph holds. `kinds`: of what is no code."""
+    sql = "SELECT substr(id, 1, instr(id, ':') - 1), COUNT(*) FROM symbols GROUP BY 1"
+    return GraphCounts(dict(sorted(db.rows(sql))), links.counts(db), links.count_to(db, "name:"), _knowledge(db, kinds))
+
+
+def _knowledge(db: Rows, kinds: Sequence[str]) -> dict[str, int]:
+    if not kinds:
+        return {}
+    kind = "CASE WHEN kind = 'page' AND id LIKE '%#%' THEN 'section' ELSE kind END"
+    sql = f"SELECT {kind}, COUNT(DISTINCT id) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY 1"
+    return dict(sorted(db.rows(sql, tuple(kinds))))
+
+
+class ScanSummary(NamedTuple):
+    """What catching up did."""
+
+    files: int
+    """Source files in the work tree, whether they could be read or not."""
+    parsed: int
+    """Contents that had never been read before."""
+    removed: int
+    """Files that the graph knew and that are gone."""
+    problems: Sequence[Problem] = ()
+    """Files whose content could not be understood, by path."""
+
+
+def refresh_graph(ws: Workspace, watch: Progress = no_progress) -> ScanSummary:
+    """Makes the graph database say what the work tree holds; writes nothing if it does already.
+
+    `watch` as `scan_missing`. A file that does not parse keeps its row in `files`, with the error, and has no symbols;
+    the others go on.
+    EnvironmentProblem without git, or if the store can't be read or written.
+    """
+    from kl_hooks.git import files
+
+    repo = ws.repo
+    if repo is None:
+        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+    scanners = scanners_of(ws.plugins)
+    suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
+    entries = files.worktree_files(repo, (*suffixes, *MARKERS))
+    return refresh(ws.store, entries, lambda some: files.read_files(repo, some), scanners, watch)
+
+
+def refresh(
+    store: Store, entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner], watch: Progress = no_progress
+) -> ScanSummary:
+    """The same for any store and any content of the repository; `entries`, by path, hold the marks of projects too."""
+    entries, odd = _readable_names(entries)
+    with store.reading("graph") as db:
+        known = pending_changes(db, entries, scanners) if db is not None else all_pending(entries, scanners)
+        errors = errors_of(db) if db is not None else {}
+        facts = _facts(db, known) if db is not None else {}
+    parsed = removed = 0
+    if not known.same():
+        from kl_hooks.code.update import update
+
+        done = update(store, known, facts, entries, read, scanners, watch)
+        if done is not None:
+            parsed, removed, errors = done
+    return ScanSummary(known.files, parsed, removed, sorted([*odd, *_problems(errors)]))
+
+
+def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
+    """What is remembered of the contents that the graph does not hold now."""
+    if not known.stale:
+        return {}
+    from kl_hooks.code import facts_cache
+
+    return facts_cache.load(db, known.stale.values(), uses=True)
+
+
+def _problems(errors: Mapping[str, str]) -> list[Problem]:
+    return [problem(path, error) for path, error in errors.items()]
+
+
+def problem(path: str, error: str) -> Problem:
+    """The error of a file's facts, "line:column: reason", as a Problem."""
+    line, column, reason = error.split(":", 2)
+    return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
+
+
+def _readable_names(entries: Sequence[FileEntry]) -> tuple[Sequence[FileEntry], list[Problem]]:
+    """Without the files whose names are not UTF-8: no Id and no row could hold them. They are reported."""
+    if all(map(str.isascii, map(itemgetter(0), entries))):
+        return entries, []
+    good: list[FileEntry] = []
+    odd: list[Problem] = []
+    for entry in entries:
+        if entry.path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in entry.path):
+            good.append(entry)
+        else:
+            odd.append(Problem(safe_text(entry.path), 0, 0, "its name is not UTF-8.", "It is not in the graph."))
+    return good, odd
+
+
+FOLDER: Final = "graphs"
+GRAPHS_RETAINED: Final = 3
+"""Graphs of revisions that are kept: those last asked."""
+
+
+@contextmanager
+def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
+    """The graph of a revision, and what was done to have it. The work tree and its graph stay as they are.
+
+    Only contents that no graph of this worktree has ever seen are parsed; their facts are remembered with the others.
+    UsageProblem where there is no such revision; EnvironmentProblem without git, or where nothing can be written.
+    """
+    from kl_hooks.git import files, trees
+
+    repo = ws.repo
+    if repo is None:
+        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+    tree = trees.tree_of_revision(repo, rev)
+    if tree is None:
+        raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
+    scanners = scanners_of(ws.plugins)
+    suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
+    entries = files.files_at(repo, tree, (*suffixes, *MARKERS))
+    name = hashlib.sha256(repr((tree, [scanner.version for scanner in scanners])).encode()).hexdigest()[:24]
+    with _folder(ws) as folder:
+        store = _cache_store(ws, folder / f"{name}.db")
+        if not store.state.graph.exists():
+            _seed(ws, repo, entries, store)
+        scan = refresh(store, entries, lambda some: files.read_files(repo, some, "objects"), scanners)
+        with suppress(OSError):
+            os.utime(store.state.graph)
+        _remove_old(folder, store.state.graph)
+        with store.reading("graph") as db:
+            if db is not None:
+                yield db, scan
+                return
+        with store.writing("graph") as empty:  # a revision without any source
+            yield empty, scan
+
+
+@contextmanager
+def _folder(ws: Workspace) -> Iterator[Path]:
+    """The cache's folder for graphs; one that lasts for this question alone where that can't be written."""
+    from tempfile import TemporaryDirectory
+
+    folder = ws.state.cache / FOLDER
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.access(folder, os.W_OK):
+        yield folder
+        return
+    with TemporaryDirectory(prefix="kl-graph-") as place:
+        yield Path(place)
+
+
+def _cache_store(ws: Workspace, path: Path) -> Store:
+    """A store whose graph is this file of the cache; it has no other database."""
+    from kl_hooks.store.store import Store
+
+    state = ws.state._replace(directory=path.parent, graph=path, origin="cache")
+    return Store(state, ws.store.schemas, ws.environ)
+
+
+def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Store) -> None:
+    """Begins with a copy of the work tree's graph: most of what a revision holds is in it already."""
+    from kl_hooks.git import files
+    from kl_hooks.index import index
+
+    facts_of(
+        ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws.plugins), symbols=False
+    )
+    path = store.state.graph
+    new = path.with_suffix(f".{os.getpid()}.new")
+    with ws.store.reading("graph") as db:
+        if db is not None:
+            new.unlink(missing_ok=True)
+            db.execute("VACUUM INTO ?", (str(new),))
+            new.chmod(0o600)
+            new.rename(path)
+    with store.writing("graph") as copy, copy.transaction():
+        # What is known of the work tree is not known of the revision.
+        for owner in index.owners(copy, ("page", *ws.kinds, "violation")):
+            index.remove(copy, owner)
+            links.remove(copy, owner)
+
+
+def _remove_old(folder: Path, current: Path) -> None:
+    """Removes all but the graphs that were asked last."""
+    with suppress(OSError):
+        old = sorted(folder.glob("*.db"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        for path in [path for path in old if path != current][GRAPHS_RETAINED - 1 :]:
+            for name in folder.glob(f"{path.stem}.*"):
+                name.unlink(missing_ok=True)
+
+
+class Graph(NamedTuple):
+    """What every question is put to."""
+
+    db: Database
+    scan: ScanSummary
+    kinds: tuple[str, ...] = ()
+    """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`. None in a revision's:
+    what is known of the work tree says nothing about that.
+    """
+
+    @property
+    def not_assessed(self) -> tuple[Problem, ...]:
+        """The files that could not be understood: what they use, nobody knows."""
+        return tuple(self.scan.problems)
+
+
+@contextmanager
+def open_graph(ws: Workspace, rev: str | None = None, watch: Progress = no_progress) -> Iterator[Graph]:
+    """The graph of the work tree as it is now, or of a revision.
+
+    `watch` as `refresh_graph`. UsageProblem for a revision that is none, EnvironmentProblem without git or
+    where the store can't be used.
+    """
+    if rev is not None:
+        with graph_at(ws, rev) as (db, scan):
+            yield Graph(db, scan)
+        return
+    scan = refresh_graph(ws, watch)
+    kinds = ("page", *ws.kinds, "violation")
+    with ws.store.reading("graph") as known:
+        if known is not None:
+            yield Graph(known, scan, kinds)
+            return
+    with ws.store.writing("graph") as empty:  # no file was ever seen: there is no database yet
+        yield Graph(empty, scan, kinds)

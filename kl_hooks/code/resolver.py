@@ -1,0 +1,292 @@
+"""The resolver of the expressions of `scanner.references`, through the outlines of all files.
+
+Nothing is guessed: what can't be followed to a definition is reported as unresolved, by the name where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kl_hooks.code.modules import ModuleIndex, absolute, plain_name
+
+CLASSES: Final = frozenset({"type", "interface"})
+FUNCTIONS: Final = frozenset({"function", "method"})
+
+
+class Value(NamedTuple):
+    """What an expression stands for, part by part."""
+
+    sort: str
+    """`module`, `package` (a namespace without a file), `symbol`, `instance` of a class, `attribute` of `self`
+    without a symbol of its own, or `external`."""
+    module: str
+    name: str = ""
+    """Dotted, within the module."""
+    prefix: str = ""
+    """Of a symbol's Id."""
+    returned: bool = False
+    """True where a function's annotation was believed on the way."""
+
+    @property
+    def id(self) -> str:
+        """The Id of a symbol."""
+        return f"{self.prefix}:{self.module}.{self.name}"
+
+
+class Resolved(NamedTuple):
+    """The symbols that an expression passes, the last one last, and the names at which it could not be followed."""
+
+    symbols: tuple[Value, ...]
+    lost: tuple[str, ...]
+    beyond: bool = False
+    """True where it goes on to what has no symbol, here or outside: the last symbol is passed, not meant."""
+
+
+EXTERNAL: Final = Value("external", "")
+NOTHING: Final = Resolved((), ())
+
+
+def split_expression(expression: str) -> tuple[str, str]:
+    """The root of an expression and the attributes after it."""
+    if expression[0] == "~":
+        end = expression.rindex(">") + 1
+        return expression[:end], expression[end + 1 :]
+    root, _, rest = expression.partition("|")
+    return root, rest
+
+
+def last_name(root: str) -> str:
+    """The name by which something is missed."""
+    return root.rstrip(">").replace(":", ".").replace("|", ".").rpartition(".")[2].lstrip("@=^<~")
+
+
+T = TypeVar("T")
+
+
+def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
+    """The class, then its bases and theirs; `orders`: those of the bases, in the order of the bases.
+
+    Where there is no such order (Python would refuse the class) each is taken the first time it comes.
+    """
+    left = [list(order) for order in [*orders, [order[0] for order in orders if order]] if order]
+    made = [own]
+    while left:
+        tails = {one for order in left for one in order[1:]}
+        head = next((order[0] for order in left if order[0] not in tails), None)
+        if head is None:
+            rest = [one for order in left for one in order]
+            return [*made, *dict.fromkeys(one for one in rest if one not in made)]
+        made.append(head)
+        left = [kept for order in left if (kept := [one for one in order if one != head])]
+    return list(dict.fromkeys(made))
+
+
+Outline = dict[str, Any]
+"""See `code.uses`."""
+_DEEP: Final = 24
+"""Steps through re-exports and types of types, after which nobody could follow."""
+
+
+class Resolver:
+    """Answers for one state of the repository; remembers what it was asked."""
+
+    def __init__(self, known: ModuleIndex, outline: Callable[[str], Outline | None]) -> None:
+        """`outline`: module → its outline, None for one that has none (it does not parse)."""
+        self._known, self._outline = known, outline
+        self._orders: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._values: dict[tuple[str, str], Value | None] = {}
+
+    def resolve(self, expression: str, module: str) -> Resolved:
+        """What an expression of a module leads to; nothing for what lies outside of the repository."""
+        root, rest = split_expression(expression)
+        if root[0] == "?":
+            return Resolved((), (root[1:], *(rest.split(".") if rest else ())))
+        value = self._value(root, module, 0)
+        if value is EXTERNAL:
+            return NOTHING
+        names = rest.split(".") if rest else []
+        if value is None:  # what is called by `~` is a use by itself
+            return Resolved(
+                (), tuple(names if root[0] == "~" else [root[1:] if root[0] == "*" else last_name(root), *names])
+            )
+        passed = [value] if value.sort == "symbol" else []
+        for place, name in enumerate(names):
+            value = self._attribute(value, name, 0)
+            if value is None:
+                return Resolved(tuple(passed), tuple(names[place:]))
+            if value is EXTERNAL:
+                return Resolved(tuple(passed), (), True)
+            if value.sort == "symbol":
+                passed.append(value)
+        return Resolved(tuple(passed), (), value.sort != "symbol")
+
+    def member(self, module: str, name: str, attribute: str, above: bool = False) -> Value | None:
+        """An attribute of a class, its own or inherited; `above`: from its bases on."""
+        for where, owner in self._order(module, name)[1 if above else 0 :]:
+            outline = self._outline(where)
+            key = f"{owner}.{attribute}"
+            if outline is not None and key in outline["defs"]:
+                return Value("symbol", where, key, outline["defs"][key])
+            if outline is not None and key in outline["types"]:
+                return Value("attribute", where, key)
+        return None
+
+    def _root(self, root: str, module: str, deep: int) -> Value | None:
+        sign, rest = root[0], root[1:]
+        if deep > _DEEP:
+            return None
+        if sign == "@":
+            return self._imported(root, module, deep)
+        outline = self._outline(module)
+        if sign == "*":
+            return self._starred(module, outline, rest, deep, {(module, rest)})
+        if sign == "~":
+            return self._made(rest[:-1], module, deep + 1)
+        prefix = outline["defs"].get(rest) if outline is not None else None
+        if prefix is None:
+            return None
+        sort = {"=": "symbol", "^": "instance", "&": "instance", "<": "above"}[sign]
+        return Value(sort, module, rest, prefix)
+
+    def _value(self, expression: str, module: str, deep: int) -> Value | None:
+        key = (module, expression)
+        if key not in self._values:
+            self._values[key] = None  # whoever comes back here goes in a circle
+            root, rest = split_expression(expression)
+            value = self._root(root, module, deep)
+            for name in rest.split(".") if rest else ():
+                if value is None or value is EXTERNAL:
+                    break
+                value = self._attribute(value, name, deep)
+            self._values[key] = value
+        return self._values[key]
+
+    def _made(self, expression: str, module: str, deep: int) -> Value | None:
+        """What calling something gives: an instance of a class, or what a function says that it returns."""
+        owner, _, last = expression.rpartition("." if "." in split_expression(expression)[1] else "|")
+        value = self._value(expression, module, deep)
+        if value is None or value is EXTERNAL or value.prefix not in FUNCTIONS:
+            found = self._class(value, deep)
+            return Value("instance", found.module, found.name) if found is not None and found is not EXTERNAL else found
+        typed = self._type(value)
+        made = self._value(typed, value.module, deep + 1) if typed else None
+        if typed[:1] == "&" and owner and last:
+            of = self._value(owner, module, deep)
+            if of is not None and (of.sort == "instance" or of.prefix in CLASSES):
+                made = Value("instance", of.module, of.name)
+        return made if made is None or made is EXTERNAL else made._replace(returned=True)
+
+    def _class(self, value: Value | None, deep: int) -> Value | None:
+        """The class that something is, by itself or as another name of one (`X = Y`)."""
+        while value is not None and value is not EXTERNAL and not (value.sort == "symbol" and value.prefix in CLASSES):
+            typed = self._type(value) if value.sort in ("symbol", "attribute") else ""
+            if typed[:1] not in ("=", "@", "*") or deep > _DEEP:
+                return None
+            deep += 1
+            value = self._value(typed, value.module, deep)
+        return value
+
+    def _type(self, value: Value) -> str:
+        """The expression for what a field or attribute is, or a function returns; empty if nobody knows."""
+        outline = self._outline(value.module)
+        return outline["types"].get(value.name, "") if outline is not None else ""
+
+    def _attribute(self, value: Value, name: str, deep: int) -> Value | None:
+        found = self._part(value, name, deep)
+        return (
+            found._replace(returned=True) if value.returned and found is not None and found is not EXTERNAL else found
+        )
+
+    def _part(self, value: Value, name: str, deep: int) -> Value | None:
+        if value.sort == "module":
+            return self._lookup(value.module, name, deep, set())
+        if value.sort == "package":
+            return self._module(f"{value.module}.{name}", "")
+        if value.sort in ("instance", "above"):
+            if name == "__class__":
+                return value
+            return self.member(value.module, value.name, name, value.sort == "above")
+        if value.prefix in CLASSES:
+            return self.member(value.module, value.name, name)
+        typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else ""
+        found = self._value(typed, value.module, deep + 1) if typed else None
+        if found is None or found is EXTERNAL:
+            return found
+        return self._attribute(found, name, deep + 1)
+
+    def _imported(self, root: str, module: str, deep: int) -> Value | None:
+        wanted, _, name = root[1:].partition(":")
+        dots = len(wanted) - len(wanted.lstrip("."))
+        path = self._known.path_of(module)
+        inside = path.endswith("/__init__.py") or path == "__init__.py"
+        base = absolute(wanted[dots:], dots, module, inside)
+        if base is None:
+            return EXTERNAL
+        found = self._module(base, path)
+        if found is EXTERNAL or found is None or not name:
+            return found
+        if found.sort == "package":
+            return self._module(f"{base}.{name}", path)
+        if found.module == module:  # `from . import x` in a package: what is being bound is a module below
+            below = self._known.find(f"{base}.{name}", path)
+            if below is not None:
+                return Value("module", below)
+        return self._lookup(found.module, name, deep + 1, set())
+
+    def _module(self, name: str, importer: str) -> Value | None:
+        found = self._known.find(name, importer)
+        if found is not None:
+            return Value("module", found)
+        return Value("package", name) if self._known.inside(name) else EXTERNAL
+
+    def _lookup(self, module: str, name: str, deep: int, seen: set[tuple[str, str]]) -> Value | None:
+        """A name of a module as other files see it: defined there, imported there, a submodule, or star-imported."""
+        if (module, name) in seen or deep > _DEEP:
+            return None
+        seen.add((module, name))
+        outline = self._outline(module)
+        if outline is not None:
+            if name in outline["defs"]:
+                return Value("symbol", module, name, outline["defs"][name])
+            expression = outline["names"].get(name)
+            if expression is not None:
+                return self._imported(expression, module, deep + 1)
+        below = self._known.find(f"{plain_name(module)}.{name}", self._known.path_of(module))
+        if below is not None:
+            return Value("module", below)
+        return self._starred(module, outline, name, deep, seen)
+
+    def _starred(
+        self, module: str, outline: Outline | None, name: str, deep: int, seen: set[tuple[str, str]]
+    ) -> Value | None:
+        outside = False
+        for star in outline["stars"] if outline is not None else ():
+            source = self._imported(star, module, deep)
+            if source is None or source.sort != "module":
+                outside = outside or source is EXTERNAL
+                continue
+            theirs = self._outline(source.module)
+            listed = theirs["all"] if theirs is not None else None
+            if name in listed if listed is not None else not name.startswith("_"):
+                found = self._lookup(source.module, name, deep + 1, seen)
+                if found is not None:
+                    return found
+        return EXTERNAL if outside else None
+
+    def _order(self, module: str, name: str) -> list[tuple[str, str]]:
+        """The classes of the repository in which an attribute of a class is looked for, in Python's order."""
+        key = (module, name)
+        if key not in self._orders:
+            self._orders[key] = [key]  # a class can't be its own base
+            self._orders[key] = linearize(key, [self._order(*base) for base in self._bases(module, name)])
+        return self._orders[key]
+
+    def _bases(self, module: str, name: str) -> list[tuple[str, str]]:
+        outline = self._outline(module)
+        found = []
+        for base in outline["bases"].get(name, ()) if outline is not None else ():
+            value = self._class(self._value(base, module, 1), 1) if base else None
+            if value is not None and value is not EXTERNAL and (value.module, value.name) != (module, name):
+                found.append((value.module, value.name))
+        return found

@@ -1,0 +1,200 @@
+"""Imports as rows: one for each thing that a file imports, before any name is resolved.
+
+A row is `[module, name, level, line, how, statement]`: `from ..a import b` gives `["a", "b", 2, …]`, `import a.b`
+gives `["a.b", "", 0, …]`. `scan_imports` is the short way for callers that need imports and nothing else: it walks
+statements, not expressions, and falls back to the whole scan where only expressions could tell.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kl_hooks.code.scanner.parser import Facts, cached_tree, encoding_of, lines_of, parse_facts, statement
+
+DYNAMIC = frozenset({"import_module", "__import__"})
+"""The functions that import by name."""
+_LITERAL = re.compile(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+
+
+def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -> list[list[Any]]:
+    """The rows of an import statement; the last place holds the statement's end line and columns."""
+    how = "type-checking import" if checking else "lazy import" if lazy else "import"
+    place = (node.col_offset, node.end_lineno, node.end_col_offset)
+    if isinstance(node, ast.Import):
+        return [[alias.name, "", 0, node.lineno, how, place] for alias in node.names]
+    rows: list[list[Any]] = []
+    for alias in node.names:
+        manner = "star import" if alias.name == "*" and how == "import" else how
+        rows.append([node.module or "", alias.name, node.level, node.lineno, manner, place])
+    return rows
+
+
+def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[Any]]:
+    """The rows in the order of lines, each with its statement: as written where it stands on one line; of a longer one
+    only what concerns this name.
+    """
+    rows.sort(key=lambda row: (row[3], row[5], row[0], row[1]))
+    for row in rows:
+        module, name, level, line, how, (column, end_line, end_column) = row
+        if line == end_line or how == "dynamic import":
+            row[5] = statement(lines, line, column, end_line, end_column)
+        else:
+            source = "." * level + module
+            row[5] = f"from {source} import {name}" if name else f"import {source}"
+    return rows
+
+
+def as_runtime_imports(rows: list[list[Any]]) -> list[list[Any]]:
+    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what stands under it is imported then."""
+    return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
+
+
+def bound_names(node: Any) -> list[str]:
+    """The plain names that an assignment binds."""
+    targets = node.targets if node.__class__ is ast.Assign else [node.target]
+    flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
+    return [t.id for t in flat if t.__class__ is ast.Name]
+
+
+def type_checking(test: Any) -> int:
+    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, else 0."""
+    cls = test.__class__
+    if cls is ast.Name:
+        return int(test.id == "TYPE_CHECKING")
+    if cls is ast.Attribute:
+        return int(test.attr == "TYPE_CHECKING")
+    if cls is ast.UnaryOp and test.op.__class__ is ast.Not:
+        inner = test.operand.__class__
+        return -type_checking(test.operand) if inner is ast.Name or inner is ast.Attribute else 0
+    return 0
+
+
+def dynamic_import(node: ast.Call) -> list[list[Any]]:
+    """The rows of a call of something in `DYNAMIC` with a literal name, such as `importlib.import_module("a.b")`.
+
+    A relative name counts only with `__package__` or a literal package beside it, `__import__` with a level only if
+    that is a literal: otherwise nobody can say what it is. Literal names in a `fromlist` are rows of their own.
+    """
+    named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
+    first = named[0] if named else None
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return []
+    place = (node.col_offset, node.end_lineno, node.end_col_offset)
+    func = node.func
+    if (func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")) == "__import__":
+        return [[*row, node.lineno, "dynamic import", place] for row in _dunder(node, first.value)]
+    found = _LITERAL.fullmatch(first.value)
+    if found is None:
+        return []
+    dots, module = len(found[1]), found[2]
+    if dots:
+        given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "package")]
+        package = given[0] if given else None
+        if isinstance(package, ast.Constant) and isinstance(package.value, str):
+            above = package.value.split(".")
+            module, dots = ".".join([*above[: len(above) - dots + 1], module]), 0
+        elif not (isinstance(package, ast.Name) and package.id == "__package__"):
+            return []
+    return [[module, "", dots, node.lineno, "dynamic import", place]]
+
+
+def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
+    """`[module, name, level]` of `__import__(module, globals, locals, fromlist, level)`."""
+    given = dict(zip(("name", "globals", "locals", "fromlist", "level"), node.args, strict=False))
+    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    try:
+        level = ast.literal_eval(given["level"]) if "level" in given else 0
+    except ValueError:
+        return []
+    found = _LITERAL.fullmatch(module)
+    if type(level) is not int or level < 0 or not (found or (level and not module)) or (found and found[1]):
+        return []
+    wanted = given.get("fromlist")
+    items = wanted.elts if isinstance(wanted, ast.List | ast.Tuple) else []
+    names = [one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value]
+    return [(module, name, level) for name in names] or ([(module, "", level)] if module else [])
+
+
+_CHECKING: Final = b"TYPE_CHECKING"
+_USUAL: Final = re.compile(
+    rb"import (?![^\n]*\bas[ \t]+TYPE_CHECKING)[^\n]*\bTYPE_CHECKING\b|^[ \t]+TYPE_CHECKING,?[ \t]*$"
+    rb"|\b(?:if|elif|not|and|or)[ \t]+(?:\w+\.)?TYPE_CHECKING\b",
+    re.MULTILINE,
+)
+"""How the name stands in a file that takes it from `typing` and asks for it; anywhere else it may be the file's own."""
+_CALLED: Final = tuple(name.encode() for name in DYNAMIC)
+_COMPOUND: Final = frozenset(
+    getattr(ast, name)
+    for name in ("For", "AsyncFor", "While", "With", "AsyncWith", "Try", "TryStar", "Match")
+)  # fmt: skip
+_Part = tuple[list[ast.stmt], bool, bool]
+"""(statements, they run later if at all, only a type checker sees them)"""
+
+
+def scan_imports(content: bytes) -> Facts | None:
+    """`error` and `imports` of the facts of one Python file; None where only the whole scan can tell."""
+    if _may_call(content) or _checks_otherwise(content):
+        return None
+    return parse_facts(
+        content, lambda tree: {"error": "", "imports": with_statements(_rows(tree), lines_of(content))}, cached_tree
+    )
+
+
+def _may_call(content: bytes) -> bool:
+    """True if something may be imported by a call: its name stands there, or could in another spelling."""
+    if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
+        return True
+    return not content.isascii() and _in_another_script(content)
+
+
+def _in_another_script(content: bytes) -> bool:
+    """True if a name is written in letters that Python takes for the usual ones, or nobody can tell."""
+    from unicodedata import normalize
+
+    try:
+        text = normalize("NFKC", content.decode())
+    except UnicodeDecodeError:
+        return True
+    return any(name in text for name in DYNAMIC) or text.count(_CHECKING.decode()) != content.count(_CHECKING)
+
+
+def _checks_otherwise(content: bytes) -> bool:
+    """True if the file may make a `TYPE_CHECKING` of its own: the whole scan knows what it is then."""
+    usual = sum(found[0].count(_CHECKING) for found in _USUAL.finditer(content))
+    return content.count(_CHECKING) != usual
+
+
+def _rows(tree: ast.Module) -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    parts: list[_Part] = [(tree.body, False, False)]
+    for body, lazy, checking in parts:  # grows while it is walked
+        for node in body:
+            cls = node.__class__
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                rows += import_rows(node, lazy, checking)
+            elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
+                parts.append((node.body, True, checking))  # type: ignore[attr-defined]
+            elif cls is ast.ClassDef:
+                parts.append((node.body, lazy, checking))  # type: ignore[attr-defined]
+            elif isinstance(node, ast.If):
+                parts += _branches(node, lazy, checking)
+            elif cls in _COMPOUND:
+                parts += [(inner, lazy, checking) for inner in _inside(node)]
+    return rows
+
+
+def _branches(node: ast.If, lazy: bool, checking: bool) -> list[_Part]:
+    kind = type_checking(node.test)
+    if not kind:
+        return [(node.body, lazy, checking), (node.orelse, lazy, checking)]
+    seen, other = (node.body, node.orelse) if kind > 0 else (node.orelse, node.body)
+    return [(seen, lazy, True), (other, lazy, checking)]
+
+
+def _inside(node: Any) -> list[list[ast.stmt]]:
+    """The blocks of a compound statement."""
+    found = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
+    return [*found, *(one.body for field in ("handlers", "cases") for one in getattr(node, field, ()))]

@@ -1,0 +1,159 @@
+"""From the bytes of a Python file to its lines and its syntax tree, or the reason why there is none."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kl_hooks.git.files import FileEntry
+
+
+PARSER_VERSION: Final = "python-ast/9"
+"""Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
+WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")
+"""An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes: `हिन्दी`, `a·b`, `℘`."""
+LARGEST: Final = 1_000_000
+"""Bytes. What is larger was made by a machine, for a machine."""
+
+Facts = dict[str, Any]
+Key = tuple[str, str]
+"""(blob id, scanner's version)"""
+Read = Callable[[Sequence["FileEntry"]], Iterator[tuple["FileEntry", bytes]]]
+"""Gives the contents of entries, in any order; what can't be had is left out."""
+
+
+def parse_tree(content: bytes) -> ast.Module:
+    """The tree of a file. Raises what `ast.parse` does: SyntaxError, ValueError, RecursionError, MemoryError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd escape in somebody's string is not our reader's business
+        return ast.parse(content)
+
+
+cached_tree = lru_cache(maxsize=1)(parse_tree)
+"""The same, for reading only and for few files: that of the last one is kept, because who judges a file asks again."""
+
+
+def parse_facts(
+    content: bytes, facts: Callable[[ast.Module], Facts], tree: Callable[[bytes], ast.Module] = parse_tree
+) -> Facts:
+    """What `facts` makes of the file's tree; `unreadable_facts` where there is none. Never raises for bad source."""
+    if len(content) > LARGEST:
+        return too_large_facts()
+    try:
+        return facts(tree(content))
+    except SyntaxError as problem:
+        return unreadable_facts(f"{problem.lineno or 0}:{max(problem.offset or 0, 0)}: {problem.msg}")
+    except RecursionError:
+        return unreadable_facts("0:0: nested too deeply for Python's parser")
+    except MemoryError:
+        return unreadable_facts("0:0: nested too deeply, or too large, for Python's parser")
+    except ValueError as problem:  # NUL bytes on some Pythons, numbers with thousands of digits
+        return unreadable_facts(f"0:0: {problem}")
+
+
+def unreadable_facts(error: str) -> Facts:
+    """The facts of a file that could not be read: `error` is "line:column: reason", 0:0 for the file as a whole."""
+    none: dict[str, Any] = {"defs": {}, "names": {}, "bases": {}, "types": {}, "stars": [], "all": None}
+    empty: Facts = {
+        "symbols": [],
+        "words": [],
+        "imports": [],
+        "decorators": {},
+        "uses": {},
+        "outline": none,
+        "names": "",
+    }
+    return {"error": " ".join(error.split()), **empty}
+
+
+def too_large_facts() -> Facts:
+    """The facts of a file with more than `LARGEST` bytes."""
+    return unreadable_facts(f"0:0: larger than {LARGEST:,} bytes, so it was not read")
+
+
+def unavailable_facts() -> Facts:
+    """The facts of a file whose content could not be had."""
+    return unreadable_facts("0:0: its content could not be read (too large, or changed meanwhile)")
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Syntax trees and rows have no circles worth looking for; looking costs a tenth of the time and more."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+LONGEST: Final = 300
+"""Characters of a signature or statement; what is longer ends in `…`."""
+_ENOUGH: Final = 4 * LONGEST + 4
+"""Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
+
+_COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+_FIRST_TWO: Final = re.compile(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
+_BOM: Final = b"\xef\xbb\xbf"
+_LATIN: Final = ("latin-1", "iso-8859-1", "iso-latin-1")
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines without their ends; columns of syntax trees (bytes of UTF-8) fit. Never raises: what can't be decoded
+    is replaced.
+    """
+    if content.startswith(_BOM):
+        return content[len(_BOM) :].splitlines()
+    name = encoding_of(content)
+    if name == "utf-8":
+        return content.splitlines()
+    for errors in ("replace", "strict"):  # some codecs know only the strict way
+        try:
+            return content.decode(name, errors).encode("utf-8", "replace").splitlines()
+        except (LookupError, ValueError):
+            continue
+    return content.splitlines()
+
+
+def encoding_of(content: bytes) -> str:
+    """The encoding that one of the first two lines declares, by the parser's own rules: `latin-1-unix` is
+    `iso-8859-1`; `utf-8` where none is declared.
+    """
+    two = _FIRST_TWO.match(content)
+    for line in two.groups() if two else ():
+        cookie = _COOKIE.match(line)
+        if cookie is not None:
+            return _normal_encoding(cookie[1].decode("ascii", "replace"))
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            break
+    return "utf-8"
+
+
+def _normal_encoding(name: str) -> str:
+    start = name[:12].lower().replace("_", "-")
+    if start in ("utf-8", "utf8") or start.startswith("utf-8-"):
+        return "utf-8"
+    if start in _LATIN or start.startswith(tuple(f"{one}-" for one in _LATIN)):
+        return "iso-8859-1"
+    return name
+
+
+def statement(lines: Sequence[bytes], line: int, column: int, end_line: int, end_column: int) -> str:
+    """The source between two places on one line; of a longer one the first line and `…`."""
+    if end_line == line:
+        return shortened(lines[line - 1][column : min(end_column, column + _ENOUGH)])
+    return shortened(lines[line - 1][column : column + _ENOUGH].rstrip()) + " …"
+
+
+def shortened(text: bytes) -> str:
+    """The text, at most `LONGEST` characters of it."""
+    told = text.decode("utf-8", "replace")
+    return told if len(told) <= LONGEST else told[: LONGEST - 1] + "…"

@@ -1,0 +1,354 @@
+"""From the frames of a file to what it uses, and to its outline: all that other files need to know of it.
+
+Both are plain JSON:
+    uses     expression → [symbol, relation, line, symbol, relation, line, …]; a symbol by its position among the
+             file's symbols, a relation by its position in RELATIONS
+    outline  {"defs": name → prefix of its Id, "names": name → expression, "bases": class → expressions,
+              "types": field or function → expression of what it is or returns, "stars": expressions,
+              "all": names or null}
+An expression is what a name refers to where it is used, as far as one file can tell, in one short text:
+    =Parser.feed        what this file defines under that name
+    @pkg.mod:name       what is imported (leading dots: a relative import)
+    ^Parser             an instance of a class of this file, or the class itself: `self`, `cls`
+    <Parser             the same, but looked up from its bases on: `super()`
+    ~EXPRESSION>        an instance of the class that the expression names, or what the function says it returns
+    &Parser             an instance of the class that a method returning `Self` is called on
+    *name               a name that only a star import can have brought
+    ?name               an attribute of something unknown, or a name that nothing here binds
+Attributes that are still to be followed come after a bar: `@pkg.mod:Parser|feed`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from kl_hooks.code.scanner.parser import WORD
+from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
+
+UNKNOWN: Final = ""
+"""What a name stands for that is bound here, to nobody knows what."""
+_BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class__", "__builtins__"}
+
+
+def expression_of(frame: Frame, scope: Frame, root: str, rest: str) -> str:
+    """The expression for a chain as the frame's code sees it; `UNKNOWN` where nothing can be said."""
+    found = root_expression(frame, scope, root)
+    if not rest:
+        return UNKNOWN if nameless(found) else found
+    return joined(found, rest) if found else found
+
+
+def joined(expression: str, rest: str) -> str:
+    """An expression with more attributes after it."""
+    tail = expression[expression.rfind(">") + 1 :]
+    return f"{expression}{'.' if '|' in tail else '|'}{rest}"
+
+
+def nameless(expression: str) -> bool:
+    """True for an instance or what `self` is: a thing without a name of its own, so that nothing can link to it."""
+    return expression[:1] in ("~", "^", "<") and "|" not in expression[expression.rfind(">") + 1 :]
+
+
+def root_expression(frame: Frame, scope: Frame, root: str) -> str:
+    """The expression for the root of a chain: a name, the result of a call, or something else (`UNKNOWN`)."""
+    return (
+        _result(frame, scope, root[:-2])
+        if root.endswith("()")
+        else name_expression(frame, scope, root)
+        if root
+        else UNKNOWN
+    )
+
+
+def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
+    """What a name stands for in a scope."""
+    if frame.home is not frame and name in frame.stores and name not in frame.names and frame.kind != "block":
+        return UNKNOWN  # an argument of a lambda, or of a comprehension
+    first = True
+    while scope is not None:
+        if name in scope.globals and scope.outer is not None:
+            scope, first = _module(scope), True
+            continue
+        if name not in scope.nonlocals and (first or scope.kind != "class"):
+            found = table(scope).get(name)
+            if found is not None:
+                return found
+        scope, first = scope.outer.home if scope.outer else None, False
+    if name in _BUILTINS:
+        return UNKNOWN
+    return f"*{name}" if _module(frame).stars else f"?{name}"
+
+
+def table(scope: Frame) -> dict[str, str]:
+    """Name → what it stands for, of all names that a scope binds itself."""
+    if scope.table is None:
+        scope.table = made = dict.fromkeys(scope.stores, UNKNOWN)
+        made.update(scope.binds)
+        made.update(_defined(scope))
+        if scope.kind == "function":
+            owner = owner_class(scope)
+            if scope.receiver and owner and not _marked(scope, "staticmethod"):
+                made[scope.receiver] = f"^{qualified(owner)}"
+            _add_instances(scope, made)
+    return scope.table
+
+
+def qualified(frame: Frame) -> str:
+    """The dotted name of what a frame defines, without its module's."""
+    return frame.ids[0].partition(":")[2].partition(".")[2]
+
+
+def owner_class(scope: Frame) -> Frame | None:
+    """The class that a function is a method of."""
+    outer = scope.outer.home if scope.outer else None
+    return outer if outer is not None and outer.kind == "class" else None
+
+
+def kids(scope: Frame) -> list[Frame]:
+    """What a scope defines, in blocks too."""
+    found: list[Frame] = []
+    for kid in scope.kids:
+        found += kids(kid) if kid.kind == "block" else [kid]
+    return found
+
+
+def _defined(scope: Frame) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for kid in kids(scope):
+        if kid.kind == "field" and scope.kind == "function":
+            continue
+        for name, identifier in zip(dict.fromkeys(kid.names), kid.ids, strict=False):
+            made[name] = "=" + identifier.partition(":")[2].partition(".")[2]
+    return made
+
+
+def _add_instances(scope: Frame, made: dict[str, str]) -> None:
+    """The local names that are, wherever they are stored to, instances of one class, or other names of one thing.
+
+    In the order in which they come, so that a later one may be made of an earlier one.
+    """
+    seen: dict[str, list[tuple[str, str]]] = {}
+    for name, root, rest in scope.typed:
+        if not name.startswith("self."):
+            seen.setdefault(name, []).append((root, rest))
+    elsewhere = _rebound(scope)
+    for name, found in seen.items():
+        if name in elsewhere:
+            continue
+        classes = {one for one in found if one[0] != "None"}
+        if len(classes) == 1 and len(found) == scope.stores.count(name):
+            made[name] = instance(scope, *classes.pop())
+
+
+def _rebound(scope: Frame) -> frozenset[str]:
+    """The names that functions inside store to by `nonlocal`."""
+    found = frozenset[str]()
+    for kid in scope.kids:
+        found |= kid.nonlocals | (_rebound(kid) if kid.kids else frozenset())
+    return found
+
+
+def instance(scope: Frame, root: str, rest: str) -> str:
+    """The expression for an instance of the class that a chain names, seen from a scope."""
+    if not root:
+        return UNKNOWN
+    if root.startswith("="):  # the same as another name
+        found = name_expression(scope, scope, root[1:])
+        return (joined(found, rest) if rest else found) if found[:1] not in ("", "?", "<") else UNKNOWN
+    if scope.table is None:
+        table(scope)
+    if root == "Self":
+        owner = owner_class(scope) if scope.kind == "function" else scope if scope.kind == "class" else None
+        return f"^{qualified(owner)}" if owner is not None else UNKNOWN
+    return _made(scope, scope, root, rest)
+
+
+def _made(frame: Frame, scope: Frame, root: str, rest: str) -> str:
+    """The expression for what calling a chain gives."""
+    if not rest and root == scope.receiver and scope.kind == "function" and _marked(scope, "classmethod"):
+        return root_expression(frame, scope, root)
+    found = expression_of(frame, scope, root, rest)
+    return f"~{found}>" if found and found[0] != "?" else UNKNOWN
+
+
+def _result(frame: Frame, scope: Frame, called: str) -> str:
+    root, _, rest = called.partition(".")
+    if called == "super":
+        function: Frame | None = scope
+        while function is not None and owner_class(function) is None:
+            function = function.outer.home if function.outer else None
+        owner = owner_class(function) if function is not None else None
+        return f"<{qualified(owner)}" if owner is not None else UNKNOWN
+    return _made(frame, scope, root, rest)
+
+
+def _module(scope: Frame) -> Frame:
+    while scope.outer is not None:
+        scope = scope.outer
+    return scope
+
+
+def _marked(scope: Frame, decorator: str) -> bool:
+    return any(d.__class__ is ast.Name and d.id == decorator for d in scope.node.decorator_list)
+
+
+KEEPING: Final = frozenset(
+    {
+        "abstractmethod", "cache", "cached_property", "classmethod", "final", "getter", "lru_cache", "overload",
+        "override", "property", "staticmethod", "wraps",
+    }
+)  # fmt: skip
+"""Decorators after which a call, or for a property a look, still gives what the function returns."""
+
+
+def return_expression(frame: Frame) -> str:
+    """The expression for what a function returns; `UNKNOWN` if it does not say, or if a decorator may change it."""
+    node = frame.node
+    if node.returns is None or node.__class__ is not ast.FunctionDef or not all(map(_keeps, node.decorator_list)):
+        return UNKNOWN
+    root, rest = annotated(node.returns) or ("", "")
+    if any(parameter.name == root for parameter in getattr(node, "type_params", ())):
+        return UNKNOWN
+    if "Self" in (root, rest):
+        owner = owner_class(frame)
+        return f"&{qualified(owner)}" if owner is not None else UNKNOWN
+    outer = frame.outer
+    return instance(outer.home, root, rest) if outer is not None else UNKNOWN
+
+
+def is_setter(node: Node) -> bool:
+    """True for the setter or deleter of a property: it says nothing about what the property gives."""
+    return any(d.__class__ is ast.Attribute and d.attr in ("setter", "deleter") for d in node.decorator_list)
+
+
+def _keeps(decorator: Node) -> bool:
+    found = chain(decorator.func if decorator.__class__ is ast.Call else decorator)
+    return found is not None and (found[1].rpartition(".")[2] or found[0]) in KEEPING
+
+
+RELATIONS: Final = ("references", "calls", "inherits")
+INHERITS: Final = RELATIONS.index("inherits")
+
+
+def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[int]]:
+    """What is used where. `places`: Id → place among the file's symbols."""
+    found: dict[str, list[int]] = {}
+    for frame in frames:
+        owner = places[(frame.ids or frame.home.ids)[0]]
+        home, around, head = frame.home, _around(frame), frame.head
+        own = frame.home is frame or not frame.stores
+        hidden = _hidden(found, frame, around, owner) if head else ()
+        for number, (root, rest, line, code) in enumerate(frame.uses):
+            scope = around if number < head else home
+            if number < head and (root in hidden or (root, rest) in hidden):
+                continue
+            base = scope.cache.get(root) if own else root_expression(frame, scope, root)
+            if base is None:
+                base = scope.cache[root] = root_expression(frame, scope, root)
+            if base:
+                if rest:
+                    expression = joined(base, rest) if "|" in base else f"{base}|{rest}"
+                elif base[0] in "~^<" and nameless(base):
+                    continue  # the thing itself, not one of its names
+                else:
+                    expression = base
+                flat = found.get(expression)
+                if flat is None:
+                    found[expression] = [owner, code, line]
+                else:
+                    flat += (owner, code, line)
+            else:
+                for name in rest.split(".") if rest else ():
+                    found.setdefault(f"?{name}", []).extend((owner, code, line))
+    return found
+
+
+def _hidden(found: dict[str, list[int]], frame: Frame, around: Frame, owner: int) -> set[Any]:
+    """Notes the bases of a class; returns the uses before a body that are no more than that: bases, and `[T]`."""
+    for root, rest, line in frame.bases:
+        expression = expression_of(frame, around, root, rest)
+        for one in [expression] if expression else [f"?{name}" for name in rest.split(".") if name]:
+            found.setdefault(one, []).extend((owner, INHERITS, line))
+    hidden: set[Any] = {(root, rest) for root, rest, _ in frame.bases}
+    return hidden | {parameter.name for parameter in getattr(frame.node, "type_params", ())}
+
+
+def _around(frame: Frame) -> Frame:
+    return frame.outer.home if frame.outer is not None else frame
+
+
+def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> dict[str, Any]:
+    """What other files need to know. `identifiers`: those of the file's symbols, for a module called `_`."""
+    module = frames[0]
+    defs: dict[str, str] = {}
+    for identifier in identifiers:
+        prefix, _, name = identifier.partition(":")
+        if prefix != "namespace":
+            defs.setdefault(name.partition(".")[2], prefix)
+    bases: dict[str, list[str]] = {}
+    for frame in frames:
+        if frame.kind == "class" and frame.node.bases:
+            scope = _around(frame)
+            named = [expression_of(frame, scope, root, rest) for root, rest, _ in frame.bases]
+            known = [one if one[:1] in ("=", "@", "*") else "" for one in named]
+            bases[qualified(frame)] = [*known, *[""] * (len(frame.node.bases) - len(known))]
+    return {
+        "defs": defs, "names": dict(module.binds), "bases": bases, "types": _types(frames), "stars": module.stars,
+        "all": _exported(module.node),
+    }  # fmt: skip
+
+
+def _types(frames: Sequence[Frame]) -> dict[str, str]:
+    """Field, attribute of `self`, or function → what it is, or returns; left out where that is not one throughout."""
+    seen: dict[str, set[str]] = {}
+    for frame in frames:
+        if frame.home is not frame:
+            continue
+        owner = owner_class(frame) if frame.kind == "function" else None
+        for name, root, rest in frame.typed:
+            if root == "None":
+                continue
+            if frame.kind != "function" and not name.startswith("self."):
+                key = f"{qualified(frame)}.{name}" if frame.kind == "class" else name
+            elif owner is not None and name.startswith("self."):
+                key = f"{qualified(owner)}.{name[5:]}"
+            else:
+                continue
+            seen.setdefault(key, set()).add(instance(frame, root, rest))
+        for name in frame.globals:
+            if name in frame.stores:  # whoever says `global` may make it anything
+                seen.setdefault(name, set()).add("")
+        if frame.kind == "function" and not (frame.node.decorator_list and is_setter(frame.node)):
+            seen.setdefault(qualified(frame), set()).add(
+                return_expression(frame) if frame.node.returns is not None else ""
+            )
+    return {name: found.pop() for name, found in seen.items() if len(found) == 1 and "" not in found}
+
+
+def _exported(tree: Any) -> list[str] | None:
+    """The names in `__all__`, None where it is not there or not a plain list."""
+    names: list[str] | None = None
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if not any(t.__class__ is ast.Name and t.id == "__all__" for t in targets):
+            continue
+        if node.value.__class__ not in (ast.List, ast.Tuple):
+            return None
+        found = [e.value for e in node.value.elts if e.__class__ is ast.Constant and e.value.__class__ is str]
+        if len(found) != len(node.value.elts):
+            return None
+        names = [*(names or []), *found] if node.__class__ is ast.AugAssign else found
+    return names
+
+
+def words_of(imports: Iterable[Sequence[Any]], uses: Iterable[str], outline: dict[str, Any]) -> str:
+    """Every identifier in a file's imports and expressions, once: who does not say a name does not use it."""
+    texts = [text for row in imports for text in row[:2]]
+    texts += [*uses, *outline["names"].values(), *outline["types"].values(), *outline["stars"]]
+    texts += [one for some in outline["bases"].values() for one in some]
+    return " ".join(sorted(set(WORD.findall("\n".join(texts)))))

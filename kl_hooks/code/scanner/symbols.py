@@ -1,0 +1,217 @@
+"""From the frames of a file to its symbols: Id, position, signature, docstring's first line, content hash, words.
+
+A content hash covers what a symbol's code is, without comments, docstrings, layout and position. A signature is cut
+from the source, since unparsing is slow and differs by Python version.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from kl_hooks.code.scanner.parser import LONGEST, shortened, statement
+from kl_hooks.code.scanner.visitor import Frame, docstring
+
+
+def set_digests(frames: Sequence[Frame]) -> None:
+    """Sets `own` and `full` of every frame; inner frames come after the outer ones, so from the last to the first.
+
+    A class and a module leave out the functions and classes defined in them, which have hashes of their own; their
+    fields stay. A function takes in everything inside it: a changed inner function is a changed function.
+    """
+    for frame in reversed(frames):
+        digest = sha256("\0".join(frame.text).encode("utf-8", "surrogatepass"))
+        if not frame.kids:
+            frame.own = frame.full = digest.digest()
+            continue
+        full = digest.copy()
+        for kid in frame.kids:
+            full.update(kid.full)
+        frame.full = full.digest()
+        if frame.kind == "function" or (frame.kind == "block" and frame.scope == "function"):
+            frame.own = frame.full
+            continue
+        for kid in frame.kids:
+            if kid.kind not in ("function", "class"):
+                digest.update(kid.own)
+        frame.own = digest.digest()
+
+
+def combined_digest(digests: Sequence[bytes]) -> str:
+    """16 hexadecimal digits: of the one definition, or of all definitions of one name in their order."""
+    if len(digests) == 1:
+        return digests[0].hex()[:16]
+    return sha256(b"".join(digests)).hexdigest()[:16]
+
+
+_HEADER = 20_000
+_PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+_PIECE = rb"""(?xs)
+    (?P<comment>\#[^\r\n]*)
+    |(?P<text>\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')
+    |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<colon>:)|(?P<gap>\\?[\s]+)|(?P<rest>[^\s#"'()\[\]{}:\\]+|.)"""
+"""Compiled where the first header needs it."""
+
+
+def header(lines: Sequence[bytes], node: Any) -> str:
+    """`def feed(self, data: bytes) -> int` or `class Parser(Base)`: up to the colon, comments left out, one line.
+
+    `lines` are the source's lines in UTF-8, `node` a function's or class's ast node.
+    """
+    first = lines[node.lineno - 1][node.col_offset :].rstrip()
+    if first.endswith(b":") and b"#" not in first and not any(first.count(a) != first.count(b) for a, b in _PAIRS):
+        return shortened(tidy(first[:-1]))
+    rest = lines[node.lineno : node.body[0].end_lineno]
+    whole = b"\n".join([first, *rest])[:_HEADER]
+    return shortened(_until_colon(whole))
+
+
+def _until_colon(text: bytes) -> bytes:
+    depth, parts = 0, []
+    for piece in re.finditer(_PIECE, text):
+        kind = piece.lastgroup
+        if kind == "comment":
+            continue
+        if kind == "colon" and depth == 0:
+            break
+        depth += (kind == "open") - (kind == "close")
+        parts.append(b" " if kind == "gap" else piece[0])
+    return tidy(b"".join(parts))
+
+
+def tidy(text: bytes) -> bytes:
+    """One line: gaps are one blank, none inside round brackets, no comma after the last of the outermost ones."""
+    line = b" ".join(text.split()).replace(b"( ", b"(").replace(b" )", b")")
+    place = line.find(b",)")
+    while place >= 0:
+        outermost = line.count(b"(", 0, place) - line.count(b")", 0, place) == 1
+        line = line[:place] + line[place + 1 :] if outermost else line
+        place = line.find(b",)", place + 1)
+    return line
+
+
+_INTERFACES: Final = frozenset({"Protocol", "ABC"})
+_AROUND: Final = (ast.Subscript, ast.Call)
+_ACCESSORS: Final = frozenset({"setter", "getter", "deleter"})
+Row = list[Any]
+"""[id, line, end_line, signature, doc, content_hash], plain JSON."""
+
+
+def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) -> tuple[list[Row], list[str]]:
+    """The symbols of a file, the module first, then in the order of their lines; and for each the words of its code.
+
+    Definitions of one Id (overloads, a property and its setter, `if`/`else`) are one row: place and signature of the
+    first that is no `@overload`, the docstring of the first that has one, a hash over all of them.
+    """
+    found: dict[str, list[Frame]] = {}
+    for frame in frames:
+        frame.ids = _ids(frame, module)
+        for name in frame.ids:
+            found.setdefault(name, []).append(frame)
+    rows: list[tuple[Row, str]] = []
+    for name, same in found.items():
+        if len(same) > 1:
+            same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))  # `else` was walked before `if`
+        chosen, doc, said = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
+        if len(same) > 1:
+            chosen = next((f for f in same if not _is_overload(f)), chosen)
+            doc = next(filter(None, (_doc(f) for f in same)), "")
+            said = dict.fromkeys(text for f in same for text in f.text)
+        line, end_line = _place(chosen, lines)
+        row = [name, line, end_line, _signature(chosen, lines, module), doc, combined_digest([f.own for f in same])]
+        rows.append((row, " ".join(sorted(filter(str.isidentifier, said)))))  # no mark of a text is an identifier
+    rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
+    return [row for row, _ in rows], [words for _, words in rows]
+
+
+def decorators_of(frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]) -> dict[str, list[str]]:
+    """Place of a symbol → its decorators as written, one line each; of several definitions those of the first."""
+    found: dict[str, list[str]] = {}
+    for frame in sorted(frames, key=lambda frame: getattr(frame.node, "lineno", 0)):
+        if frame.kind in ("class", "function") and frame.node.decorator_list:
+            shown = [_decorator(node, lines) for node in frame.node.decorator_list]
+            for identifier in frame.ids:
+                found.setdefault(str(places[identifier]), shown)
+    return found
+
+
+def _decorator(node: ast.expr, lines: Sequence[bytes]) -> str:
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return "@" + statement(lines, node.lineno, node.col_offset, end_line, end_column)
+
+
+def namespace_signature(module: str) -> str:
+    """What stands as the signature of a module."""
+    return f"module {module}"
+
+
+def _ids(frame: Frame, module: str) -> list[str]:
+    outer = frame.outer
+    if outer is None:
+        return [f"namespace:{module}"]
+    if frame.kind == "block":
+        return []
+    if frame.kind == "field" and outer.scope == "function":
+        owner = outer.prefix.rpartition(".<locals>.")[0].rpartition(".")[0]
+        return [f"field:{module}.{owner}.{name}" for name in frame.names]
+    sort = _id_prefix(frame, outer)
+    names = [name if name in outer.globals else outer.prefix + name for name in frame.names]
+    return [f"{sort}:{module}.{name}" for name in dict.fromkeys(names)]
+
+
+def _id_prefix(frame: Frame, outer: Frame) -> str:
+    if frame.kind == "class":
+        bases = [*frame.node.bases, *(k.value for k in frame.node.keywords if k.arg == "metaclass")]
+        return "interface" if any(_last_name(b) in _INTERFACES or _last_name(b) == "ABCMeta" for b in bases) else "type"
+    if frame.kind == "function":
+        if outer.scope != "class":
+            return "function"
+        return "property" if any(map(_makes_property, frame.node.decorator_list)) else "method"
+    return "type" if frame.kind == "alias" else "field"
+
+
+def _last_name(node: ast.expr) -> str:
+    while isinstance(node, _AROUND):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _makes_property(decorator: ast.expr) -> bool:
+    name = _last_name(decorator)
+    return name.endswith("property") or (name in _ACCESSORS and isinstance(decorator, ast.Attribute))
+
+
+def _is_overload(frame: Frame) -> bool:
+    return frame.kind == "function" and any(_last_name(d) == "overload" for d in frame.node.decorator_list)
+
+
+def _place(frame: Frame, lines: Sequence[bytes]) -> tuple[int, int]:
+    if frame.kind == "module":
+        return 1, max(len(lines), 1)
+    return frame.node.lineno, frame.node.end_lineno
+
+
+def _signature(frame: Frame, lines: Sequence[bytes], module: str) -> str:
+    if frame.kind == "module":
+        return namespace_signature(module)
+    node = frame.node
+    if frame.kind in ("class", "function"):
+        return header(lines, node)
+    return statement(lines, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+def _doc(frame: Frame) -> str:
+    if frame.kind not in ("module", "class", "function"):
+        return ""
+    text = docstring(frame.node)
+    if not text:
+        return ""
+    clean = text.lstrip().partition("\n")[0].rstrip()
+    if not clean.isascii() or "\0" in clean:
+        from kl_hooks.model.canonical import replace_surrogates
+
+        clean = str(replace_surrogates(clean)).replace("\0", "")
+    return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"

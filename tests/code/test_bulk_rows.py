@@ -1,0 +1,134 @@
+"""A graph that is laid out at once is the one that would be written file by file, whatever else is or was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kl_hooks.code import file_facts as facts_module
+from kl_hooks.code import update as module
+from kl_hooks.code.query.session import refresh_graph
+from kl_hooks.graph import links
+from kl_hooks.index import index
+from kl_hooks.workspace import Workspace
+from tests.code.making import FILES, graph_of, repository, workspace
+
+MORE = {
+    **FILES,
+    "src/shop/__main__.py": "from .web import *\nfrom .core import Basket as B\nclass C(B):\n    def total(self):\n"
+    "        return super().total() + unknown(self.add_line('x'), __init__)\n",
+    "src/shop/broken.py": "def f(:\n",
+    "src/shop/empty.py": "",
+    "scripts/web.py": "import shop.web\nshop.web.show_page(shop.core.Basket())\n",
+    "setup.cfg": "",
+}
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files were laid out and written, each time; from two contents on it is done."""
+    seen: list[int] = []
+    write = module.write_bulk_rows
+
+    def counted(db: Any, made: module.BulkRows, files: Any) -> None:
+        seen.append(len(files))
+        write(db, made, files)
+
+    monkeypatch.setattr(facts_module, "MANY", 2)
+    monkeypatch.setattr(module, "write_bulk_rows", counted)
+    return seen
+
+
+def tables_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
+    """The graph, and what it is kept up by."""
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        more = {"renamed": "word, key, path", "said": "path, names", "naming": "name, asked_for"}
+        return graph_of(ws) | {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in more.items()}
+
+
+def by_file(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Any, ...]]]:
+    """The graph that is written file by file."""
+    other = workspace(ws.root, "one-by-one")
+    with monkeypatch.context() as patch:
+        patch.setattr(facts_module, "MANY", 1000)
+        refresh_graph(other)
+    return tables_of(other)
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_it_is_what_would_be_written_file_by_file(
+    tmp_path: Path, written: list[int], monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    monkeypatch.setattr("kl_hooks.code.file_facts.processes", lambda: processes)
+    ws = repository(tmp_path / "repo", MORE)
+    scan = refresh_graph(ws)
+    assert written == [scan.files] and len(scan.problems) == 1
+    assert tables_of(ws) == by_file(ws, monkeypatch)
+    assert written == [scan.files]
+    assert refresh_graph(ws).parsed == 0
+
+
+def test_afterwards_a_changed_file_is_replaced_alone(
+    tmp_path: Path, written: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws = repository(tmp_path / "repo", MORE)
+    refresh_graph(ws)
+    for name in ("core", "web"):
+        path = ws.root / f"src/shop/{name}.py"
+        path.write_text(path.read_text() + "\ndef unknown(*args): return LIMIT\n")
+    refresh_graph(ws)
+    assert len(written) == 1
+    assert tables_of(ws) == by_file(ws, monkeypatch)
+
+
+def test_what_an_older_graph_left_of_a_file_goes(
+    tmp_path: Path, written: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws = repository(tmp_path / "repo", MORE)
+    path = "src/shop/core.py"
+    with ws.store.writing("graph") as db, db.transaction():
+        index.replace(db, path, [index.Document("function:old", "function", path, 1, "def old()", "leftover")])
+        links.replace_rows(db, {path: [("function:old", "calls", "function:gone", 1, "import", 100)]})
+    refresh_graph(ws)
+    assert len(written) == 1
+    assert tables_of(ws) == by_file(ws, monkeypatch)
+    with ws.store.reading("graph") as found:
+        assert found is not None and index.search(found, ["leftover"], 5) == []
+
+
+def test_who_was_slower_than_another_process_writes_nothing_twice(
+    tmp_path: Path, written: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws = repository(tmp_path / "repo", MORE)
+
+    def meanwhile(made: Iterator[Any], number: int) -> Iterator[Any]:
+        yield from made
+        refresh_graph(workspace(ws.root))
+
+    refresh_graph(ws, meanwhile)
+    assert len(written) == 1
+    assert tables_of(ws) == by_file(ws, monkeypatch)
+
+
+def test_what_could_not_be_had_is_asked_for_again(
+    tmp_path: Path, written: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws = repository(tmp_path / "repo", MORE)
+    missing = "src/shop/core.py"
+
+    def without(made: Iterator[Any], number: int) -> Iterator[Any]:
+        for entry in made:
+            if b"Basket" not in entry[1] or b"class C" in entry[1]:
+                yield entry
+
+    refresh_graph(ws, without)
+    assert len(written) == 1
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        assert db.rows("SELECT substr(blob, 1, 1) FROM files WHERE path = ?", (missing,)) == [("?",)]
+    refresh_graph(ws)
+    assert tables_of(ws) == by_file(ws, monkeypatch)
