@@ -197,17 +197,20 @@ def _repository_facts(ws: Workspace) -> Iterator[_Facts]:
 
 def _hook_facts(ws: Workspace) -> Iterator[_Facts]:
     """About our native git hooks."""
-    from kl_hooks.git.hooks import hook_states
+    from kl_hooks.git.hooks import hook_states, outdated_hooks
 
     if ws.repo is None:
         return
     path = ws.git_settings.hooks_path if ws.git_settings else None
+    older = {one.name for one in outdated_hooks(ws.repo)}
     for hook in hook_states(ws.repo):
         if hook.state == "inert":
             says = f"{hook.name} is installed but git does not run it: core.hooksPath is {path}."
             yield "wrong", says, f"git config --unset core.hooksPath, or: {hook.reason}"
         elif hook.state == "broken":
             yield "wrong", f"{hook.name}: {hook.reason}", "kl hooks install"
+        elif hook.state == "installed" and hook.name in older:
+            yield "remark", f"{hook.name} was written by an older version of kl.", "kl init --upgrade"
         elif hook.state == "installed":
             yield "ok", f"{hook.name} is ours", ""
     if path and not any(h.state == "inert" for h in hook_states(ws.repo)):

@@ -429,8 +429,9 @@ def _version() -> str:
 )
 @click.option("--exact", is_flag=True, help="Layers without exceptions: parts that import each other become one layer.")
 @click.option("--undo", "back", is_flag=True, help="Take back what kl init wrote and nobody changed since.")
+@click.option("--upgrade", is_flag=True, help="Only renew the git hooks that an older version of kl has written.")
 @format_option()
-def init(yes: bool, exact: bool, back: bool, shape: str) -> int:
+def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     """Look at the repository and propose `.kl/`: layers from today's imports, settings.
 
     Where parts of the code import each other, the layers are those that the fewest imports contradict, and a baseline
@@ -440,6 +441,8 @@ def init(yes: bool, exact: bool, back: bool, shape: str) -> int:
     require_repository(ws)
     if back:
         return _print_undo(ws, shape)
+    if upgrade:
+        return _upgrade_hooks(ws, shape)
     refuse_linked_folder(ws.root)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
     found = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
@@ -466,6 +469,24 @@ def _confirm_append(ws: Workspace) -> bool:
 def _confirm_seeding(seeds: int) -> bool:
     """Asks whether the documents' own words become records."""
     return click.confirm(f"Make {counted(seeds, 'record')} of what your documents say?", default=False, err=True)
+
+
+def _upgrade_hooks(ws: Workspace, shape: str) -> int:
+    """Renew git hooks that an older version of kl has written; those of other tools and edited ones stay."""
+    from kl_hooks.git.hooks import install_hooks, outdated_hooks
+
+    assert ws.repo is not None  # require_repository refused it
+    names = [one.name for one in outdated_hooks(ws.repo)]
+    done = install_hooks(ws.repo, names, sys.executable, ws.state.spool) if names else []
+    if shape == "json":
+        rows = [{"name": one.name, "path": str(one.path), "action": one.action, "reason": one.reason} for one in done]
+        echo_json({"schema": "kl.init.upgrade/1", "hooks": rows})
+        return 0
+    for one in done:
+        echo(f"  {one.action:<10} {one.path}")
+    if not done:
+        echo("nothing to renew: no git hook here was written by an older version of kl.")
+    return 0
 
 
 def _print_undo(ws: Workspace, shape: str) -> int:

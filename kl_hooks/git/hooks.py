@@ -261,6 +261,20 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
     return HookState(name, target, "installed", "run by pre-commit's file." if target == legacy else "")
 
 
+def outdated_hooks(repo: Repository) -> list[HookState]:
+    """Return our installed git hooks that an older version of kl has written. One git process."""
+    installed = (one for one in hook_states(repo) if one.state == "installed")
+    return [one for one in installed if not _is_current(one.name, hook_content(one.path) or b"")]
+
+
+def _is_current(name: str, text: bytes) -> bool:
+    """True for what this version writes, whatever interpreter and spool it names."""
+    pattern = re.escape(shipped(f"hooks/{name}").read_bytes())
+    for blank in (b"@python@", b"@spool@", _BLANK):
+        pattern = pattern.replace(re.escape(blank), b"[^\n]*")
+    return re.fullmatch(pattern, text) is not None
+
+
 def _call_of(name: str) -> bytes:
     """What somebody's own git hook holds if it calls kl: the command without options that only change its output."""
     return _LINES[name].partition(" ||")[0].removesuffix(" --quiet").encode()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -163,3 +165,39 @@ def test_what_pre_commit_runs_of_ours_is_not_missing(repo: Repository) -> None:
     assert after[1]["reason"] == "pre-commit runs kl's entry in .pre-commit-config.yaml."
     (repo.top / ".pre-commit-config.yaml").write_text("repos: []  # kl-check-push\n")
     assert [h["reason"] for h in as_json(repo.top, "hooks", "status")["hooks"]][1] == "kl hooks install"
+
+
+def older(path: Path) -> bytes:
+    """Give a git hook of ours the text of an older version, with the checksum that this one would have written."""
+    text = path.read_bytes().replace(b"exit 0\n", b"exit 0 # as it was\n")
+    blank = re.sub(rb"(?m)^(# kl git hook \d+ )[0-9a-f]{64}$", rb"\g<1>@sum@", text)
+    text = blank.replace(b"@sum@", hashlib.sha256(blank).hexdigest().encode())
+    path.write_bytes(text)
+    return text
+
+
+def test_hooks_of_an_older_version_are_named_and_renewed(repo: Repository) -> None:
+    assert kl(repo.top, "hooks", "install", "--only", "pre-commit", "--only", "post-commit").returncode == 0
+    hooks = repo.common_dir / "hooks"
+    current = (hooks / "pre-commit").read_bytes()
+    (hooks / "pre-push").write_text("#!/bin/sh\n# of another tool\n")
+    assert "older version" not in kl(repo.top, "doctor").stdout
+    assert kl(repo.top, "init", "--upgrade").stdout.startswith("nothing to renew")
+    older(hooks / "pre-commit")
+    (edited,) = [line for line in kl(repo.top, "doctor").stdout.splitlines() if "older version" in line]
+    assert edited.split()[:2] == ["remark", "git"] and "pre-commit was written by an older version" in edited
+    found = as_json(repo.top, "init", "--upgrade")
+    assert (found["schema"], [(h["name"], h["action"]) for h in found["hooks"]]) == (
+        "kl.init.upgrade/1", [("pre-commit", "updated")],
+    )  # fmt: skip
+    assert (hooks / "pre-commit").read_bytes() == current
+    assert (hooks / "pre-push").read_text() == "#!/bin/sh\n# of another tool\n"
+
+
+def test_an_edited_hook_is_not_renewed(repo: Repository) -> None:
+    assert kl(repo.top, "hooks", "install").returncode == 0
+    path = repo.common_dir / "hooks/pre-commit"
+    text = older(path) + b"# and more\n"
+    path.write_bytes(text)
+    assert kl(repo.top, "init", "--upgrade").stdout.startswith("nothing to renew")
+    assert path.read_bytes() == text
