@@ -22,8 +22,8 @@ from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_looku
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.report import problems_to_list, violation_to_dict
 from kl_hooks.code.modules import plain_name
+from kl_hooks.code.rewrite.edit import edit_imports
 from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, Need, Source, need
-from kl_hooks.code.rewrite.process import Job, rewrite_apart
 from kl_hooks.code.rewrite.source_text import parsed
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.repository import Repository
@@ -210,11 +210,9 @@ class _Plan:
                 self.going.pop(key, None)
                 self.left.setdefault(key, reason)
 
-    def job(self, path: str, content: bytes) -> Job:
-        """What is to be done in one file."""
-        mine = [(list(row), wanted.kind) for (where, row), wanted in self.going.items() if where == path]
-        moves, drops = (tuple(row for row, kind in mine if kind == wanted) for wanted in (NOTED, UNUSED))
-        return Job(content, moves, drops)
+    def rows(self, path: str, kind: str) -> list[Row]:
+        """The imports of one file that are moved (`NOTED`) or removed (`UNUSED`)."""
+        return [list(row) for (where, row), wanted in self.going.items() if where == path and wanted.kind == kind]
 
     def refuse(self, path: str, reason: str, rows: Collection[Row] | None = None) -> None:
         """Leaves some imports of a file (None: all) as they are after all."""
@@ -224,22 +222,24 @@ class _Plan:
 
 
 def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[Change]:
-    """The changed files. What libcst refuses stays, and then the rest is looked at again before anything is written."""
+    """The changed files. Where an import can't be edited, the rest is judged again before anything is written."""
     repo = survey.content.repo
     changes: list[Change] = []
     while plan.going:
-        jobs = {}
+        edited, refused = list[Change](), False
         for path in sorted({path for path, _ in plan.going}):
             try:
-                jobs[path] = plan.job(path, on_disk(repo.top, path, plan.content(path)))
+                before = on_disk(repo.top, path, plan.content(path))
             except Refused as problem:
                 plan.refuse(path, str(problem))
-        done = rewrite_apart(jobs)
-        refused = [(path, row, reason) for path, one in done.items() for row, reason in one.left]
-        for path, row, reason in refused:
-            plan.refuse(path, reason, [list(row)])
+                continue
+            after, left = edit_imports(before, plan.rows(path, NOTED), plan.rows(path, UNUSED))
+            edited.append(Change(path, before, after))
+            for row, reason in left:
+                plan.refuse(path, reason, [list(row)])
+                refused = True
         if not refused:
-            changes = [Change(path, jobs[path].content, one.content) for path, one in done.items()]
+            changes = edited
             break
         plan.settle()
     return [change for change in changes if change.before != change.after and _written(plan, repo, change, write)]

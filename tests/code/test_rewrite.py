@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.code.rewrite.edit import Unfixable, comments, rewrite
+from kl_hooks.code.rewrite.edit import Unfixable, comments, edit_imports, rewrite
 from kl_hooks.code.scanner.python import scan_python
 
 HEADS = st.sampled_from(["", '"""Doc."""\n', "#!/bin/x\n# c\n\n", '"""Doc."""\n\nfrom __future__ import annotations\n'])
@@ -74,7 +74,7 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
     assert (b"\r\n" in after) == (crlf and b"\n" in after) and after.count(b"\r") in (0, after.count(b"\n"))
     kept = {line.strip() for line in content.splitlines()}
     new = [line for line in after.splitlines() if line.strip() not in kept and b"import" not in line]
-    assert all(line.strip() in (b"", b"if TYPE_CHECKING:", b"A,", b")", b"B", b"A", b"F") for line in new), new
+    assert all(line.strip() in (b"", b"if TYPE_CHECKING:", b"A,", b"B,", b"C,", b")", b"A", b"F") for line in new), new
     if moving:
         assert b"from __future__ import annotations" in after
         there = [row[:5] for row in rows_of(after)]
@@ -86,9 +86,9 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ('"""D."""\n\nimport os\nfrom typing import Any\n\nfrom w import A  # a\nfrom z import y\n',
+        ('"""D."""\n\nimport os\nfrom typing import Any\n\nfrom w import A\nfrom z import y\n',
          '"""D."""\n\nfrom __future__ import annotations\n\nimport os\nfrom typing import TYPE_CHECKING, Any\n\n'
-         "from z import y\n\nif TYPE_CHECKING:\n    from w import A  # a\n"),
+         "from z import y\n\nif TYPE_CHECKING:\n    from w import A\n"),
         ("import abc\nimport zlib\n\nfrom w import A\n\nx = 1\n",
          "from __future__ import annotations\n\nimport abc\nimport zlib\nfrom typing import TYPE_CHECKING\n\n"
          "if TYPE_CHECKING:\n    from w import A\n\nx = 1\n"),
@@ -96,8 +96,8 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
          "\t# foot\nfrom w import A\n",
          "from __future__ import annotations\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n\tfrom a import b\n"
          "\tfrom w import A\n\t# foot\n"),
-        ("from w import (\n    A,\n    B,  # b\n)\n",
-         "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\nfrom w import (\n    B,  # b\n)\n\n"
+        ("from w import (\n    A,\n    B,\n)\n",
+         "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\nfrom w import (\n    B,\n)\n\n"
          "if TYPE_CHECKING:\n    from w import A\n"),
     ],
 )  # fmt: skip
@@ -120,3 +120,17 @@ def test_what_is_refused(text: str, said: str) -> None:
     moves, drops = ([], rows) if "mine" in text else (rows, [])
     with pytest.raises(Unfixable, match=said):
         rewrite(text.encode(), moves, drops)
+
+
+def test_one_import_that_can_not_go_keeps_no_other_from_going() -> None:
+    text = b"from w import A  # mine\nfrom v import B\n"
+    content, left = edit_imports(text, [], scan_python(text, "x.py", "m")["imports"])
+    assert content == b"from w import A  # mine\n"
+    assert [(row[0], reason) for row, reason in left] == [("w", "a comment belongs to it")]
+
+
+def test_what_is_nested_deeply_is_edited_or_refused() -> None:
+    text = b"from w import A\nx = " + b"(" * 90 + b"+".join([b"1"] * 3000) + b")" * 90 + b"\n"
+    content, left = edit_imports(text, [], rows_of(text))
+    assert (content == text) == bool(left)
+    assert left or content == text.removeprefix(b"from w import A\n")

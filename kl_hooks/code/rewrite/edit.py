@@ -1,6 +1,9 @@
-"""Edits of a file's imports with libcst: some removed, some moved under `if TYPE_CHECKING:`.
+"""Edits of a file's imports: some removed, some moved under `if TYPE_CHECKING:`. Pure.
 
-Runs in a process of its own (`code.rewrite.process`): libcst may not survive what is nested very deeply.
+An edit replaces whole lines, at the positions that `ast` gives, so every other byte stays as it is: encoding, byte
+order mark, line endings. The result is checked: it has to compile, with the same comments, and the same statements but
+for the imports that were asked for. libcst's transformers are no help here: `AddImportsVisitor` has no block under
+`if TYPE_CHECKING:`, `RemoveImportsVisitor` empties a `try`, and libcst ends the process on deep nesting (ADR-0001).
 """
 
 from __future__ import annotations
@@ -10,348 +13,300 @@ import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 from kl_hooks.code.rewrite.import_use import binds, statement
 
-if TYPE_CHECKING:
-    import libcst as cst
-
-
-_NAME: Final = "TYPE_CHECKING"
-_WIDE: Final = 88
-"""Columns that an import from typing may take with one more name in it."""
+Row = Sequence[Any]
+"""An import as the scanner stores it, see `code.imports_found`."""
+_FLAG: Final = "TYPE_CHECKING"
+_FUTURE: Final = ("__future__", "annotations")
+_WIDTH: Final = 88
+"""Columns of an import before it takes several lines: the default of ruff and black."""
+_BOM: Final = b"\xef\xbb\xbf"
 
 
 class Unfixable(Exception):
-    """This edit can't be made; the text says why, as a clause."""
+    """This edit can't be made; the text is the reason, a clause."""
 
 
-def with_block(module: cst.Module, tree: ast.Module, moved: list[cst.SimpleStatementLine]) -> cst.Module:
-    """The module with `moved` under `if TYPE_CHECKING:`. Raises Unfixable. `tree`: the file as it was."""
-    body: list[Any] = list(module.body)
-    usable = _usable(tree)
-    place = next((n for n, node in enumerate(body) if usable and _is_block(node)), None)
-    if place is not None:
-        block = body[place]
-        body[place] = block.with_changes(body=block.body.with_changes(body=[*block.body.body, *moved]))
-    else:
-        if not usable:
-            _import_name(module, body)
-        _insert_block(body, moved)
-    if not any(_imports(node, "__future__", "annotations") for node in body):
-        if any("annotations" in binds(node) for node in ast.walk(tree)):
-            raise Unfixable("something in the file is called annotations, as what it would have to import is")
-        _insert(body, 1 if _is_docstring(body[0] if body else None) else 0, "from __future__ import annotations")
-    return module.with_changes(body=body)
-
-
-def _usable(tree: ast.Module) -> bool:
-    """True if the name means what it says; Unfixable where the file calls something else so."""
-    binding = [node for node in ast.walk(tree) if _NAME in binds(node)]
-    flags = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node) == f"{_NAME} = False"]
-    if len(binding) == len(flags) == 1:
-        return True
-    if len(binding) == 1 and any(node is binding[0] and _means_it(node) for node in tree.body):
-        return True
-    if binding:
-        raise Unfixable(f"something in the file is called {_NAME} that is not typing's")
-    return False
-
-
-def _means_it(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        typing = node.module in ("typing", "typing_extensions")
-        return typing and any(alias.name == _NAME and alias.asname in (None, _NAME) for alias in node.names)
-    return False
-
-
-def _is_block(node: Any) -> bool:
-    import libcst as cst
-
-    named = isinstance(node, cst.If) and isinstance(node.test, cst.Name) and node.test.value == _NAME
-    return named and isinstance(node.body, cst.IndentedBlock)
-
-
-def _import_name(module: cst.Module, body: list[Any]) -> None:
-    """Adds `from typing import TYPE_CHECKING`, to an import from typing where there is one with room."""
-    import libcst as cst
-
-    end = _end_of_imports(body)
-    for place in range(end):
-        node = body[place]
-        if _imports(node, "typing") and len(node.body) == 1 and not node.body[0].lpar:
-            alias = cst.ImportAlias(cst.Name(_NAME), comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-            longer = node.with_changes(body=[node.body[0].with_changes(names=[alias, *node.body[0].names])])
-            if len(module.code_for_node(longer.with_changes(leading_lines=())).rstrip()) <= _WIDE:
-                body[place] = longer
-                return
-    _insert(body, _place_of_typing(body[:end]), f"from typing import {_NAME}")
-
-
-def _place_of_typing(section: list[Any]) -> int:
-    """Where an import from typing stands among sorted ones: after those of Python's own library that sort before."""
-    first = next(
-        (n for n, node in enumerate(section) if not _is_docstring(node) and not _imports(node, "__future__")), None
-    )
-    if first is None:
-        return len(section)
-    own = [n for n in range(first, len(section)) if _module(section[n]).partition(".")[0] in sys.stdlib_module_names]
-    before = [n for n in own if not _is_from(section[n]) or _module(section[n]) < "typing"]
-    return before[-1] + 1 if before else own[0] if own else first
-
-
-def _insert_block(body: list[Any], moved: list[cst.SimpleStatementLine]) -> None:
-    import libcst as cst
-
-    named = [
-        n
-        for n, node in enumerate(body)
-        if _imports(node, "typing", _NAME) or _imports(node, "typing_extensions", _NAME) or _assigns(node)
-    ]
-    place = max([_end_of_imports(body), *(n + 1 for n in named[:1])])
-    block = cst.If(test=cst.Name(_NAME), body=cst.IndentedBlock(body=moved), leading_lines=[_blank()])
-    body.insert(place, block)
-    _space(body, place + 1)
-
-
-def _insert(body: list[Any], place: int, text: str) -> None:
-    """A new statement; a blank line parts it from a neighbour of another group, if one did or if it comes first."""
-    import libcst as cst
-
-    node: Any = cst.parse_statement(text)
-    before, after = (body[n] if 0 <= n < len(body) else None for n in (place - 1, place))
-    beside = [other for other in (before, after) if _own(other) and "__future__" not in text]
-    if before is not None and before not in beside:
-        node = node.with_changes(leading_lines=[_blank()])
-    body.insert(place, node)
-    if after is None:
-        return
-    if (
-        after in beside and before not in beside
-    ):  # it comes first of its group: what stood above the group goes above it
-        body[place] = node.with_changes(leading_lines=[_blank()] if before is not None else [])
-        lines = list(after.leading_lines)
-        while lines and lines[0].comment is None:
-            lines.pop(0)
-        body[place + 1] = after.with_changes(leading_lines=lines)
-    elif after not in beside and not ("__future__" in text and _imports(after, "__future__")):
-        _space(body, place + 1)
-
-
-def _space(body: list[Any], place: int) -> None:
-    """At least one blank line above a statement."""
-    if place < len(body) and not any(line.comment is None for line in body[place].leading_lines):
-        body[place] = body[place].with_changes(leading_lines=[_blank(), *body[place].leading_lines])
-
-
-def _blank() -> cst.EmptyLine:
-    import libcst as cst
-
-    return cst.EmptyLine(indent=False)
-
-
-def _end_of_imports(body: list[Any]) -> int:
-    """How many statements the file begins with that are its docstring or imports."""
-    return next(
-        (n for n, node in enumerate(body) if not (_module(node) or (n == 0 and _is_docstring(node)))), len(body)
-    )
-
-
-def _own(node: Any) -> bool:
-    return _module(node).partition(".")[0] in sys.stdlib_module_names and _module(node) != "__future__"
-
-
-def _module(node: Any) -> str:
-    """The first module that an import statement names (dots for a relative one); empty for anything else."""
-    import libcst as cst
-
-    small = node.body[0] if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1 else None
-    if isinstance(small, cst.Import):
-        return small.names[0].evaluated_name
-    if not isinstance(small, cst.ImportFrom):
-        return ""
-    dotted = cst.Module([]).code_for_node(small.module) if small.module else ""
-    return "." * len(small.relative) + dotted
-
-
-def _is_from(node: Any) -> bool:
-    import libcst as cst
-
-    return isinstance(node.body[0], cst.ImportFrom)
-
-
-def _imports(node: Any, module: str, name: str = "") -> bool:
-    """True for `from module import …`, with `name` under its own name if one is given; no star."""
-    import libcst as cst
-
-    small = next(iter(node.body), None) if isinstance(node, cst.SimpleStatementLine) else None
-    if not isinstance(small, cst.ImportFrom) or isinstance(small.names, cst.ImportStar) or _module(node) != module:
-        return False
-    return not name or any(alias.evaluated_name == name and alias.asname is None for alias in small.names)
-
-
-def _assigns(node: Any) -> bool:
-    import libcst as cst
-
-    return (
-        isinstance(node, cst.SimpleStatementLine) and cst.Module([]).code_for_node(node.body[0]) == f"{_NAME} = False"
-    )
-
-
-def _is_docstring(node: Any) -> bool:
-    import libcst as cst
-
-    if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Expr):
-        return False
-    return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-
-
-Row = Sequence[Any]
-"""Of `code.imports_found`."""
+def edit_imports(content: bytes, moves: Sequence[Row], drops: Sequence[Row]) -> tuple[bytes, list[tuple[Row, str]]]:
+    """Return the new content, and the rows that could not be edited, each with the reason."""
+    left: list[tuple[Row, str]] = []
+    rows = [(row, moving) for some, moving in ((moves, True), (drops, False)) for row in some]
+    if len(rows) > 1:  # one that can't go keeps no other from going
+        for row, moving in list(rows):
+            try:
+                rewrite(content, *([row], []) if moving else ([], [row]))
+            except Unfixable as problem:
+                rows.remove((row, moving))
+                left.append((row, str(problem)))
+    try:
+        todo = [[row for row, moving in rows if moving is wanted] for wanted in (True, False)]
+        return (rewrite(content, *todo) if rows else content), left
+    except Unfixable as problem:
+        return content, [*left, *((row, str(problem)) for row, _ in rows)]
 
 
 def rewrite(content: bytes, moves: Sequence[Row], drops: Sequence[Row]) -> bytes:
-    """The file with these imports moved and those dropped. Raises Unfixable.
+    """Return the file with these imports moved and those removed. Raises Unfixable.
 
-    The rows must be of imports at the top level that need no run-time binding (`import_use`). What is moved goes to
+    The rows must be of imports at the top level that nothing needs at run time (`import_use`). What is moved goes to
     the end of the first `if TYPE_CHECKING:` block, or to a new one after the imports at the top; `TYPE_CHECKING` and
-    `from __future__ import annotations` are imported where they are missing. Encoding, byte order mark and line
-    endings stay; so does every comment.
+    `from __future__ import annotations` are imported where they are missing.
     """
-    import libcst as cst
-
-    tree = ast.parse(content)
     try:
-        module = cst.parse_module(content)
-    except (cst.ParserSyntaxError, UnicodeError, LookupError) as problem:
-        said = " ".join(str(problem).split())[:120]
-        raise Unfixable(f"libcst can't read the file ({said})") from problem
-    if module.bytes != content:
-        raise Unfixable("libcst can't write the file as it is (odd line endings?)")
-    body, moved = _without(module, tree, moves, drops)
-    module = _carried(module, body, top=not moved)
-    if moved:
-        module = with_block(module, tree, moved)
-    elif not (module.body or module.header or module.footer):
-        module = module.with_changes(has_trailing_newline=False)
-    changed = module.bytes
-    _hold(content, changed)
+        changed = _Edit(content).run(moves, drops)
+        _verify(content, changed, [*moves, *drops], added=bool(moves))
+    except (SyntaxError, ValueError, LookupError) as problem:
+        raise Unfixable(f"the file would no longer compile ({problem})") from problem
+    except (RecursionError, MemoryError) as problem:
+        raise Unfixable("the file is nested too deeply") from problem
     return changed
 
 
-def _without(
-    module: cst.Module, tree: ast.Module, moves: Sequence[Row], drops: Sequence[Row]
-) -> tuple[list[Any], list[cst.SimpleStatementLine]]:
-    """The module's statements, None where one went, and the statements to put under the block."""
-    places = _places(module, tree)
-    going: dict[int, dict[str, bool]] = {}
-    for rows, moving in ((moves, True), (drops, False)):
-        for row in rows:
-            node = statement(tree, row)
+class _Edit:
+    """Lines to replace, gathered by their number in the file as it was."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.tree = content, ast.parse(content)
+        self.mark = _BOM if content.startswith(_BOM) else b""
+        self.lines = content.removeprefix(_BOM).splitlines(keepends=True)
+        self.newline = b"\r\n" if b"\r\n" in content else b"\n"
+        self.encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
+        if content.count(b"\r") != content.count(b"\r\n") or b"".join(self.lines).count(b"\n") < len(self.lines) - 1:
+            raise Unfixable("the file has odd line endings")
+        if self.lines and not self.lines[-1].endswith(b"\n"):
+            self.lines[-1] += self.newline
+        self.body: list[ast.stmt] = self.tree.body
+        self.new: dict[int, list[bytes]] = {}
+        """Number of a line → what is there instead."""
+        self.above: dict[int, list[bytes]] = {}
+        """Number of a line → what is inserted above it."""
+
+    def run(self, moves: Sequence[Row], drops: Sequence[Row]) -> bytes:
+        moved = self._remove(moves, drops)
+        if moved:
+            self._move(moved)
+        lines = [line for number in range(1, len(self.lines) + 2) for line in self._at(number)]
+        whole = b"".join(lines)
+        return self.mark + (whole if self.content.endswith(b"\n") else whole.removesuffix(self.newline))
+
+    def _remove(self, moves: Sequence[Row], drops: Sequence[Row]) -> list[ast.Import | ast.ImportFrom]:
+        """Take the imports out of their lines; return the statements that go under the block."""
+        names: dict[ast.Import | ast.ImportFrom, dict[str, bool]] = {}
+        for row, moving in (*((row, True) for row in moves), *((row, False) for row in drops)):
+            node = statement(self.tree, row)
             if node is None:
                 raise Unfixable("the import is not there any more")
-            going.setdefault(places[id(node)], {})[row[1] or row[0]] = moving
-    body: list[Any] = list(module.body)
-    moved = []
-    for place, names in sorted(going.items()):
-        line = body[place]
-        staying = [alias for alias in line.body[0].names if alias.evaluated_name not in names]
-        taken = [alias for alias in line.body[0].names if names.get(alias.evaluated_name)]
-        body[place] = _with_names(line, staying) if staying else None
-        if taken and len(taken) == len(line.body[0].names):
-            moved.append(line.with_changes(leading_lines=()))
-        elif taken:
-            moved.append(_anew(line, taken))
-    return body, moved
+            names.setdefault(node, {})[row[1] or row[0]] = moving
+        commented = _comment_lines(self.content)
+        moved = []
+        for node, gone in sorted(names.items(), key=lambda item: item[0].lineno):
+            span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            if not commented.isdisjoint(span):
+                raise Unfixable("a comment belongs to it")
+            staying = [alias for alias in node.names if alias.name not in gone]
+            taken = [alias for alias in node.names if gone.get(alias.name)]
+            for number in span:
+                self.new[number] = []
+            if staying:
+                self.new[node.lineno] = self._text(node, staying, explode=len(span) > 1)
+            if taken:
+                moved.append(_with_names(node, taken))
+        for number in sorted(self.new):
+            if not self.new[number] and self.new.get(number + 1, [b""]) != []:
+                self._join_blank_lines(number, top=not moved)
+        return moved
 
+    def _join_blank_lines(self, last: int, *, top: bool) -> None:
+        """Where lines up to `last` are removed, keep the larger group of blank lines around them.
 
-def _places(module: cst.Module, tree: ast.Module) -> dict[int, int]:
-    """Id of a top-level statement of `tree` → its place among the statements of `module`."""
-    import libcst as cst
+        `top`: keep none at the top of the file, where nothing will be inserted.
+        """
+        first = last
+        while first > 1 and (self.new.get(first - 1, [b""]) == [] or not self.lines[first - 2].strip()):
+            first -= 1
+        end = last
+        while end < len(self.lines) and not self.lines[end].strip():
+            end += 1
+        blank = [n for n in range(first, end + 1) if not self.lines[n - 1].strip()]
+        before = sum(n < last for n in blank)
+        keep = 0 if first == 1 and top else max(before, len(blank) - before)
+        for number in blank[keep:]:
+            self.new[number] = []
 
-    places = [
-        place
-        for place, node in enumerate(module.body)
-        for _ in (node.body if isinstance(node, cst.SimpleStatementLine) else (node,))
-    ]
-    if len(places) != len(tree.body):
-        raise Unfixable("libcst and Python read the file differently")
-    return {id(node): place for node, place in zip(tree.body, places, strict=True)}
-
-
-def _with_names(line: cst.SimpleStatementLine, staying: list[cst.ImportAlias]) -> cst.SimpleStatementLine:
-    """The import with fewer names; its last one ends as the last one did before."""
-    node: Any = line.body[0]
-    if staying[-1] is not node.names[-1]:
-        staying[-1] = staying[-1].with_changes(comma=_closing(staying[-1].comma, node.names[-1].comma))
-    return line.with_changes(body=[node.with_changes(names=staying)])
-
-
-def _closing(comma: Any, last: Any) -> Any:
-    """The last comma, with the comment of the one that takes its place."""
-    import libcst as cst
-
-    spaces = [one.whitespace_after if isinstance(one, cst.Comma) else None for one in (comma, last)]
-    first, then = spaces
-    if isinstance(first, cst.ParenthesizedWhitespace) and isinstance(then, cst.ParenthesizedWhitespace):
-        return last.with_changes(whitespace_after=then.with_changes(first_line=first.first_line))
-    return last
-
-
-def _anew(line: cst.SimpleStatementLine, taken: list[cst.ImportAlias]) -> cst.SimpleStatementLine:
-    """A new statement on one line with some of the names; comments stay with the old one."""
-    import libcst as cst
-
-    node: Any = line.body[0]
-    plain = [alias.with_changes(comma=cst.MaybeSentinel.DEFAULT) for alias in taken]
-    bare = {"lpar": None, "rpar": None} if isinstance(node, cst.ImportFrom) else {}
-    return cst.SimpleStatementLine(body=[node.with_changes(names=plain, **bare)])
-
-
-def _carried(module: cst.Module, body: list[Any], top: bool) -> cst.Module:
-    """The module with the statements that are left; lines above one that went stay where they are.
-
-    `top`: what is first then will be the top of the file, where no blank line belongs.
-    """
-    kept: list[Any] = []
-    above: list[Any] = []
-    for old, new in zip(module.body, body, strict=True):
-        if new is None:
-            above = _joined(above, list(old.leading_lines))
+    def _move(self, moved: Sequence[ast.Import | ast.ImportFrom]) -> None:
+        """Put the statements under `if TYPE_CHECKING:`, with the imports that this needs."""
+        is_bound = _flag_is_bound(self.tree)
+        block = next((node for node in self.body if is_bound and _is_block(node)), None)
+        head = [node for node in self.body if _is_docstring(self.body, node) or _is_import(node)]
+        head = head[: next((n for n, node in enumerate(head) if node is not self.body[n]), len(head))]
+        if isinstance(block, ast.If):
+            first = self.lines[block.body[0].lineno - 1]
+            indent = first[: len(first) - len(first.lstrip())]
+            text = [indent + line for node in moved for line in self._text(node, node.names)]
+            self._insert((block.body[-1].end_lineno or 0) + 1, text)
         else:
-            lines = _joined(above, list(new.leading_lines)) if above else list(new.leading_lines)
-            kept.append(new.with_changes(leading_lines=lines) if above else new)
-            above = []
-    if top and kept and body[0] is None and not module.header:
-        kept[0] = kept[0].with_changes(leading_lines=_joined([], list(kept[0].leading_lines), first=True))
-    if any(line.comment for line in above):
-        return module.with_changes(body=kept, footer=[*above, *module.footer])
-    return module.with_changes(body=kept)
+            last = [*head, *(node for node in self.body if is_bound and _binds_flag(node))]
+            place = max(((node.end_lineno or 0) for node in last), default=self.body[0].lineno - 1) + 1
+            text = [b"    " + line for node in moved for line in self._text(node, node.names)]
+            self._insert(place, [b"if TYPE_CHECKING:" + self.newline, *text], apart=True)
+        if not is_bound:
+            self._import_flag(head)
+        if not any(_names(node, *_FUTURE) for node in self.body):
+            if any("annotations" in binds(node) for node in ast.walk(self.tree)):
+                raise Unfixable("something in the file is called annotations, as what it would have to import is")
+            docstring = self.body[0] if self.body and _is_docstring(self.body, self.body[0]) else None
+            place = (docstring.end_lineno or 0) + 1 if docstring else self.body[0].lineno
+            future = self._text_of("from __future__ import annotations")
+            has_other = any(_names(node, "__future__") for node in self.body)
+            self._insert(place, future, apart=not has_other, below=bool(docstring) or has_other)
+
+    def _import_flag(self, head: Sequence[ast.stmt]) -> None:
+        """Import TYPE_CHECKING: in an import from typing that has room on its line, else after the standard library."""
+        for node in head:
+            if _names(node, "typing") and node.lineno not in self.new and isinstance(node, ast.ImportFrom):
+                longer = self._text(node, [ast.alias(_FLAG), *node.names])
+                plain = [self.lines[node.lineno - 1]] == self._text(node, node.names)
+                if plain and len(longer) == 1:
+                    self.new[node.lineno] = longer
+                    return
+        own = [node for node in head if _module(node).partition(".")[0] in sys.stdlib_module_names - {"__future__"}]
+        before = [node for node in own if isinstance(node, ast.Import) or _module(node) < "typing"]
+        rest = [node for node in head if not _names(node, "__future__") and not _is_docstring(self.body, node)]
+        text = self._text_of(f"from typing import {_FLAG}")
+        if before:
+            self._insert((before[-1].end_lineno or 0) + 1, text)
+        elif own:
+            self._insert(own[0].lineno, text)
+        elif rest:
+            self._insert(rest[0].lineno, text, apart=True, below=False)
+        else:
+            place = (head[-1].end_lineno or 0) + 1 if head else self.body[0].lineno
+            self._insert(place, text, apart=True)
+
+    def _insert(self, place: int, text: list[bytes], *, apart: bool = False, below: bool = True) -> None:
+        """Insert lines above a line; `apart`: blank lines part them from what is there (`below`: above them too)."""
+        blank = [self.newline]
+        before = [line for number in range(1, place) for line in self._at(number)]
+        after = (line for number in range(place, len(self.lines) + 2) for line in self._at(number))
+        if apart:
+            over, under = below and before and before[-1].strip(), next(after, b"").strip()
+            text = [*(blank if over else []), *text, *(blank if under else [])]
+        self.above[place] = [*text, *self.above.get(place, [])]
+
+    def _at(self, number: int) -> list[bytes]:
+        """What is written for a line: what is inserted above it, and the line or what replaces it."""
+        own = self.lines[number - 1 : number]
+        return [*self.above.get(number, []), *self.new.get(number, own)]
+
+    def _text(self, node: ast.Import | ast.ImportFrom, names: list[ast.alias], *, explode: bool = False) -> list[bytes]:
+        """The statement with these names, on several lines if it is too long for one."""
+        text = ast.unparse(_with_names(node, names))
+        if isinstance(node, ast.ImportFrom) and (explode or len(text) > _WIDTH):
+            start = text[: text.index(" import ")]
+            return self._text_of(f"{start} import (", *(f"    {ast.unparse(one)}," for one in names), ")")
+        return self._text_of(text)
+
+    def _text_of(self, *lines: str) -> list[bytes]:
+        return [line.encode(self.encoding.removesuffix("-sig")) + self.newline for line in lines]
 
 
-def _joined(above: list[Any], below: list[Any], first: bool = False) -> list[Any]:
-    """Both groups of lines; of blank ones that meet no more than the larger group had, none at the top of a file."""
-    if any(line.comment for line in above):
-        return [*above, *below]
-    blank = next((n for n, line in enumerate(below) if line.comment), len(below))
-    if first:
-        return below[blank:]
-    return below if blank >= len(above) else [*above, *below[blank:]]
+def _with_names(node: ast.Import | ast.ImportFrom, names: list[ast.alias]) -> ast.Import | ast.ImportFrom:
+    return ast.ImportFrom(node.module, names, node.level) if isinstance(node, ast.ImportFrom) else ast.Import(names)
 
 
-def _hold(before: bytes, after: bytes) -> None:
-    """Raises Unfixable unless the new text compiles and has the same comments."""
-    try:
-        compile(after, "<new>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as problem:
-        raise Unfixable(f"the file would no longer compile ({problem})") from problem
+def _flag_is_bound(tree: ast.Module) -> bool:
+    """True if TYPE_CHECKING is typing's; Unfixable where something else in the file is called so."""
+    binding = [node for node in ast.walk(tree) if _FLAG in binds(node)]
+    flags = [node for node in tree.body if isinstance(node, ast.Assign) and _binds_flag(node)]
+    if len(binding) == 1 and (flags or any(node is binding[0] and _binds_flag(node) for node in tree.body)):
+        return True
+    if binding:
+        raise Unfixable(f"something in the file is called {_FLAG} that is not typing's")
+    return False
+
+
+def _binds_flag(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node) == f"{_FLAG} = False"
+    return _names(node, "typing", _FLAG) or _names(node, "typing_extensions", _FLAG)
+
+
+def _is_block(node: ast.stmt) -> bool:
+    named = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == _FLAG
+    return named and isinstance(node, ast.If) and node.body[0].lineno > node.lineno
+
+
+def _names(node: ast.stmt, module: str, name: str = "") -> bool:
+    """True for `from module import …`, with `name` under its own name if one is given; no star."""
+    if not isinstance(node, ast.ImportFrom) or (node.module, node.level) != (module, 0) or node.names[0].name == "*":
+        return False
+    return not name or any(alias.name == name and alias.asname in (None, name) for alias in node.names)
+
+
+def _module(node: ast.stmt) -> str:
+    """The first module that an import names; empty for a relative import and for any other statement."""
+    if isinstance(node, ast.Import):
+        return node.names[0].name
+    return (node.module or "") if isinstance(node, ast.ImportFrom) and not node.level else ""
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _is_docstring(body: Sequence[ast.stmt], node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) and node is body[0] else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _verify(before: bytes, after: bytes, rows: Sequence[Row], *, added: bool) -> None:
+    """Raise Unfixable unless the new text compiles, and differs in nothing but the imports."""
+    compile(after, "<new>", "exec", dont_inherit=True)
     if comments(before) != comments(after):
-        raise Unfixable("a comment belongs to it that would be lost")
+        raise Unfixable("a comment would be lost")
+    gone = {(str(row[0]), str(row[1])) for row in rows}
+    if _other_statements(before, gone, added=added) != _other_statements(after, gone, added=added):
+        raise Unfixable("more than the import would change")
+
+
+def _other_statements(content: bytes, gone: Collection[tuple[str, str]], *, added: bool) -> list[str]:
+    """The statements without these imports, and without what a move adds."""
+    gone = {*gone, *([_FUTURE, ("typing", _FLAG)] if added else [])}
+    found = []
+    for node in ast.parse(content).body:
+        is_block = added and _is_block(node)
+        body = node.body if is_block and isinstance(node, ast.If) else [node]
+        kept = [part for part in body if not _is_gone(part, gone)]
+        if is_block and isinstance(node, ast.If):
+            node.body = kept
+            kept = [node] if kept or node.orelse else []
+        found += [ast.dump(part) for part in kept]
+    return found
+
+
+def _is_gone(node: ast.stmt, gone: Collection[tuple[str, str]]) -> bool:
+    """True for an import that names nothing else; the names are taken out of it."""
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return False
+    module = (node.module or "") if isinstance(node, ast.ImportFrom) else None
+    node.names = [one for one in node.names if (one.name, "") not in gone] if module is None else [
+        one for one in node.names if (module, one.name) not in gone
+    ]  # fmt: skip
+    return not node.names
+
+
+def _tokens(content: bytes) -> list[tokenize.TokenInfo]:
+    return [one for one in tokenize.tokenize(io.BytesIO(content).readline) if one.type == tokenize.COMMENT]
 
 
 def comments(content: bytes) -> Counter[str]:
-    """The comments of a file and how often each stands there."""
-    tokens = tokenize.tokenize(io.BytesIO(content).readline)
-    return Counter(token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT)
+    """The comments of a file, each with its number."""
+    return Counter(token.string.rstrip() for token in _tokens(content))
+
+
+def _comment_lines(content: bytes) -> set[int]:
+    return {token.start[0] for token in _tokens(content)}
