@@ -111,7 +111,7 @@ def show(id: str, shape: str) -> None:
     (seen,) = review_items(ws, [record])
     today = importance_today(ws, record, seen.tally) // 10_000
     if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"memory": seen.plain() | {"importance_today": today}})
+        echo_json(record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": today}})
     else:
         for line in (*record_lines(ws, record, [record]), "", *_use_lines(seen, today)):
             echo(line)
@@ -129,7 +129,7 @@ def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
     yield f"{'weighs':<13} {today} % today; given {tally.injected}, helped {tally.positive}, did not {tally.negative}"
     if seen.ready:
         yield f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve {seen.record.id}"
-    for reason in seen.held:
+    for reason in seen.quarantine:
         yield f"{'held back':<13} {reason}"
     for line in seen.support.lines:
         yield f"{'evidence':<13} {line}"
@@ -417,7 +417,7 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
         warn(trouble)
     _update_page()
     if shape == "json":
-        found = [one.plain() for one in review_items(ws, records)]
+        found = [one.to_dict() for one in review_items(ws, records)]
         echo_json({"schema": "kl.memory.review/1", "memories": found, "total": total})
         return
     if not records:
@@ -457,7 +457,7 @@ def _apply_decisions(decisions: list[Decision], shape: str) -> None:
     done = apply_decisions(ws, decisions, current_reviewer(ws, "kl memory review")) if decisions else []
     _update_page()
     if shape == "json":
-        echo_json({"schema": "kl.memory.review/1", "memories": [one.plain() for one in review_items(ws, done)]})
+        echo_json({"schema": "kl.memory.review/1", "memories": [one.to_dict() for one in review_items(ws, done)]})
         return
     for record in done:
         echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
@@ -529,7 +529,7 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
         yield f"    and {len(one.support.lines) - 5} more. See: kl memory show {one.record.id}"
     if one.ready:
         yield f"  ready for the project: weighs {one.importance} %, asked for {tally.opened} times"
-    for reason in one.held:
+    for reason in one.quarantine:
         yield f"  held back: {reason}"
 
 

@@ -14,16 +14,16 @@ CATEGORIES: Final = (
 STANDINGS: Final = ("active", "verified", "disproven", "deprecated", "superseded")
 """How it fared since."""
 ENDED: Final = ("disproven", "deprecated", "superseded")
-"""With these it no longer holds: it is given to nobody unasked."""
+"""With these it is not true any more: it is shown to nobody unasked."""
 
 REJECTED: Final = ".kl/knowledge/memories/rejected.txt"
-"""What people rejected, in every clone: see `rejections`."""
+"""What people rejected, for every clone; `review` reads and writes it."""
 
 KIND: Final = Kind(
     name="memory",
     plural="memories",
     prefix="MEM",
-    purpose="What was learned here: patterns mined from receipts, what people and agents tell. Reviewed before use.",
+    purpose="What was learned here: patterns mined from receipts, and what people and agents add. Reviewed before use.",
     storage="state",
     statuses=("candidate", "approved", "rejected"),
     live=("approved",),
@@ -51,12 +51,12 @@ KIND: Final = Kind(
         ),
         Field("session", "line", "The session in which it was first seen.", aliases=("source_session_id",)),
         Field("evidence", "lines", "The receipts it was seen in, one a line.", section="Evidence"),
-        Field("quarantine", "line", "Why its text is held back until a person has read it."),
+        Field("quarantine", "line", "Why its text is quarantined until a person has read it."),
         Field("reason", "line", "Why it was rejected, demoted or disproven."),
     ),
     verbs=(
         Verb(
-            "approve", "approved", "Accept it: it becomes a file, and agents are told.", ("candidate", "rejected"),
+            "approve", "approved", "Accept it: it becomes a file, and agents are shown it.", ("candidate", "rejected"),
             person=True, reviewer=True,
         ),
         Verb(
@@ -64,7 +64,7 @@ KIND: Final = Kind(
             person=True, reviewer=True,
         ),
         Verb(
-            "demote", "candidate", "Take it back to the candidates: nobody is told until it is reviewed.",
+            "demote", "candidate", "Take it back to the candidates: no agent sees it until it is reviewed.",
             ("approved",),
         ),
     ),

@@ -46,23 +46,28 @@ from kl_hooks.store.redaction import redact
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
-
 ACTIONS: Final = ("approve", "reject", "skip", "edit")
 KEYS: Final[Mapping[str, str]] = {
     "a": "approve", "r": "reject", "s": "skip", "": "skip", "e": "edit", "u": "undo", "q": "quit", "?": "help",
 }  # fmt: skip
 """Key → what it does; the whole word does too."""
+_MOST_EVIDENCE: Final = 50
+"""Lines of evidence that are written into a file."""
+_MOST_BYTES: Final = 10_000_000
+"""Of `rejected.txt`: a hundred thousand rejections."""
+_HEAD: Final = "# Memories that people rejected: ID, reason. They are not proposed again in any clone.\n"
+_LINE: Final = re.compile(rf"({KIND.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to be done with one memory."""
+    """A decision about one memory."""
 
     id: str
     do: str
     """`approve`, `reject` or `skip`."""
     text: str = ""
-    """What it shall say from now on; empty: what it says."""
+    """The new text; empty: as it is."""
     reason: str = ""
 
 
@@ -72,26 +77,26 @@ class Review:
 
     ids: tuple[str, ...]
     made: tuple[Decision, ...] = ()
-    """One for each that was shown, in their order."""
+    """One for each memory that was shown, in their order."""
     text: str = ""
-    """What the one that is shown shall say, where it was edited."""
+    """The new text of the memory that is shown, where it was edited."""
     ended: bool = False
 
     @property
     def at(self) -> str:
-        """The id that is shown; empty: the review is over."""
+        """The ID that is shown; empty: the review is over."""
         return "" if self.ended or len(self.made) >= len(self.ids) else self.ids[len(self.made)]
 
     @property
     def decided(self) -> tuple[Decision, ...]:
-        """What is to be done: skips are nothing, but an edited text is kept."""
+        """The decisions that change something: a skip does only with an edited text."""
         return tuple(one for one in self.made if one.do != "skip" or one.text)
 
 
-def next_state(review: Review, word: str, said: str = "") -> Review:
-    """The review after one answer; `said` is the new text of `edit`, or the reason of `reject`.
+def next_state(review: Review, word: str, argument: str = "") -> Review:
+    """Return the review after one answer; `argument` is the new text of `edit`, or the reason of `reject`.
 
-    An answer that is none changes nothing. `undo` shows the one before again, as it was before it was decided.
+    An unknown answer changes nothing. `undo` shows the memory before again, as it was before its decision.
     """
     do = KEYS.get(word.strip().lower(), word.strip().lower())
     if do == "quit":
@@ -101,39 +106,30 @@ def next_state(review: Review, word: str, said: str = "") -> Review:
     if not review.at or do not in ACTIONS:
         return review
     if do == "edit":
-        return replace(review, text=said.strip() or review.text)
-    reason = said.strip() if do == "reject" else ""
+        return replace(review, text=argument.strip() or review.text)
+    reason = argument.strip() if do == "reject" else ""
     return replace(review, made=(*review.made, Decision(review.at, do, review.text, reason)), text="")
 
 
-def parse_answers(plain: Any, place: str) -> tuple[list[Decision], list[Problem]]:
-    """The decisions in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and all that is wrong."""
-    given = plain.get("answers") if isinstance(plain, Mapping) else plain
-    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+def parse_answers(value: Any, place: str) -> tuple[list[Decision], list[Problem]]:
+    """Return the decisions in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and all problems."""
+    answers = value.get("answers") if isinstance(value, Mapping) else value
+    if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
         hint = 'Write {"answers": [{"id": "MEM-…", "do": "approve"}]}.'
         return [], [Problem(place, 0, 0, "holds no list of answers.", hint)]
     made: list[Decision] = []
     problems: list[Problem] = []
-    for number, one in enumerate(given, 1):
-        wrong = _answer_problem(one, {decision.id for decision in made})
-        if wrong:
+    for number, one in enumerate(answers, 1):
+        if wrong := _answer_problem(one, {decision.id.lower() for decision in made}):
             problems.append(Problem(place, 0, 0, f"answer {number}: {wrong}"))
         else:
-            made.append(_decision(one))
+            identifier, do = one["id"].strip(), "skip" if one["do"] == "edit" else one["do"]
+            identifier = identifier[:4].upper() + identifier[4:].lower()
+            made.append(Decision(identifier, do, one.get("text") or "", one.get("reason") or ""))
     return made, problems
 
 
-def _decision(one: Mapping[str, Any]) -> Decision:
-    do = "skip" if one["do"] == "edit" else one["do"]
-    return Decision(
-        one["id"].strip().upper()[:4] + one["id"].strip()[4:].lower(),
-        do,
-        one.get("text") or "",
-        one.get("reason") or "",
-    )
-
-
-def _answer_problem(one: Any, seen: set[str]) -> str:
+def _answer_problem(one: Any, answered: set[str]) -> str:
     if not isinstance(one, Mapping):
         return "must be an object with id and do."
     for key in ("id", "do"):
@@ -148,7 +144,7 @@ def _answer_problem(one: Any, seen: set[str]) -> str:
         return '"edit" needs "text".'
     if strange := [key for key in one if key not in ("id", "do", "text", "reason")]:
         return f'"{strange[0]}" is not known. Known: id, do, text, reason.'
-    return f"{one['id']} is answered twice." if one["id"].strip().lower() in {i.lower() for i in seen} else ""
+    return f"{one['id']} is answered twice." if one["id"].strip().lower() in answered else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +156,7 @@ class Reviewer:
 
 
 def current_reviewer(ws: Workspace, place: str) -> Reviewer:
-    """Who runs this. UsageProblem for an agent that is no reviewer. A name is a word, not a proof: see SECURITY.md."""
+    """Return who runs this. UsageProblem for an agent that is no reviewer. A name is no proof: see SECURITY.md."""
     name = agent(ws.environ)
     if name is None:
         return Reviewer(producer(ws.environ), True)
@@ -170,54 +166,6 @@ def current_reviewer(ws: Workspace, place: str) -> Reviewer:
     raise UsageProblem(f"reviewing is for people and for named reviewers, and this is {name}.", place=place, hint=hint)
 
 
-REJECTED_FILE: Final = REJECTED
-_HEAD: Final = "# Memories that people rejected: ID, reason. They are not proposed again in any clone.\n"
-_LINE: Final = re.compile(rf"({KIND.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
-_MOST_BYTES: Final = 10_000_000
-"""Bytes: a hundred thousand rejections."""
-
-
-def read_rejections(ws: Workspace) -> dict[str, str]:
-    """ID → reason of every memory that the file names. What is no such line (a merge left half done) is passed over."""
-    data = read_small(ws.root / REJECTED_FILE, within=ws.root, most=_MOST_BYTES) or b""
-    lines = data.decode("utf-8", "replace").splitlines()
-    return {found[1]: found[2] or "" for line in lines if (found := _LINE.fullmatch(line.strip()))}
-
-
-def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
-    """Adds these IDs with their reasons; None takes one out. A file that says so already stays as it is."""
-    with ws.store.writing(what="noting a rejection"), FileChanges(ws) as kept:
-        before = read_rejections(ws)
-        after = before | {one: one_line(redact(why), 200) for one, why in changes.items() if why is not None}
-        for one in (one for one, why in changes.items() if why is None):
-            after.pop(one, None)
-        if after != before:
-            lines = "".join(f"{one}  {after[one]}".rstrip() + "\n" for one in sorted(after))
-            kept.write(REJECTED_FILE, (_HEAD + lines).encode("utf-8", "replace") if after else None)
-
-
-def sync_rejections(ws: Workspace) -> list[str]:
-    """Rejects the candidates of this clone that the file names; the IDs. One that is approved here is left alone.
-
-    Where the store can't be written they stay candidates for now, which nobody is shown either.
-    """
-    told = read_rejections(ws)
-    waiting = [
-        one.record
-        for one in (stored_records(ws, list(told)) if told else {}).values()
-        if one.rests == "state" and one.record.status == KIND.statuses[0]
-    ]
-    for record in waiting:
-        values = {"status": "rejected", "reason": told[record.id] or None}
-        with suppress(EnvironmentProblem, UsageProblem):
-            change_record(ws, record, values, how="reject", by="rejected.txt")
-    return [one.id for one in waiting]
-
-
-_MOST_EVIDENCE: Final = 50
-"""Lines of evidence that are written into a file."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
     """A memory as a review shows it."""
@@ -225,94 +173,88 @@ class ReviewItem:
     record: Record
     tally: Tally
     support: Support
-    held: tuple[str, ...]
-    """Why its text is held back; empty: nothing was found."""
+    quarantine: tuple[str, ...]
+    """Why its text is quarantined; empty: it is not."""
     importance: int = 0
     """Today, in percent."""
 
     @property
     def ready(self) -> bool:
-        """True for a candidate that people ask for, and that weighs enough to be a file of the project."""
+        """True for a candidate that should become a file of the project."""
         return self.record.status == KIND.statuses[0] and is_ready(self.importance * PERCENT, self.tally)
 
-    def plain(self) -> dict[str, Any]:
-        """As in `--format json`."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the memory as in `--format json`."""
         record, tally = self.record, self.tally
         return {
             "id": record.id, "status": record.status, "title": record.title, "pattern": record.text("pattern"),
             "category": record.text("category") or "pattern", "authority": record.authority,
             "source": record.text("source"), "date": record.text("date"), "expires": record.text("expires"),
             "reinforcement": tally.reinforcement, "reinforced_at": tally.reinforced_at,
-            "tier": self.support.tier.word, "evidence": list(self.support.lines), "held_back": list(self.held),
+            "tier": self.support.tier.word, "evidence": list(self.support.lines), "held_back": list(self.quarantine),
             "importance": self.importance, "opened": tally.opened, "ready": self.ready,
             "path": record.path, "injected": tally.injected, "positive": tally.positive, "negative": tally.negative,
         }  # fmt: skip
 
 
 def review_queue(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
-    """(candidates, those that most sessions saw first; how many there are). `everything`: then all others too."""
+    """Return (candidates, those that most sessions saw first; how many there are). `everything`: then all others."""
     sync(ws, (KIND.name,))
     sync_rejections(ws)
     order, total = rank_by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
-    known = {one.id: one for one in get_records(ws, [i for i, _ in order])}
-    found = [known[i] for i, _ in order if i in known]
+    found = get_records(ws, [identifier for identifier, _ in order])
+    place = {identifier: number for number, (identifier, _) in enumerate(order)}
+    found = sorted((one for one in found if one.id in place), key=lambda one: place[one.id])
     if everything:
-        wanted = RecordFilter((KIND.name,), ("approved", "rejected"), expired=True)
-        others = list_records(ws, wanted)
-        weight = tallies(ws, [one.id for one in others])
-        others.sort(key=lambda one: (one.status, -weight[one.id].reinforcement, one.id))
+        others = list_records(ws, RecordFilter((KIND.name,), ("approved", "rejected"), expired=True))
+        known = tallies(ws, [one.id for one in others])
+        others.sort(key=lambda one: (one.status, -known[one.id].reinforcement, one.id))
         found, total = [*found, *others][:limit], total + len(others)
     return found, total
 
 
 def review_items(ws: Workspace, records: Sequence[Record]) -> list[ReviewItem]:
-    """These records with their evidence."""
-    weight = tallies(ws, [one.id for one in records])
-    behind = support_of(ws, weight, {one.id for one in records if one.status == "approved"})
+    """Return these records with their evidence."""
+    known = tallies(ws, [one.id for one in records])
+    support = support_of(ws, known, {one.id for one in records if one.status == "approved"})
     return [
         ReviewItem(
-            one, weight[one.id], behind[one.id], quarantine_reasons(ws, one),
-            importance_today(ws, one, weight[one.id]) // PERCENT,
+            one, known[one.id], support[one.id], quarantine_reasons(ws, one),
+            importance_today(ws, one, known[one.id]) // PERCENT,
         )
         for one in records
     ]  # fmt: skip
 
 
 def apply_decisions(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:
-    """Does what was decided; Problems with everything that stands in the way, and then nothing is done."""
-    records = [_find(ws, one) for one in decisions]
-    problems = [p for record in records if isinstance(p := record, Problem)]
-    for one, record in zip(decisions, records, strict=True):
-        if isinstance(record, Record) and (why := _refusal(ws, record, one, who)):
+    """Apply all decisions, or raise Problems with every reason why one can't be applied and change nothing."""
+    found: list[tuple[Record, Decision]] = []
+    problems: list[Problem] = []
+    for one in decisions:
+        try:
+            record = get_record(ws, one.id, KIND.name)
+        except UsageProblem as problem:
+            problems.append(Problem(one.id, 0, 0, problem.reason, problem.hint))
+            continue
+        found.append((record, one))
+        if why := _refusal(ws, record, one, who):
             problems.append(Problem(record.id, 0, 0, why))
     if problems:
         raise Problems(problems)
-    pairs = [(one, record) for one, record in zip(decisions, records, strict=True) if isinstance(record, Record)]
-    return [apply_decision(ws, record, one, who) for one, record in pairs]
-
-
-def _find(ws: Workspace, one: Decision) -> Record | Problem:
-    try:
-        return get_record(ws, one.id, KIND.name)
-    except UsageProblem as problem:
-        return Problem(one.id, 0, 0, problem.reason, problem.hint)
+    return [apply_decision(ws, record, one, who) for record, one in found]
 
 
 def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str:
     if record.broken:
         return f"its file can't be read today: {record.broken}"
-    held = quarantine_reasons(ws, record)
-    if one.do == "approve" and held and not who.person:
-        return f"only a person may approve it: {'; '.join(held)}."
+    reasons = quarantine_reasons(ws, record)
+    if one.do == "approve" and reasons and not who.person:
+        return f"only a person may approve it: {'; '.join(reasons)}."
     return ""
 
 
 def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> Record:
-    """Does one decision. Approving what is approved confirms it: it counts as looked at today.
-
-    A rejection, and what takes one back, is written to the file that travels first: a clone that was stopped in
-    between finds it there.
-    """
+    """Apply one decision. Approving an approved memory confirms it: upkeep counts its age from today."""
     if why := _refusal(ws, record, one, who):
         raise UsageProblem(why, place=record.id, hint=f"See: kl memory show {record.id}")
     values: dict[str, Any] = {}
@@ -322,48 +264,72 @@ def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) 
         values |= _approved_values(ws, record, who)
     elif one.do == "reject" and record.status != "rejected":
         values |= {"status": "rejected", "reason": one.reason or None}
-    if one.do == "reject":
+    if one.do == "reject":  # the shared file first: a process killed in between leaves the rejection for every clone
         write_rejections(ws, {record.id: one.reason or record.text("reason")})
-    if not values:
-        _remove_rejection(ws, record, one)
-        if one.do == "approve":
-            append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
-        return record
-    made = change_record(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
-    _remove_rejection(ws, record, one)
-    append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
+    made = record
+    if values:
+        made = change_record(ws, record, values, how=one.do if one.do != "skip" else "edit", by=who.name)
+    if one.do == "approve" and record.id in read_rejections(ws):  # last: what could not be approved stays rejected
+        write_rejections(ws, {record.id: None})
+    if values or one.do == "approve":
+        append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
     return made
 
 
-def _remove_rejection(ws: Workspace, record: Record, one: Decision) -> None:
-    """An approval ends the rejection that other clones read: last, so that what could not be approved keeps it."""
-    if one.do == "approve" and record.id in read_rejections(ws):
-        write_rejections(ws, {record.id: None})
-
-
 def _approved_values(ws: Workspace, record: Record, who: Reviewer) -> dict[str, Any]:
-    """A person stands behind what a person approves, without an end; a reviewer's approval leaves both as they are."""
+    """Return the fields of an approval. Only a person's gives a person's authority, without an expiry."""
     seen = support_of(ws, tallies(ws, [record.id]), {record.id})[record.id]
     values: dict[str, Any] = {"status": "approved", "evidence": list(seen.lines[-_MOST_EVIDENCE:]), "reason": None}
     return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
 
 
 def mark_verified(ws: Workspace, record: Record, who: Reviewer) -> Record:
-    """Notes that it was checked and holds."""
+    """Record that a memory was checked and is true."""
     made = change_record(ws, record, {"standing": "verified", "reason": None}, how="verify", by=who.name)
     append_events(ws, [Event(VERIFIED, record.id, who.name)])
     return made
 
 
 def mark_disproven(ws: Workspace, record: Record, reason: str, who: Reviewer) -> Record:
-    """Notes that it was checked and does not hold, and why."""
+    """Record that a memory was checked and is not true, and why."""
     made = change_record(ws, record, {"standing": "disproven", "reason": reason}, how="disprove", by=who.name)
     append_events(ws, [Event(DISPROVEN, record.id, who.name, {"reason": made.text("reason")})])
     return made
 
 
 def record_outcome(ws: Workspace, record: Record, result: str) -> tuple[Tally, int]:
-    """Notes how a task ended that it was given to; its counters then, and its importance today in percent."""
+    """Record how a task ended that had a memory; return its counters then, and its importance today in percent."""
     append_events(ws, [Event(OUTCOME, record.id, "", {"result": result})])
     tally = tallies(ws, [record.id])[record.id]
     return tally, importance_today(ws, record, tally) // PERCENT
+
+
+def read_rejections(ws: Workspace) -> dict[str, str]:
+    """Return ID → reason of every memory in `rejected.txt`. Other lines (conflict markers of git) are skipped."""
+    data = read_small(ws.root / REJECTED, within=ws.root, most=_MOST_BYTES) or b""
+    lines = data.decode("utf-8", "replace").splitlines()
+    return {found[1]: found[2] or "" for line in lines if (found := _LINE.fullmatch(line.strip()))}
+
+
+def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
+    """Add these IDs with their reasons to `rejected.txt`; None removes one."""
+    with ws.store.writing(what="noting a rejection"), FileChanges(ws) as files:
+        before = read_rejections(ws)
+        after = {one: why for one, why in before.items() if one not in changes}
+        after |= {one: one_line(redact(why), 200) for one, why in changes.items() if why is not None}
+        if after != before:
+            lines = "".join(f"{one}  {after[one]}".rstrip() + "\n" for one in sorted(after))
+            files.write(REJECTED, (_HEAD + lines).encode("utf-8", "replace") if after else None)
+
+
+def sync_rejections(ws: Workspace) -> None:
+    """Reject the candidates of this clone that `rejected.txt` names. A memory that is approved here stays approved.
+
+    Where the store can't be written they stay candidates for now, which nobody is shown either.
+    """
+    reasons = read_rejections(ws)
+    for row in (stored_records(ws, list(reasons)) if reasons else {}).values():
+        if row.rests == "state" and row.record.status == KIND.statuses[0]:
+            values = {"status": "rejected", "reason": reasons[row.record.id] or None}
+            with suppress(EnvironmentProblem, UsageProblem):
+                change_record(ws, row.record, values, how="reject", by="rejected.txt")

@@ -1,6 +1,6 @@
 """Memories in `kl status`: how many are approved and how many wait for review.
 
-A module of its own because `kl status` imports it: the modules that mine and write cost three times as much.
+A module of its own because `kl status` imports it: the modules that mine and review add 60 ms to its imports.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-
 CURSOR: Final = "memory"
 
 
 def captured_state(db: Database) -> str:
-    """What has been captured so far: other receipts or commits, another text."""
+    """Return a text that changes with every new receipt or commit."""
     row = db.row("SELECT (SELECT COALESCE(MAX(seq), 0) FROM receipt), (SELECT COUNT(*) FROM commit_log)")
     return f"{row[0]}/{row[1]}" if row else ""
 
 
 def is_outdated(ws: Workspace) -> bool:
-    """True where receipts, commits or rejections came that memories do not know. Evidence must be ingested before."""
+    """Return True where there are receipts, commits or rejections that memories may lack. Evidence must be ingested."""
     if not ws.initialized:
         return False
     if (ws.root / REJECTED).is_file():
@@ -37,9 +36,9 @@ def is_outdated(ws: Workspace) -> bool:
 
 
 def memory_counts(ws: Workspace) -> dict[str, int]:
-    """`{"approved": 3, "candidates": 2}`; empty where kl was not set up.
+    """Return `{"approved": 3, "candidates": 2}`; empty where kl was not set up.
 
-    What is approved is counted by its files, unread: a status must not cost more than it shows.
+    Approved memories are counted by their files, unread: a status must not cost more than it shows.
     """
     if not ws.initialized:
         return {}

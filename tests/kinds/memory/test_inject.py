@@ -41,9 +41,9 @@ def test_authority_then_who_was_asked_for_last_then_fit() -> None:
         offer("opened", opened_at="2027-01-01"), offer("opened later", opened_at="2027-02-01", rank=9),
     ]  # fmt: skip
     order = ["opened later", "opened", "fits", "fits less", "fits not", "agent", "auto"]
-    assert [one.id for one in choose(some, 99, only_fitting=False)] == order
-    assert [one.id for one in choose(some[::-1], 2, only_fitting=False)] == order[:2]
-    asked = choose(some, 99, only_fitting=True)
+    assert [one.id for one in choose(some, 99, only_matching=False)] == order
+    assert [one.id for one in choose(some[::-1], 2, only_matching=False)] == order[:2]
+    asked = choose(some, 99, only_matching=True)
     assert [one.id for one in asked] == ["opened later", "fits", "fits less", "agent", "auto"]
 
 

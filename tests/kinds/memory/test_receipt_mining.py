@@ -19,13 +19,11 @@ from .receipts import Story
 
 def enough(story: Story) -> list[str]:
     """The patterns that are proposed."""
-    return [one.pattern for one in receipt_patterns(story.entries, story.commits) if one.enough]
+    return [one.text for one in receipt_patterns(story.entries, story.commits) if one.enough]
 
 
 def one(story: Story, beginning: str) -> Pattern:
-    return next(
-        found for found in receipt_patterns(story.entries, story.commits) if found.pattern.startswith(beginning)
-    )
+    return next(found for found in receipt_patterns(story.entries, story.commits) if found.text.startswith(beginning))
 
 
 @pytest.mark.requirement("A41")
@@ -74,7 +72,7 @@ def test_a_long_command_is_cut_at_120_characters() -> None:
     story = Story()
     story.command("make " + "x" * 200)
     (found,) = receipt_patterns(story.entries, [])
-    assert found.pattern == "Shell command succeeds: make " + "x" * 115 + "…"
+    assert found.text == "Shell command succeeds: make " + "x" * 115 + "…"
 
 
 @pytest.mark.requirement("A41")
@@ -122,10 +120,10 @@ def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     story.tests({"t.py::test_bom": "failed", "t.py::test_x": "failed"}, "UnicodeDecodeError: byte 0xff")
     story.edit("mended")
     story.tests({"t.py::test_bom": "passed", "t.py::test_x": "passed"}, dirty=True)
-    assert not any("Fixed" in found.pattern for found in receipt_patterns(story.entries, story.commits))
+    assert not any("Fixed" in found.text for found in receipt_patterns(story.entries, story.commits))
     commit = story.commit("Strip the BOM", "src/names.py", "tests/test_names.py", "README.md")
     found = one(story, "Fixed")
-    assert found.pattern == (
+    assert found.text == (
         f"Fixed by commit {commit.sha[:8]} (Strip the BOM), which changed src/names.py: "
         "t.py::test_bom, t.py::test_x failed with: UnicodeDecodeError: byte 0xff"
     )
@@ -190,7 +188,7 @@ def test_a_command_has_its_fix_too() -> None:
     story.edit("mended")
     story.command("make docs")
     story.commit("Add the tab extension", "docs/conf.py")
-    assert one(story, "Fixed").pattern.endswith(
+    assert one(story, "Fixed").text.endswith(
         "changed docs/conf.py: `make docs` failed with: SphinxError: unknown directive 'tab'"
     )
 

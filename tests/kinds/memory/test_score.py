@@ -13,19 +13,23 @@ from kl_hooks.kinds.memory import score as names
 from kl_hooks.kinds.memory.score import (
     _DAY,
     LEAST_IMPORTANCE,
-    Happened,
     Tally,
-    confidence,
     decay,
     effective_importance,
-    fold,
     has_decayed,
     importance_of,
     is_ready,
+    tally_of,
 )
+from kl_hooks.records.events import Event
+
+
+def happened(name: str, at: str, session: str = "", body: dict[str, object] | None = None) -> Event:
+    return Event(name, "MEM-00000001", session, body or {}, at)
+
 
 EVENTS = st.builds(
-    Happened,
+    happened,
     st.sampled_from(
         [names.REINFORCED, names.INJECTED, names.OPENED, names.OUTCOME, names.REVIEWED, names.VERIFIED,
          names.DISPROVEN, "x"]
@@ -45,10 +49,10 @@ EVENTS = st.builds(
 
 @pytest.mark.requirement("D49")
 @given(st.lists(EVENTS), st.data())
-def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Happened], data: st.DataObject) -> None:
+def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Event], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(events)))
-    whole = fold(events)
-    assert fold(events[at:], fold(events[:at])) == whole
+    whole = tally_of(events)
+    assert tally_of(events[at:], tally_of(events[:at])) == whole
     assert whole.injected == sum(e.name == names.INJECTED for e in events)
     assert whole.reinforcement == len({e.session for e in events if e.name == names.REINFORCED})
     results = [e.body.get("result") for e in events if e.name == names.OUTCOME]
@@ -57,16 +61,16 @@ def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Happened], data:
 
 @pytest.mark.requirement("A44")
 def test_a_session_reinforces_once_however_often_it_is_told() -> None:
-    event = Happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
-    other = Happened(names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"})
-    tally = fold([event, event, other, event])
+    event = happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
+    other = happened(names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"})
+    tally = tally_of([event, event, other, event])
     assert tally.reinforcement == 2
     assert tally.receipts == (("r1", "ExitCode"), ("r2", "ExitCode"))
     assert tally.reinforced_at == iso(9)
 
 
 def test_being_given_is_no_access() -> None:
-    assert fold([Happened(names.INJECTED, iso(9))]).opened_at == ""
+    assert tally_of([happened(names.INJECTED, iso(9))]).opened_at == ""
 
 
 @pytest.mark.requirement("D49")
@@ -94,16 +98,16 @@ def test_being_given_without_a_word_on_it_lowers_nothing() -> None:
 
 @pytest.mark.requirement("D49")
 def test_a_second_word_of_one_person_does_not_raise_and_that_of_another_does() -> None:
-    words = [Happened(names.VERIFIED, iso(n), who) for n, who in enumerate(("ada", "ada", "bob"), 1)]
-    assert [importance_of(20, fold(words[:n])) for n in (1, 2, 3)] == [350_000, 350_000, 500_000]
-    assert fold([*words, Happened(names.DISPROVEN, iso(9), "ada")]).verified == 0
+    words = [happened(names.VERIFIED, iso(n), who) for n, who in enumerate(("ada", "ada", "bob"), 1)]
+    assert [importance_of(20, tally_of(words[:n])) for n in (1, 2, 3)] == [350_000, 350_000, 500_000]
+    assert tally_of([*words, happened(names.DISPROVEN, iso(9), "ada")]).verified == 0
 
 
 @pytest.mark.requirement("D49")
 def test_what_weighs_much_and_is_asked_for_is_ready_for_the_project() -> None:
-    asked = fold([Happened(names.OPENED, iso(n)) for n in (1, 2)])
+    asked = tally_of([happened(names.OPENED, iso(n)) for n in (1, 2)])
     assert is_ready(700_000, asked) and not is_ready(699_999, asked)
-    assert not is_ready(900_000, fold([Happened(names.OPENED, iso(1))]))
+    assert not is_ready(900_000, tally_of([happened(names.OPENED, iso(1))]))
 
 
 @pytest.mark.requirement("D49")
@@ -111,9 +115,6 @@ def test_verifying_raises_and_disproving_ends_it() -> None:
     assert importance_of(50, Tally(verifiers=frozenset({"ada"}))) == 650_000
     assert importance_of(95, Tally(verifiers=frozenset("abc"))) == 1_000_000
     assert importance_of(90, Tally(disproven=1)) == 50_000
-    assert confidence(80, Tally()) == 80
-    assert confidence(80, Tally(verifiers=frozenset({"ada"}))) == 90
-    assert confidence(80, Tally(disproven=1)) == 10
 
 
 @pytest.mark.requirement("D48")

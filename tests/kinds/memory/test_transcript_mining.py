@@ -14,7 +14,7 @@ def session(*items: Message | ToolCall, name: str = "s1") -> Transcript:
 
 
 def patterns(*told: Transcript) -> list[str]:
-    return [one.pattern for one in transcript_patterns(told) if one.enough]
+    return [one.text for one in transcript_patterns(told) if one.enough]
 
 
 def bash(command: str, result: str = "", failed: bool = False) -> ToolCall:
