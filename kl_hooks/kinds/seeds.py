@@ -13,37 +13,45 @@ from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.text import one_line, slug
+from kl_hooks.model.text import name_list, one_line, slug
 from kl_hooks.records.document import read_document
 from kl_hooks.records.front_matter import read_front_matter
 from kl_hooks.records.interview import SYSTEM_SOURCE, facts_of_answer
-from kl_hooks.records.markdown import leading_title, list_items, section_text, split_lines, split_sections
+from kl_hooks.records.markdown import fields_by_heading, leading_title, section_text, split_lines, split_sections
 from kl_hooks.records.seeding import Seed, project_id
 from kl_hooks.shipped import shipped
 from kl_hooks.store.files import read_small
 
+MAX_DOCUMENT_BYTES: Final = 1024 * 1024
+MAX_SECTION_LENGTH: Final = 4_000
+"""Characters of a section that are seeded."""
+_MAX_SECTIONS: Final = 20
+"""Of one document."""
+_SHORTEST: Final = 10
+"""Characters; a shorter text makes no seed."""
+_PYPROJECT: Final = "pyproject.toml"
 _DOCUMENTS: Final = (
     "README.md", "README.rst", "AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", "CONTRIBUTING.rst",
     ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md",
 )  # fmt: skip
-MAX_SECTION_LENGTH: Final = 4_000
-"""Characters of a section that are taken; the rest stays where it is."""
-_MAX_SECTIONS: Final = 20
-"""Of one document."""
-_TOPICS: Final = (
-    ("structure", r"structure|layout|directory|director(y|ies)|folders?|overview of the (code|repo)"),
-    ("architecture", r"architecture|design|how it works|components?|modules?"),
-    ("testing", r"tests?|testing|coverage|quality"),
-    ("convention", r"conventions?|style|guidelines?|naming|formatting|commits?|contribut\w*|pull requests?"),
-    ("command", r"commands?|usage|getting started|quick ?start|set ?up|install\w*|build\w*|running|run|development"),
-    ("stack", r"stack|technolog(y|ies)|requirements?|dependencies|prerequisites"),
-    ("workflow", r"workflows?|process|release\w*|deploy\w*"),
-    ("product", r"purpose|about|overview|goals?|features?|what (it )?is|why"),
-    ("rule", r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)"),
+_TOPICS: Final = tuple(
+    (topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    for topic, words in (
+        ("structure", r"structure|layout|directory|director(y|ies)|folders?|overview of the (code|repo)"),
+        ("architecture", r"architecture|design|how it works|components?|modules?"),
+        ("testing", r"tests?|testing|coverage|quality"),
+        ("convention", r"conventions?|style|guidelines?|naming|formatting|commits?|contribut\w*|pull requests?"),
+        (
+            "command",
+            r"commands?|usage|getting started|quick ?start|set ?up|install\w*|build\w*|running|run|development",
+        ),
+        ("stack", r"stack|technolog(y|ies)|requirements?|dependencies|prerequisites"),
+        ("workflow", r"workflows?|process|release\w*|deploy\w*"),
+        ("product", r"purpose|about|overview|goals?|features?|what (it )?is|why"),
+        ("rule", r"rules?|do not|don'?ts?|never|always|must|important|security|notes?|boundar(y|ies)"),
+    )
 )
-_SHORTEST: Final = 10
-"""Characters of a text that says something."""
-_SAID: Final = (
+_README_FACTS: Final = (
     ("purpose", "project_overview", "What this project is", re.compile(r"(?i)introduction|overview|about|purpose")),
     ("goals", "goals", "What this project is to achieve", re.compile(r"(?i)(project |design )?goals|objectives|aims")),
     ("technical_constraints", "constraints", "What limits this project",
@@ -51,8 +59,7 @@ _SAID: Final = (
 )  # fmt: skip
 """Question of the interview that a section of a README answers, category, title, headings."""
 _UNDER: Final = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}")
-"""A line below a title of reStructuredText."""
-_TOPIC: Final = tuple((topic, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for topic, words in _TOPICS)
+"""The line below a title in reStructuredText."""
 _BADGE: Final = re.compile(
     r"\[?!\[[^\]]{0,200}\]\([^)]{0,9000}\)(?:\]\([^)]{0,500}\))?|</?(?![a-z]+:)[A-Za-z][^>]{0,500}>"
 )
@@ -60,23 +67,225 @@ _HEADING: Final = re.compile(r" {0,3}#{1,6} ")
 _RULE: Final = re.compile(r" {0,3}(={3,}|-{3,}|\*{3,})\s*")
 _COMMENT: Final = (re.compile("<!--"), re.compile("-->"))
 _MANAGED: Final = (re.compile("<!-- {0,9}kl:begin"), re.compile("kl:end {0,9}-->"))
-"""What kl itself wrote there says nothing new."""
+"""What kl itself wrote there is nothing new."""
+_TEXTS: Final[Mapping[str, str]] = {
+    "purpose": "purpose", "overview": "purpose", "summary": "purpose", "problem": "purpose", "goal": "purpose",
+    "architecture": "architecture_summary", "design": "architecture_summary", "approach": "architecture_summary",
+}  # fmt: skip
+_LISTS: Final[Mapping[str, str]] = {
+    "what it is": "what_it_is", "scope": "what_it_is", "in scope": "what_it_is", "requirements": "what_it_is",
+    "what it is not": "what_it_is_not", "non-goals": "what_it_is_not", "out of scope": "what_it_is_not",
+    "invariants": "invariants", "constraints": "invariants", "components": "key_components",
+    "key components": "key_components",
+}  # fmt: skip
+_DECISION: Final = re.compile(r"\bADR-[0-9]{1,9}\b")
+_STATUS: Final = ("planned", "building", "shipped", "draft", "in_progress", "done")
+_ADR_NAME: Final = re.compile(r"(?i)adr[-_ ]?\d+[^/]*\.(?:md|json)|\d{4}-[^/]+\.md")
+_ADR_ID: Final = re.compile(r"(?i)adr-\d{1,9}")
+
+
+def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:
+    """Return (the seeds in the documents of the project at `root`, why a document could not be read).
+
+    Of sections that two documents share (CLAUDE.md is often a copy of AGENTS.md) the first counts.
+    """
+    remarks: list[str] = []
+    texts = {name: text for name in document_paths() if (text := _text(root, name, remarks)) is not None}
+    settings = read_pyproject(texts.pop(_PYPROJECT, ""))
+    project = project_id(name_of(settings) or root.name)
+    by_text: dict[str, Seed] = {}
+    for name, text in texts.items():
+        for seed in document_seeds(project, name, text):
+            by_text.setdefault(seed.hash, seed)
+    for seed in pyproject_seeds(project, settings):
+        by_text.setdefault(seed.hash, seed)
+    by_key: dict[str, Seed] = {}
+    for seed in by_text.values():
+        by_key.setdefault(seed.key, seed)
+    return list(by_key.values()), remarks
+
+
+def document_paths() -> tuple[str, ...]:
+    """Return the documents that `project_seeds` reads, existing or not."""
+    return (*_DOCUMENTS, _PYPROJECT)
+
+
+def project_id_of(root: Path) -> str:
+    """Return the `project_id` of the project at `root`: by its pyproject.toml, else by its folder."""
+    return project_id(name_of(read_pyproject(_text(root, _PYPROJECT, []) or "")) or root.name)
+
+
+def _text(root: Path, name: str, remarks: list[str]) -> str | None:
+    try:
+        data = read_small(root / name, within=root, most=MAX_DOCUMENT_BYTES)
+    except UsageProblem as problem:
+        remarks.append(str(problem))
+        return None
+    if data is not None and len(data) > MAX_DOCUMENT_BYTES:
+        remarks.append(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted.")
+        return None
+    return data.decode("utf-8-sig", "replace") if data is not None else None
+
+
+def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
+    """Return what kl brings for any project: roles, gates, modes, workflows, rules. Problems for a broken file."""
+    seeds = []
+    for kind in kinds.values():
+        folder = shipped(f"templates/seed/{kind.plural}")
+        for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
+            name, data = f"templates/seed/{kind.plural}/{path.name}", path.read_bytes()
+            found = read_document(kind, name, data)
+            if found.record is None:
+                raise Problems(found.problems)
+            values = {field: list(v) if isinstance(v, tuple) else v for field, v in found.record.values.items()}
+            values |= {"source": SYSTEM_SOURCE, "authority": "auto"}
+            values.pop("status", None)
+            seeds.append(Seed(kind.name, f"{kind.name}-{path.stem}", values, name, data.decode()))
+    return seeds
+
+
+def document_type(path: str, text: str = "") -> str:
+    """Return what a document is: `adr`, `feature-spec` or `project-doc`; empty where nothing decides it.
+
+    The ID in its front matter decides, its name, its title, or the sections of a decision.
+    """
+    name = path.rpartition("/")[2]
+    keys, body = _front_and_body(path, text)
+    identifier = str(keys.get("id") or keys.get("feature_id") or "")
+    if _ADR_ID.fullmatch(identifier) or (name.lower().startswith("adr") and _ADR_NAME.fullmatch(name)):
+        return "adr"
+    if feature_ids(identifier) or feature_ids(name.rpartition(".")[0]):
+        return "feature-spec"
+    headings = {section.heading.strip().lower() for section in split_sections(body)[1:]}
+    if headings >= {"status", "context", "decision"} or headings >= {"context", "decision", "consequences"}:
+        return "adr"
+    if feature_ids(leading_title(body)):
+        return "feature-spec"
+    return "project-doc" if path in _DOCUMENTS or name in _DOCUMENTS else ""
+
+
+def _front_and_body(path: str, text: str) -> tuple[Mapping[str, Any], list[str]]:
+    lines = split_lines(text)
+    front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
+    return (front.raw, lines[front.end + 1 :]) if front else ({}, lines)
+
+
+def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:
+    """Return the seeds in a document of this sort, as `document_type` names them; `project-overview` is a README."""
+    if sort == "feature-spec":
+        found = feature_seed(project, path, text)
+        return [found] if found else []
+    return document_seeds(project, path, text, readme=True if sort == "project-overview" else None)
 
 
 def document_seeds(project: str, name: str, text: str, *, readme: bool | None = None) -> list[Seed]:
-    """The seeds in the document of this name or path; `project` is its `project_id`. A README, and what is like one,
-    gives its beginning and the sections whose heading is known; what is written for agents is taken whole, as rules
-    where the heading says nothing else."""
+    """Return the seeds in the document of this name or path; `project` is its `project_id`.
+
+    A README, and what is like one, gives its beginning and the sections whose heading is known; what is written for
+    agents is seeded whole, as rules where the heading decides nothing else.
+    """
     text = _markdown_of(text) if name.lower().endswith(".rst") else text
     lines = split_lines(_without(_COMMENT, _without(_MANAGED, text)))
-    readme = name.lower().startswith("readme") if readme is None else readme
-    return [*_facts(project, name, lines, readme), *_sections(project, name, lines, readme)]
+    if readme is None:
+        readme = name.rpartition("/")[2].lower().startswith("readme")
+    facts = _fact_seeds(project, name, lines) if readme else ()
+    return [*facts, *_guide_seeds(project, name, lines, readme)]
+
+
+def _fact_seeds(project: str, name: str, lines: list[str]) -> Iterator[Seed]:
+    """The project in a README: its beginning or introduction, its goals, its constraints."""
+    sections = split_sections(lines)
+    texts = {"purpose": _introduction(section_text(lines, sections[0]))}
+    for section in sections[1:]:
+        for key, _, _, words in _README_FACTS:
+            if words.fullmatch(section.heading.strip(" *_`:")) and len(texts.get(key, "")) < _SHORTEST:
+                texts[key] = _introduction(section_text(lines, section))
+    prefix = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
+    for key, category, title, _ in _README_FACTS:
+        if len(text := texts.get(key, "")) >= _SHORTEST:
+            yield _fact_seed(
+                f"{project}__{prefix}{key.replace('_', '-')}", key, category, title, _cut(text, name), name, text
+            )
+
+
+def _fact_seed(key: str, answers: str, category: str, title: str, answer: str, name: str, text: str) -> Seed:
+    values = {
+        "title": title, "category": category, "answers": answers, "answer": answer,
+        "facts": list(facts_of_answer(answer, category))[:10], "authority": "auto", "source": f"seed:{name}",
+    }  # fmt: skip
+    return Seed("fact", key, values, name, text)
+
+
+def _guide_seeds(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
+    found = 0
+    for section in split_sections(lines)[1:]:
+        text = section_text(lines, section).strip()
+        heading = one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120)
+        topic = topic_of(heading)
+        if len(text) < _SHORTEST or not heading or (readme and topic in ("", "rule")):
+            continue
+        if readme and any(words.fullmatch(heading.strip(" :")) for _, _, _, words in _README_FACTS[1:]):
+            continue  # it is a fact
+        found += 1
+        if found > _MAX_SECTIONS:
+            return
+        key = f"{project}__{_stem(name)}-{slug(heading) or found}"
+        yield _guide_seed(key, topic or "rule", heading, _cut(text, name), name, f"{heading}\n{text}")
+
+
+def _guide_seed(key: str, topic: str, title: str, text: str, name: str, source: str) -> Seed:
+    values = {
+        "title": title, "topic": topic, "scope": "project", "text": text, "authority": "auto", "source": f"seed:{name}",
+    }  # fmt: skip
+    return Seed("guide", key, values, name, source)
+
+
+def topic_of(heading: str) -> str:
+    """Return what a section is about, by its heading; empty where no word of it decides that."""
+    return next((topic for topic, words in _TOPICS if words.search(heading)), "")
+
+
+def _stem(name: str) -> str:
+    """`docs/overview.md` → `docs-overview`."""
+    return slug(name.rpartition(".")[0].replace("/", "-") or name)
+
+
+def _introduction(text: str) -> str:
+    """The text before the next heading of any level, without badges, pictures and rules."""
+    lines: list[str] = []
+    for number, line in enumerate(split_lines(_BADGE.sub("", text))):
+        if _HEADING.match(line):
+            if "".join(lines).strip() or (number and line.lstrip().startswith("##")):
+                break
+        elif not _RULE.fullmatch(line):
+            lines.append(line.rstrip())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _cut(text: str, name: str) -> str:
+    """At most MAX_SECTION_LENGTH characters, cut between paragraphs where that is possible, with a note of the cut."""
+    if len(text) <= MAX_SECTION_LENGTH:
+        return text
+    head = text[:MAX_SECTION_LENGTH]
+    paragraphs = head.rfind("\n\n")
+    head = head[:paragraphs] if paragraphs > MAX_SECTION_LENGTH // 2 else head[: head.rfind("\n")] or head
+    fences = len(re.findall(r"(?m)^ {0,3}```", head))
+    return head.rstrip() + ("\n```" if fences % 2 else "") + f"\n\n(The rest is in {name}.)"
+
+
+def _without(ends: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> str:
+    """The text without what is between a beginning and the next end; linear in its length."""
+    parts, at = [], 0
+    while (begin := ends[0].search(text, at)) and (end := ends[1].search(text, begin.end())):
+        parts.append(text[at : begin.start()])
+        at = end.end()
+    return "".join([*parts, text[at:]])
 
 
 def _markdown_of(text: str) -> str:
     """reStructuredText as Markdown, as far as seeds read it: headings by their underlines, literal blocks as code.
 
-    Directives other than code (`.. image::`, `.. contents::`), comments and targets are left out, blocks and all.
+    Directives other than code (`.. image::`, `.. contents::`), comments and targets are omitted with their blocks.
     """
     lines, made, styles = text.splitlines(), list[str](), list[str]()
     at = 0
@@ -116,94 +325,23 @@ def _after_block(lines: list[str], at: int, made: list[str], *, code: bool) -> i
     return end
 
 
-def _without(ends: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> str:
-    """The text without what stands between a beginning and the next end; one look at each character."""
-    kept, at = [], 0
-    while (begin := ends[0].search(text, at)) and (end := ends[1].search(text, begin.end())):
-        kept.append(text[at : begin.start()])
-        at = end.end()
-    return "".join([*kept, text[at:]])
+def feature_seed(project: str, path: str, text: str) -> Seed | None:
+    """Return the seed in a specification; None where its front matter, name and title have no ID such as FEAT-A-12."""
+    keys, body = _front_and_body(path, text)
+    title = str(keys.get("title") or keys.get("name") or leading_title(body))
+    ids = feature_ids(" ".join([str(keys.get("id") or keys.get("feature_id") or ""), path.rpartition("/")[2], title]))
+    if not ids:
+        return None
+    name = one_line(re.sub(rf"(?i)^\W*{re.escape(ids[0])}\W*", "", title).strip(), 200) or ids[0]
+    values: dict[str, Any] = {"title": name, "spec": path, "authority": "auto", "source": f"seed:{path}"}
+    values |= fields_by_heading(body, _TEXTS, _LISTS)
+    decisions = list(dict.fromkeys(_DECISION.findall(text)))
+    status = str(keys.get("status") or "").strip().lower()
+    values |= {"key_decisions": decisions} if decisions else {}
+    values |= {"status": status} if status in _STATUS else {}
+    return Seed("feature", f"{project}__{ids[0].lower()}", values, path, text, ids[0])
 
 
-def _facts(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
-    """What a README says of the project: its beginning or introduction, its goals, its constraints."""
-    if not readme:
-        return
-    texts = {"purpose": _intro(section_text(lines, split_sections(lines)[0]))}
-    for section in split_sections(lines)[1:]:
-        for key, _, _, words in _SAID:
-            if words.fullmatch(section.heading.strip(" *_`:")) and len(texts.get(key, "")) < _SHORTEST:
-                texts[key] = _intro(section_text(lines, section))
-    own = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
-    for key, category, title, _ in _SAID:
-        text = texts.get(key, "")
-        if len(text) < _SHORTEST:
-            continue
-        answer = _cut(text, name)
-        values = {
-            "title": title, "category": category, "answers": key, "answer": answer,
-            "facts": list(facts_of_answer(answer, category))[:10], "authority": "auto", "source": f"seed:{name}",
-        }  # fmt: skip
-        yield Seed("fact", f"{project}__{own}{key.replace('_', '-')}", values, name, text)
-
-
-def _intro(text: str) -> str:
-    """What stands between the title and the next heading of any level, without badges, pictures and rules."""
-    kept: list[str] = []
-    for number, line in enumerate(split_lines(_BADGE.sub("", text))):
-        if _HEADING.match(line):
-            if "".join(kept).strip() or (number and line.lstrip().startswith("##")):
-                break
-        elif not _RULE.fullmatch(line):
-            kept.append(line.rstrip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
-
-
-def _sections(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
-    found = 0
-    for section in split_sections(lines)[1:]:
-        text, heading = (
-            section_text(lines, section).strip(),
-            one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120),
-        )
-        topic = topic_of(heading)
-        if len(text) < _SHORTEST or not heading or (readme and topic in ("", "rule")):
-            continue
-        if readme and any(words.fullmatch(heading.strip(" :")) for _, _, _, words in _SAID[1:]):
-            continue  # a fact, see `_facts`
-        found += 1
-        if found > _MAX_SECTIONS:
-            return
-        values = {
-            "title": heading, "topic": topic or "rule", "scope": "project", "text": _cut(text, name),
-            "authority": "auto", "source": f"seed:{name}",
-        }  # fmt: skip
-        yield Seed("guide", f"{project}__{_stem(name)}-{slug(heading) or found}", values, name, f"{heading}\n{text}")
-
-
-def _stem(name: str) -> str:
-    """`docs/overview.md` → `docs-overview`."""
-    return slug(name.rpartition(".")[0].replace("/", "-") or name)
-
-
-def topic_of(heading: str) -> str:
-    """What a section is about, by its heading; empty where the heading says nothing."""
-    return next((topic for topic, words in _TOPIC if words.search(heading)), "")
-
-
-def _cut(text: str, name: str) -> str:
-    """At most MOST_TEXT characters, cut between paragraphs where it can be, and then saying so."""
-    if len(text) <= MAX_SECTION_LENGTH:
-        return text
-    head = text[:MAX_SECTION_LENGTH]
-    head = (
-        head[: head.rfind("\n\n")] if head.rfind("\n\n") > MAX_SECTION_LENGTH // 2 else head[: head.rfind("\n")] or head
-    )
-    fences = len(re.findall(r"(?m)^ {0,3}```", head))
-    return head.rstrip() + ("\n```" if fences % 2 else "") + f"\n\n(The rest stands in {name}.)"
-
-
-_PYPROJECT: Final = "pyproject.toml"
 _MOST: Final = 60
 _TOOLS: Final = (
     "black", "coverage", "flake8", "hatch", "importlinter", "isort", "mypy", "nox", "pdm", "poetry", "pylint",
@@ -214,7 +352,7 @@ _LONGEST: Final = 20_000
 
 
 def read_pyproject(text: str) -> Mapping[str, Any]:
-    """What the file says; nothing where it can't be read (whoever builds the project says that better)."""
+    """Return the settings in a pyproject.toml; empty where it is invalid, which build tools report better."""
     if any(len(line) > _LONGEST for line in text.splitlines()):  # a dotted key takes the square of its length
         return {}
     try:
@@ -223,70 +361,61 @@ def read_pyproject(text: str) -> Mapping[str, Any]:
         return {}
 
 
-def name_of(told: Mapping[str, Any]) -> str:
-    """The name of the project; empty where the file gives none."""
-    name = _table(told, "project").get("name") or _table(told, "tool", "poetry").get("name")
+def name_of(settings: Mapping[str, Any]) -> str:
+    """Return the name of the project; empty where the file gives none."""
+    name = _table(settings, "project").get("name") or _table(settings, "tool", "poetry").get("name")
     return name if isinstance(name, str) else ""
 
 
-def pyproject_seeds(project: str, told: Mapping[str, Any]) -> list[Seed]:
-    """`project`: its `project_id`."""
-    made = list(_purpose(project, told))
-    stack, commands = _stack(told), _commands(told)
+def pyproject_seeds(project: str, settings: Mapping[str, Any]) -> list[Seed]:
+    """Return the seeds in a pyproject.toml: the purpose, the stack and the commands. `project`: its `project_id`."""
+    seeds = []
+    purpose = _table(settings, "project").get("description") or _table(settings, "tool", "poetry").get("description")
+    if isinstance(purpose, str) and len(purpose.strip()) >= _SHORTEST:
+        text = one_line(purpose, 500)
+        key, category, title, _ = _README_FACTS[0]
+        seeds.append(_fact_seed(f"{project}__purpose", key, category, title, text, _PYPROJECT, text))
+    stack, commands = _stack(settings), _commands(settings)
     for topic, title, lines in (("stack", "What it is built with", stack), ("command", "Commands it brings", commands)):
         if lines:
-            values = {"title": title, "topic": topic, "scope": "project", "text": "\n".join(lines), "authority": "auto",
-                      "source": f"seed:{_PYPROJECT}"}  # fmt: skip
-            read = canonical(replace_surrogates(lines)).decode()
-            made.append(Seed("guide", f"{project}__pyproject-{topic}", values, _PYPROJECT, read))
-    return made
+            source = canonical(replace_surrogates(lines)).decode()
+            key = f"{project}__pyproject-{topic}"
+            seeds.append(_guide_seed(key, topic, title, "\n".join(lines), _PYPROJECT, source))
+    return seeds
 
 
-def _purpose(project: str, told: Mapping[str, Any]) -> Iterator[Seed]:
-    """What the project says of itself in one line, for where its README says nothing."""
-    said = _table(told, "project").get("description") or _table(told, "tool", "poetry").get("description")
-    if isinstance(said, str) and len(said.strip()) >= 10:
-        text = one_line(said, 500)
-        values = {
-            "title": "What this project is", "category": "project_overview", "answers": "purpose", "answer": text,
-            "facts": list(facts_of_answer(text, "project_overview")), "authority": "auto",
-            "source": f"seed:{_PYPROJECT}",
-        }  # fmt: skip
-        yield Seed("fact", f"{project}__purpose", values, _PYPROJECT, text)
-
-
-def _stack(told: Mapping[str, Any]) -> list[str]:
-    project = _table(told, "project")
-    poetry = _table(told, "tool", "poetry")
+def _stack(settings: Mapping[str, Any]) -> list[str]:
+    project = _table(settings, "project")
+    poetry = _table(settings, "tool", "poetry")
     lines = [f"- Python {one_line(str(project['requires-python']), 60)}"] if project.get("requires-python") else []
     needs = [*_texts(project.get("dependencies")), *(n for n in _table(poetry, "dependencies") if n != "python")]
     if needs:
         lines.append(f"- needs {_joined(needs)}")
     for group, some in sorted(
-        {**_table(project, "optional-dependencies"), **_table(told, "dependency-groups")}.items()
+        {**_table(project, "optional-dependencies"), **_table(settings, "dependency-groups")}.items()
     ):
         if _texts(some):
             lines.append(f"- with `{one_line(str(group), 60)}`: {_joined(_texts(some))}")
-    backend = _table(told, "build-system").get("build-backend")
+    backend = _table(settings, "build-system").get("build-backend")
     lines += [f"- built by {one_line(backend, 60)}"] if isinstance(backend, str) else []
-    tools = [name for name in _TOOLS if name in _table(told, "tool")]
+    tools = [name for name in _TOOLS if name in _table(settings, "tool")]
     return [*lines, f"- configured here: {', '.join(tools)}"] if tools else lines
 
 
-def _commands(told: Mapping[str, Any]) -> list[str]:
-    scripts = {**_table(told, "project", "scripts"), **_table(told, "tool", "poetry", "scripts")}
+def _commands(settings: Mapping[str, Any]) -> list[str]:
+    scripts = {**_table(settings, "project", "scripts"), **_table(settings, "tool", "poetry", "scripts")}
     lines = [f"- `{one_line(name, 60)}` runs {one_line(str(target), 120)}" for name, target in sorted(scripts.items())]
-    if "pytest" in _table(told, "tool"):
+    if "pytest" in _table(settings, "tool"):
         lines.append("- `pytest` runs the tests")
     return lines[:_MOST]
 
 
-def _table(told: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """The table of this path; an empty one where there is none."""
+def _table(settings: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """The table at this path; empty where there is none."""
     for name in names:
-        found = told.get(name)
-        told = found if isinstance(found, Mapping) else {}
-    return told
+        found = settings.get(name)
+        settings = found if isinstance(found, Mapping) else {}
+    return settings
 
 
 def _texts(value: Any) -> list[str]:
@@ -297,152 +426,4 @@ def _joined(needs: Iterable[str]) -> str:
     """Names without versions, each once, in their order."""
     found = [re.split(r"[\s<>=!~;\[(@]", need.strip(), maxsplit=1)[0] for need in needs]
     names = list(dict.fromkeys(one_line(name, 60) for name in found if name))
-    return ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
-
-
-_TEXTS: Final[Mapping[str, str]] = {
-    "purpose": "purpose", "overview": "purpose", "summary": "purpose", "problem": "purpose", "goal": "purpose",
-    "architecture": "architecture_summary", "design": "architecture_summary", "approach": "architecture_summary",
-}  # fmt: skip
-_LISTS: Final[Mapping[str, str]] = {
-    "what it is": "what_it_is", "scope": "what_it_is", "in scope": "what_it_is", "requirements": "what_it_is",
-    "what it is not": "what_it_is_not", "non-goals": "what_it_is_not", "out of scope": "what_it_is_not",
-    "invariants": "invariants", "constraints": "invariants", "components": "key_components",
-    "key components": "key_components",
-}  # fmt: skip
-_DECISION: Final = re.compile(r"\bADR-[0-9]{1,9}\b")
-_STATUS: Final = ("planned", "building", "shipped", "draft", "in_progress", "done")
-
-
-def feature_seed(project: str, path: str, text: str) -> Seed | None:
-    """The seed in the specification at `path`; None where neither its front matter, its name nor its title holds an
-    id such as FEAT-AUTH-12."""
-    lines = split_lines(text)
-    front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
-    told: Mapping[str, Any] = front.raw if front else {}
-    body = lines[front.end + 1 :] if front else lines
-    title = str(told.get("title") or told.get("name") or leading_title(body))
-    own = str(told.get("id") or told.get("feature_id") or "")
-    ids = feature_ids(" ".join([own, path.rpartition("/")[2], title]))
-    if not ids:
-        return None
-    name = one_line(re.sub(rf"(?i)^\W*{re.escape(ids[0])}\W*", "", title).strip(), 200) or ids[0]
-    values: dict[str, Any] = {"title": name, "spec": path, "authority": "auto", "source": f"seed:{path}", **_said(body)}
-    decisions = list(dict.fromkeys(_DECISION.findall(text)))
-    status = str(told.get("status") or "").strip().lower()
-    values |= {"key_decisions": decisions} if decisions else {}
-    values |= {"status": status} if status in _STATUS else {}
-    return Seed("feature", f"{project}__{ids[0].lower()}", values, path, text, ids[0])
-
-
-def _said(body: list[str]) -> dict[str, Any]:
-    """Field → what stands under its headings."""
-    found: dict[str, Any] = {}
-    for section in split_sections(body)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), section_text(body, section)
-        if text and heading in _LISTS:
-            found[_LISTS[heading]] = [*found.get(_LISTS[heading], []), *list_items(text)]
-        elif text and heading in _TEXTS:
-            name = _TEXTS[heading]
-            found[name] = f"{found[name]}\n\n{text}" if name in found else text
-    return found
-
-
-_TYPES: Final = ("adr", "feature-spec", "project-overview", "project-doc")
-_ADR_NAME: Final = re.compile(r"(?i)adr[-_ ]?\d+[^/]*\.(?:md|json)|\d{4}-[^/]+\.md")
-_ADR_ID: Final = re.compile(r"(?i)adr-\d{1,9}")
-
-
-def document_type(path: str, text: str = "") -> str:
-    """What a document is: by the ID in its front matter, its name, its title, or the sections of a decision.
-
-    One of `_TYPES`; empty where nothing says it.
-    """
-    name = path.rpartition("/")[2]
-    lines = split_lines(text)
-    front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
-    told = str(front.raw.get("id") or front.raw.get("feature_id") or "") if front else ""
-    body = lines[front.end + 1 :] if front else lines
-    if _ADR_ID.fullmatch(told) or (name.lower().startswith("adr") and _ADR_NAME.fullmatch(name)):
-        return "adr"
-    if feature_ids(told) or feature_ids(name.rpartition(".")[0]):
-        return "feature-spec"
-    headings = {section.heading.strip().lower() for section in split_sections(body)[1:]}
-    if headings >= {"status", "context", "decision"} or headings >= {"context", "decision", "consequences"}:
-        return "adr"
-    if feature_ids(leading_title(body)):
-        return "feature-spec"
-    return "project-doc" if path in _DOCUMENTS or name in _DOCUMENTS else ""
-
-
-def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:
-    """The seeds in a document of this sort (one of TYPES); none where it holds nothing of it."""
-    if sort == "feature-spec":
-        found = feature_seed(project, path, text)
-        return [found] if found else []
-    name = path.rpartition("/")[2]
-    readme = True if sort == "project-overview" else name.lower().startswith("readme")
-    return document_seeds(project, path, text, readme=readme)
-
-
-_SCOPES: Final = ("project", "system")
-MAX_DOCUMENT_BYTES: Final = 1024 * 1024
-
-
-def project_seeds(root: Path) -> tuple[list[Seed], list[str]]:
-    """(the seeds in the documents of the project at `root`, why a document could not be read). Of sections that two
-    documents share (CLAUDE.md is often a copy of AGENTS.md) the first counts."""
-    remarks: list[str] = []
-    texts = {name: text for name in document_paths() if (text := _text(root, name, remarks)) is not None}
-    told = read_pyproject(texts.pop(_PYPROJECT, ""))
-    project = project_id(name_of(told) or root.name)
-    found = [seed for name, text in texts.items() for seed in document_seeds(project, name, text)]
-    found += pyproject_seeds(project, told)
-    by_text: dict[str, Seed] = {}
-    for seed in found:
-        by_text.setdefault(seed.hash, seed)
-    by_key: dict[str, Seed] = {}
-    for seed in by_text.values():
-        by_key.setdefault(seed.key, seed)
-    return list(by_key.values()), remarks
-
-
-def document_paths() -> tuple[str, ...]:
-    """The documents that are looked at, those that are not there among them."""
-    return (*_DOCUMENTS, _PYPROJECT)
-
-
-def project_id_of(root: Path) -> str:
-    """The `project_id` of the project at `root`: by its pyproject.toml, else by its folder."""
-    told = read_pyproject(_text(root, _PYPROJECT, []) or "")
-    return project_id(name_of(told) or root.name)
-
-
-def _text(root: Path, name: str, remarks: list[str]) -> str | None:
-    try:
-        data = read_small(root / name, within=root, most=MAX_DOCUMENT_BYTES)
-    except UsageProblem as problem:
-        remarks.append(str(problem))
-        return None
-    if data is not None and len(data) > MAX_DOCUMENT_BYTES:
-        remarks.append(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; left out.")
-        return None
-    return data.decode("utf-8-sig", "replace") if data is not None else None
-
-
-def system_seeds(kinds: Mapping[str, Kind]) -> list[Seed]:
-    """What kl brings for any project: roles, gates, modes, workflows, rules. Problems for a broken file of ours."""
-    made = []
-    for kind in kinds.values():
-        folder = shipped(f"templates/seed/{kind.plural}")
-        for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
-            data = path.read_bytes()
-            found = read_document(kind, f"templates/seed/{kind.plural}/{path.name}", data)
-            if found.record is None:
-                raise Problems(found.problems)
-            values = {name: list(v) if isinstance(v, tuple) else v for name, v in found.record.values.items()}
-            values |= {"source": SYSTEM_SOURCE, "authority": "auto"}
-            values.pop("status", None)
-            key = f"{kind.name}-{path.stem}"
-            made.append(Seed(kind.name, key, values, f"templates/seed/{kind.plural}/{path.name}", data.decode()))
-    return made
+    return name_list(names, _MOST)

@@ -32,7 +32,7 @@ def test_writing_the_count_changes_no_count_in_any_clone(held: dict[str, int], h
 
 
 def test_a_file_without_a_count_stands_for_one_occurrence() -> None:
-    assert occurrence_count(failure(), "", ()) == OccurrenceCount(1, DAY, DAY)
+    assert occurrence_count(failure(), "", ()) == OccurrenceCount(1, DAY, DAY, 0, 0)
     assert occurrence_count(failure(), "a", ["2026-03-01"]) == OccurrenceCount(2, DAY, "2026-03-01", 1, 1)
     assert occurrence_count(failure(), "a", ["2026-03-01"], made_here=True).total == 1
 

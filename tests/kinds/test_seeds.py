@@ -82,7 +82,7 @@ def test_a_long_section_is_cut_between_paragraphs_and_says_so() -> None:
     text = "## Usage\n\n" + "\n\n".join(["word " * 40] * 40)
     (one,) = document_seeds("shop", "AGENTS.md", text)
     assert len(one.values["text"]) <= MAX_SECTION_LENGTH + 50 and one.values["text"].endswith(
-        "(The rest stands in AGENTS.md.)"
+        "(The rest is in AGENTS.md.)"
     )
 
 
