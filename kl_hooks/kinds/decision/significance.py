@@ -39,7 +39,7 @@ _LOW: Final = _set(
 _PHRASES: Final = {"error handling": 10, "message broker": 20, "rest api": 20, "source of truth": 20}
 """Words that count together."""
 _BARE: Final = _set("yes no ok okay sure yep nope maybe fine agreed correct right true false")
-"""An answer of these alone says nothing that a record could keep."""
+"""An answer of these alone has no content for a record."""
 _REASON: Final = re.compile(
     r"\b(?:because|since|due to|owing to|thanks to|given that|so that|in order to|as (?:it|we|they|this|that|there|our)"
     r"|for (?:its|their|better|the sake of|reasons? of|the reason))\b",
@@ -53,16 +53,23 @@ _NO_ALTERNATIVE: Final = _set(
 )
 """After `over` these are no alternatives: over time, over HTTP."""
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Za-z0-9]")
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text as written; `C++`, `event-driven` and `Node.js` are one each."""
-    return _WORD.findall(text)
-
-
+"""`C++`, `event-driven` and `Node.js` are one word each."""
+_SMALL: Final = _set(
+    """a an and any are as at be by can could do does for from have how i in is it its let let's need of on or our
+    shall should so that the their there these they this those to us use used using want we what when where which who
+    why will with would you your go choose pick take adopt prefer"""
+)
+"""Words that name no subject."""
+_OPENING: Final = re.compile(
+    r"(?:(?:yes|ok|okay|well|i think|let's|we(?:'ll| will| should| would)?|please|go with|going with|use|using|choose"
+    r"|pick|adopt|prefer|take)\b[\s,:]*)+",
+    re.IGNORECASE,
+)
+_STOPS: Final = re.compile(r"[.;:,!?()\n]|\s[\u2013\u2014-]\s")
+_END: Final = re.compile(r"[.;:!?()\n]")
+_CHOICE: Final = re.compile(r"\b(?:should|which)\b", re.IGNORECASE)
 _THRESHOLD: Final = 40
-"""Percent from which an answer is worth a record, unless the settings say otherwise (`significance`)."""
-_CHOOSING: Final = re.compile(r"\b(?:should|which)\b", re.IGNORECASE)
+"""Percent from which an answer is worth a record, unless the settings differ (`significance`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,58 +78,7 @@ class Significance:
 
     percent: int
     reasons: tuple[tuple[int, str], ...]
-    """(points, what for), as they were added; the sum is held between 0 and 100."""
-
-
-def significance(question: str, answer: str) -> Significance:
-    """Weighs a question and its answer."""
-    said = [word.lower() for word in _words(f"{question} {answer}")]
-    spoken = _words(answer)
-    parts = [
-        _counted("decides much", _seen(said, _HIGH) + _phrases(said, 20), 20, 60),
-        _counted("decides something", _seen(said, _MEDIUM) + _phrases(said, 10), 10, 30),
-        _counted("decides little", _seen(said, _LOW), -15, -150),
-    ]
-    if len(spoken) <= 2:
-        parts.append((-30, "an answer of two words or fewer"))
-    elif len(spoken) >= 10:
-        parts.append((15, "an answer of ten words or more"))
-    if _REASON.search(answer):
-        parts.append((25, "gives a reason"))
-    if _CHOOSING.search(question):
-        parts.append((15, "the question asks for a choice"))
-    if spoken and all(word.lower() in _BARE for word in spoken):
-        parts.append((-50, "yes or no"))
-    reasons = tuple(part for part in parts if part[0])
-    return Significance(max(0, min(100, sum(points for points, _ in reasons))), reasons)
-
-
-def _seen(said: list[str], known: frozenset[str]) -> list[str]:
-    return [word for word in dict.fromkeys(said) if word in known]
-
-
-def _phrases(said: list[str], points: int) -> list[str]:
-    text = f" {' '.join(said)} "
-    return [phrase for phrase, worth in _PHRASES.items() if worth == points and f" {phrase} " in text]
-
-
-def _counted(what: str, found: list[str], each: int, most: int) -> tuple[int, str]:
-    points = each * len(found)
-    return (max(points, most) if each < 0 else min(points, most)), f"{what}: {', '.join(found)}"
-
-
-_WORDS: Final = """
-a an and any are as at be by can could do does for from have how i in is it its let let's need of on or our shall
-should so that the their there these they this those to us use used using want we what when where which who why will
-with would you your go choose pick take adopt prefer"""
-_SMALL: Final = frozenset(_WORDS.split())
-"""Words that name no subject."""
-_BEGINS: Final = re.compile(
-    r"(?:(?:yes|ok|okay|well|i think|let's|we(?:'ll| will| should| would)?|please|go with|going with|use|using|choose"
-    r"|pick|adopt|prefer|take)\b[\s,:]*)+",
-    re.IGNORECASE,
-)
-_STOPS: Final = re.compile(r"[.;:,!?()\n]|\s[\u2013\u2014-]\s")
+    """(points, what for), as they were added; the sum is limited to 0 to 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,44 +94,77 @@ class AssessedAnswer:
 def assess_answer(
     question: str, answer: str, trigger: str = "manual", *, threshold: int = _THRESHOLD, **ids: str
 ) -> AssessedAnswer:
-    """The decision that an answer to a question is. `ids`: source_task_id, source_feature_id, source_command."""
+    """Return the decision in an answer. `ids`: source_task_id, source_feature_id, source_command."""
     found = significance(question, answer)
     values: dict[str, Any] = {
-        "title": title(question, answer),
-        "context": question.strip(),
-        "decision": answer.strip(),
-        "rationale": _reason(answer),
-        "alternatives": list(alternatives(answer)),
-        "trigger": trigger,
-        "confidence": found.percent,
-        **ids,
-    }
+        "title": title(question, answer), "context": question.strip(), "decision": answer.strip(),
+        "rationale": _reason(answer), "alternatives": list(alternatives(answer)), "trigger": trigger,
+        "confidence": found.percent, **ids,
+    }  # fmt: skip
     filled = {name: value for name, value in values.items() if value not in ("", [])}
     return AssessedAnswer(found.percent >= threshold, found, threshold, filled)
 
 
-def title(question: str, answer: str) -> str:
-    """`Use PostgreSQL for orders`: the first three words of the answer, and what the question is about."""
-    spoken = _BEGINS.sub("", answer.strip(), count=1) if _BEGINS.match(answer.strip()) else answer.strip()
-    ends = [
-        found.start() for found in (_STOPS.search(spoken), _REASON.search(spoken), _INSTEAD.search(spoken)) if found
+def significance(question: str, answer: str) -> Significance:
+    """Return how much a question and its answer decide, with a reason for every point."""
+    words = [word.lower() for word in _WORD.findall(f"{question} {answer}")]
+    in_answer = _WORD.findall(answer)
+    parts = [
+        _points("decides much", _matches(words, _HIGH, 20), 20, 60),
+        _points("decides something", _matches(words, _MEDIUM, 10), 10, 30),
+        _points("decides little", _matches(words, _LOW), -15, -150),
     ]
-    chosen = _words(spoken[: min(ends, default=len(spoken))])[:3] or _words(spoken)[:3]
+    if len(in_answer) <= 2:
+        parts.append((-30, "an answer of two words or fewer"))
+    elif len(in_answer) >= 10:
+        parts.append((15, "an answer of ten words or more"))
+    if _REASON.search(answer):
+        parts.append((25, "gives a reason"))
+    if _CHOICE.search(question):
+        parts.append((15, "the question asks for a choice"))
+    if in_answer and all(word.lower() in _BARE for word in in_answer):
+        parts.append((-50, "yes or no"))
+    reasons = tuple(part for part in parts if part[0])
+    return Significance(max(0, min(100, sum(points for points, _ in reasons))), reasons)
+
+
+def _matches(words: list[str], known: frozenset[str], points: int = 0) -> list[str]:
+    """The words that are known, and the phrases that are worth so many points."""
+    text = f" {' '.join(words)} "
+    phrases = [phrase for phrase, worth in _PHRASES.items() if worth == points and f" {phrase} " in text]
+    return [word for word in dict.fromkeys(words) if word in known] + phrases
+
+
+def _points(label: str, found: list[str], each: int, most: int) -> tuple[int, str]:
+    points = each * len(found)
+    return (max(points, most) if each < 0 else min(points, most)), f"{label}: {', '.join(found)}"
+
+
+def title(question: str, answer: str) -> str:
+    """Return `Use PostgreSQL for orders`: the first words of the answer, and what the question is about."""
+    text = _OPENING.sub("", answer.strip(), count=1) if _OPENING.match(answer.strip()) else answer.strip()
+    chosen = _WORD.findall(_until(text, _STOPS))[:3] or _WORD.findall(text)[:3]
     while chosen and chosen[-1].lower() in _SMALL:
         chosen.pop()
-    about = _subject(question, {word.lower() for word in chosen})
+    subject = _subject(question, {word.lower() for word in chosen})
     name = " ".join(chosen) or one_line(answer, 40)
-    return one_line(f"Use {name} for {about}" if about else f"Use {name}", 160)
+    return one_line(f"Use {name} for {subject}" if subject else f"Use {name}", 160)
 
 
-def _subject(question: str, chosen: Collection[str] = ()) -> str:
-    """What a question is about: the words after `for`, else its first telling words; at most four."""
+def _until(text: str, stop: re.Pattern[str]) -> str:
+    """The text before a stop, a reason or an alternative."""
+    ends = [found.start() for found in (stop.search(text), _REASON.search(text), _INSTEAD.search(text)) if found]
+    return text[: min(ends, default=len(text))]
+
+
+def _subject(question: str, chosen: Collection[str]) -> str:
+    """What a question is about: the words after `for`, else its first words with a meaning; at most four."""
     text = question.strip().rstrip("?.! ")
     after = re.search(r"\bfor\s+(.+)$", text, re.IGNORECASE)
     for part in ([after[1]] if after else []) + [text]:
-        told = [word for word in _words(part) if word.lower() not in _SMALL and word.lower() not in chosen]
-        if told:
-            return " ".join(told[:4])
+        words = [word for word in _WORD.findall(part) if word.lower() not in _SMALL and word.lower() not in chosen]
+        if words:
+            return " ".join(words[:4])
     return ""
 
 
@@ -186,18 +175,14 @@ def _reason(answer: str) -> str:
 
 
 def alternatives(answer: str) -> tuple[str, ...]:
-    """What it was chosen over: `over MySQL and SQLite because …` → MySQL, SQLite."""
+    """Return what it was chosen over: `over MySQL and SQLite because …` → MySQL, SQLite."""
     found: list[str] = []
     for mark in _INSTEAD.finditer(answer):
-        rest = answer[mark.end() :]
-        ends = [
-            one.start() for one in (re.search(r"[.;:!?()\n]", rest), _REASON.search(rest), _INSTEAD.search(rest)) if one
-        ]
-        part = rest[: min(ends, default=len(rest))]
+        part = _until(answer[mark.end() :], _END)
         for one in re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+", part):
-            told = _words(one)[:5]
-            if told and told[0].lower() not in _NO_ALTERNATIVE:
-                found.append(" ".join(told))
+            words = _WORD.findall(one)[:5]
+            if words and words[0].lower() not in _NO_ALTERNATIVE:
+                found.append(" ".join(words))
             elif mark[0].lower().startswith("over"):
                 break
     return tuple(dict.fromkeys(found))
