@@ -179,26 +179,26 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         warn(remark)
-    for path in done.left:
+    for path in done.skipped:
         warn(f"{path}: no decision, left out.")
     if as_json:
         made = [{"id": i, "title": title, "path": path} for i, title, path in done.made]
-        known = [{"id": i, "path": path} for i, path in done.known]
+        known = [{"id": i, "path": path} for i, path in done.existing]
         echo_json(
             {
                 "schema": "kl.decision.import/1",
                 "dry_run": dry_run,
                 "made": made,
                 "known": known,
-                "left": list(done.left),
+                "left": list(done.skipped),
             }
         )
         return 0
     for identifier, title, path in done.made:
         echo(f"{identifier}  {title}   ({path})")
-    for identifier, path in done.known:
+    for identifier, path in done.existing:
         echo(f"{identifier}  is here already   ({path})")
-    if not done.made and not done.known:
+    if not done.made and not done.existing:
         warn("there is no decision in what was named.")
         return FINDINGS
     echo(f"{'would make' if dry_run else 'made'} {counted(len(done.made), 'decision')}.")

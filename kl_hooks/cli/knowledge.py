@@ -597,11 +597,11 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
     for remark in done.remarks:
         warn(remark)
     sync(ws)
-    there = {one.id: one for one in get_records(ws, [i for i, *_ in (*done.made, *done.known)])}
+    there = {one.id: one for one in get_records(ws, [i for i, *_ in (*done.made, *done.existing)])}
     made = [Step("created", Seed("decision", i, {"title": t}, path, ""), "", there.get(i)) for i, t, path in done.made]
     known = [
         Step("skipped", Seed("decision", i, {"title": there[i].title}, path, ""), "is here already", there[i])
-        for i, path in done.known
+        for i, path in done.existing
         if i in there
     ]
     return [*made, *known]

@@ -42,7 +42,7 @@ def test_a_folder_of_adr_tools(adrs: Checkout) -> None:
     first, second = shown(adrs, "ADR-0001"), shown(adrs, "ADR-0002")
     assert (first["status"], first["superseded_by"]) == ("superseded", ["ADR-0002"])
     assert (second["status"], second["supersedes"], second["date"]) == ("accepted", ["ADR-0001"], "2016-02-12")
-    assert "0007-use-bash.md" in str(second["more"]) and "names decisions that are not here" in done.stderr
+    assert "0007-use-bash.md" in str(second["more"]) and "unknown decisions (amended by: 0007-use-bash.md)" in done.stderr
     page = adrs.kl("decision", "show", "ADR-0001").stdout
     assert "ADR-0002 (accepted) ← ADR-0001 (superseded)" in page
     again = adrs.kl("decision", "import", ".")
@@ -70,7 +70,7 @@ def test_a_folder_of_log4brains(repo: Checkout) -> None:
     repo.write("docs/adr/20210101-nameless-one.md", published.LOG4BRAINS.partition("\n\n")[2])
     done = repo.kl("decision", "import", ".")
     assert done.returncode == 0 and "made 3 decisions" in done.stdout, done.stderr
-    assert "ADR-0003  Nameless one" in done.stdout and "has no title; it is called after its file" in done.stderr
+    assert "ADR-0003  Nameless one" in done.stdout and "has no title; it is named after its file" in done.stderr
     assert "ADR-0002" in shown(repo, "ADR-0001")["superseded_by"]
     assert (shown(repo, "ADR-0001")["date"], shown(repo, "ADR-0002")["date"]) == ("2020-01-01", "2020-11-02")
 
