@@ -42,7 +42,9 @@ def test_a_folder_of_adr_tools(adrs: Checkout) -> None:
     first, second = shown(adrs, "ADR-0001"), shown(adrs, "ADR-0002")
     assert (first["status"], first["superseded_by"]) == ("superseded", ["ADR-0002"])
     assert (second["status"], second["supersedes"], second["date"]) == ("accepted", ["ADR-0001"], "2016-02-12")
-    assert "0007-use-bash.md" in str(second["more"]) and "unknown decisions (amended by: 0007-use-bash.md)" in done.stderr
+    assert (
+        "0007-use-bash.md" in str(second["more"]) and "unknown decisions (amended by: 0007-use-bash.md)" in done.stderr
+    )
     page = adrs.kl("decision", "show", "ADR-0001").stdout
     assert "ADR-0002 (accepted) ← ADR-0001 (superseded)" in page
     again = adrs.kl("decision", "import", ".")
