@@ -66,7 +66,7 @@ def _security() -> str:
     sys.path.insert(0, str(ROOT))
     from tests.proof.tricks import rows
 
-    table = ["| trick | detected | what kl says |", "|---|---|---|"]
+    table = ["| trick | detected | what kl reports |", "|---|---|---|"]
     table += [f"| {name} | {'yes' if detected else '**no**'} | {answer} |" for name, detected, answer in rows()]
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(table)}{chr(10)}{found[2]}", text)
