@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pluggy
 
 if TYPE_CHECKING:
+    from kl_hooks.model.claim import Observation
     from kl_hooks.model.kind import Kind
     from kl_hooks.model.lifecycle import Change, Lifecycle
     from kl_hooks.model.package import Candidate, Task
@@ -129,6 +130,16 @@ def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
 @hookspec
 def kl_stale() -> Sequence[Staleness]:  # type: ignore[empty-body]
     """Called when records are shown. For each kind every answer is asked; a record is stale if one says why."""
+
+
+@hookspec
+def kl_citations(  # type: ignore[empty-body]
+    workspace: Any, ids: Sequence[str]
+) -> Mapping[str, tuple[Observation, str]]:
+    """Called when claims cite something. ID → what it counts as, and why it does not count (empty: it does).
+
+    All answers are used; what was removed is absent.
+    """
 
 
 @hookspec

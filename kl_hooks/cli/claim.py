@@ -10,11 +10,11 @@ import click
 from kl_hooks.cli.options import ABOUT, format_option, top_option
 from kl_hooks.cli.output import echo, echo_json, progress, short, warn, workspace
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import claim_to_dict
+from kl_hooks.evidence.claims import all_claims, claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.claims import all_claims, record_claim, search_claims
+from kl_hooks.proof.claims import record_claim, search_claims
 
 
 def _checked_id(given: str) -> str:

@@ -181,7 +181,7 @@ def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
     from kl_hooks.proof.claims import history_of
 
     about = _path_from_root(ws.root, given)
-    known = history_of(db, about, ws.clock.now())
+    known = history_of(ws, db, about)
     trees = worktree_state(ws.repo).trees
     if known and shape == "json":
         echo_json(_known_to_dict(about, known, trees))

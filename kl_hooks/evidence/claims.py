@@ -1,7 +1,8 @@
 """Claims: those that follow from evidence, and those that somebody asserted. Tiers are computed, never stored.
 
 An asserted claim is a receipt of its own (class AgentAssertion), and a row to find it by. An assertion is no
-observation: alone it is *assumed*, whoever makes it.
+observation: alone it is *assumed*, whoever makes it. What its author cites counts while it is valid: the package that
+knows records answers for them (hook `kl_citations`).
 """
 
 from __future__ import annotations
@@ -22,18 +23,83 @@ from kl_hooks.evidence.trust import aged, contradiction, observation, parent_con
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import OLDER_TREE, Claim, Observation, Support
 from kl_hooks.model.receipt import Evidence, Receipt
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import is_hex, split_id
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, require_setup
 
+RECENT_RECEIPTS: Final = 50
+"""Receipts that are searched for subjects that were not observed on today's tree."""
 SENTENCES: Final = {
-    "TestResult": "Test passes: {}",
-    "ExitCode": "Command succeeds: {}",
-    "Validator": "Check is clean: {}",
-}
+    "TestResult": "Test passes: {}", "ExitCode": "Command succeeds: {}", "Validator": "Check is clean: {}",
+}  # fmt: skip
 """Class of evidence → the claim that it makes by itself."""
 FLAKY: Final = "flaky: it passed and failed on the same content"
+UNOBSERVED: Final = "nobody has observed it"
+_COLUMNS: Final = "text, about, author, made_at, expires"
+
+
+def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
+    """Asserted claims, then those that follow from evidence. `warn` is called where the answer may be smaller."""
+    require_setup(ws)
+    synced = sync_evidence(ws)
+    with ws.store.reading() as db:
+        if synced.trouble:
+            warn(synced.trouble)
+        return claims_about(ws, db, {about} if about else None) if db else []
+
+
+def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = None) -> list[Claim]:
+    """The claims in a store, as they count today: the one place where the tier of a claim is decided."""
+    trees, now = worktree_state(ws.repo).trees, ws.clock.now()
+    # a dictionary, since a receipt of today's tree is often one of the newest too
+    entries = {entry.seq: entry for entry in [*entries_of_tree(db, trees), *recent(db, RECENT_RECEIPTS)]}
+    derived = current_claims(ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about)
+    asserted = [
+        claim for claim in (*asserted_claims(db, now), *archived_claims(db, now)) if not about or claim.about in about
+    ]
+    return with_citations(ws, _merge_claims(asserted, derived))
+
+
+def current_claims(
+    ws: Workspace, db: Database, entries: Sequence[Entry], trees: Sequence[str], about: Collection[str] | None = None
+) -> list[Claim]:
+    """The claims that these receipts (newest first) make, by the settings of the repository and at their age."""
+    found = derived_claims(entries, trees, parents_of(db, entries), about, ws.settings.verified_requires)
+    days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
+    return [aged(claim, ws.clock.now(), days) for claim in found]
+
+
+def _merge_claims(asserted: Sequence[Claim], derived: Sequence[Claim]) -> list[Claim]:
+    """An assertion of what evidence shows too makes no second claim: it is one more reason for the first."""
+    known = {claim.id: claim for claim in derived}
+    for claim in asserted:
+        if claim.id in known and claim.freshness != "expired":
+            known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
+    return [*(claim for claim in asserted if claim.id not in known), *known.values()]
+
+
+def with_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
+    """The same claims, with what their authors cite counted."""
+    cited = sorted({ref for one in claims for ref in one.cites})
+    if not cited:
+        return list(claims)
+    known = {
+        ref: one for answer in ws.plugins.hook.kl_citations(workspace=ws, ids=cited) for ref, one in answer.items()
+    }
+    return [_with_citations(claim, known) for claim in claims]
+
+
+def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) -> Claim:
+    support, reasons = list(claim.support), list(claim.reasons)
+    for ref in claim.cites:
+        removed = Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"), "removed"
+        seen, why = known.get(ref, removed)
+        support.append(Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"))
+        reasons += [f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}"] if why else []
+    if any(one.outcome == "cited" and one.speaks == "for" for one in support):
+        reasons = [one for one in reasons if one != UNOBSERVED]
+    return replace(claim, support=tuple(support), reasons=tuple(reasons))
 
 
 def derived_claims(
@@ -43,10 +109,10 @@ def derived_claims(
     about: Collection[str] | None = None,
     rule: str = "independent",
 ) -> list[Claim]:
-    """The claims that these receipts (newest first) make, in the order of their subjects.
+    """The claims that these receipts (newest first) make, in the order of their subjects. Pure.
 
     For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
-    that was observed, and the claim says so. A claim is made where something speaks for it. `about` limits it to
+    that was observed, and the claim is marked so. A claim is made where something speaks for it. `about` limits it to
     these subjects. `parents` maps a run to the receipt of the command that started it; `rule` is `verified_requires`.
     """
     seen: dict[str, list[tuple[Entry, Support, str]]] = {}
@@ -68,12 +134,9 @@ def _support(entry: Entry, evidence: Evidence, parents: Mapping[str, Entry]) -> 
 
 
 def _derived_claim(
-    subject: str,
-    found: list[tuple[Entry, Support, str]],
-    trees: Sequence[str],
-    parents: Mapping[str, Entry],
+    subject: str, found: Sequence[tuple[Entry, Support, str]], trees: Sequence[str], parents: Mapping[str, Entry],
     rule: str,
-) -> Claim | None:
+) -> Claim | None:  # fmt: skip
     here = [one for one in found if {one[0].receipt.tree, one[0].receipt.tree_all} & set(trees)]
     newest = found[0][0].receipt.tree
     counted = here or [one for one in found if one[0].receipt.tree == newest]
@@ -87,11 +150,10 @@ def _derived_claim(
     if any(s.speaks == "against" for s in support):
         support = [replace(s, observation=replace(s.observation, hard=False, why_not=FLAKY)) for s in support]
         reasons.append("it also failed on this very content: flaky, until something is changed")
-    freshness = "current" if here else OLDER_TREE
-    text = found[0][2].format(split_id(subject)[1])
     return Claim(
-        text, subject, "auto", found[-1][0].receipt.started, None, tuple(support), freshness, tuple(reasons), rule
-    )
+        found[0][2].format(split_id(subject)[1]), subject, "auto", found[-1][0].receipt.started, None, tuple(support),
+        "current" if here else OLDER_TREE, tuple(reasons), rule,
+    )  # fmt: skip
 
 
 def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support]:
@@ -103,38 +165,39 @@ def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support
         yield replace(seen, observation=replace(seen.observation, run=entry.receipt.run))
 
 
-def assert_claim(
-    db: Database, text: str, about: str, author: str, now: int, expires: int | None, cites: Sequence[str] = ()
+def add_claim(
+    ws: Workspace, text: str, about: str, expires: int | None, cites: Sequence[str] = (), author: str = ""
 ) -> Claim:
-    """Keeps an assertion, in a transaction that the caller holds. Asserting it again renews it.
-
-    `cites`: what its author cites for it; it rests in the receipt.
-    """
+    """Record an assertion of whoever runs this, or of `author`. Asserting it again renews it."""
+    require_setup(ws)
     if not text.strip() or not about.strip():
         raise UsageProblem(
             "a claim needs a sentence, and an Id that it is about.",
             hint='Example: kl claim add "parses UTF-8" --about file:src/names.py',
         )
-    author, at, until = redact(author), iso(now), iso(expires) if expires else None
-    claim = Claim(redact(text.strip()), redact(about.strip()), author, at, until, cites=tuple(cites))
-    append(db, [_assertion_receipt(claim)])
-    db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
-    db.execute(
-        "INSERT INTO claim (id, text, about, author, made_at, expires) VALUES (?, ?, ?, ?, ?, ?)",
-        (claim.id, claim.text, claim.about, claim.author, claim.made_at, claim.expires),
-    )
-    return replace(_asserted_claim(claim.text, claim.about, author, at, until, now=at), cites=claim.cites)
+    name = agent(ws.environ)
+    author = redact(author or (f"agent:{name}" if name else producer(ws.environ)))
+    with ledger_writer(ws) as db:
+        at, until = iso(ws.clock.now()), iso(expires) if expires else None
+        claim = _asserted_claim(
+            redact(text.strip()), redact(about.strip()), author, at, until, now=at, cites=tuple(cites)
+        )
+        append(db, [_assertion_receipt(claim)])
+        db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
+        values = (claim.id, claim.text, claim.about, author, at, until)
+        db.execute(f"INSERT INTO claim (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
+    return claim
 
 
 def _assertion_receipt(claim: Claim) -> Receipt:
-    said: dict[str, Any] = {"text": claim.text, "author": claim.author, "expires": claim.expires}
-    said |= {"support": list(claim.cites)} if claim.cites else {}
+    detail: dict[str, Any] = {"text": claim.text, "author": claim.author, "expires": claim.expires}
+    detail |= {"support": list(claim.cites)} if claim.cites else {}
     return Receipt(
         run=digest("claim/1", [claim.id, claim.author, claim.made_at])[:32],
         source="claim",
         observer=claim.author,
         producer=claim.author,
-        evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, said),),
+        evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, detail),),
         started=claim.made_at,
         ended=claim.made_at,
         result={
@@ -144,123 +207,63 @@ def _assertion_receipt(claim: Claim) -> Receipt:
     )  # fmt: skip
 
 
-def asserted_claims(db: Database, now: int, about: str | None = None) -> list[Claim]:
-    """The assertions, oldest first; expired ones say so."""
-    where, values = (" WHERE about = ?", (about,)) if about else ("", ())
-    rows = db.rows(f"SELECT text, about, author, made_at, expires FROM claim{where} ORDER BY made_at, id", values)
+def _asserted_claim(
+    text: str, about: str, author: str, made_at: str, expires: str | None, *, now: str, cites: tuple[str, ...] = ()
+) -> Claim:
+    seen = Observation("AgentAssertion", author, author, "", False, "an assertion is not an observation")
+    expired = expires is not None and expires <= now
+    return Claim(
+        text, about, author, made_at, expires, (Support(seen, "", "asserted", None, made_at, "for"),),
+        "expired" if expired else "not assessed", (f"expired on {expires}" if expired else UNOBSERVED,), cites=cites,
+    )  # fmt: skip
+
+
+def asserted_claims(db: Database, now: int) -> list[Claim]:
+    """The assertions, oldest first; expired ones are marked as such."""
+    rows = db.rows(f"SELECT {_COLUMNS} FROM claim ORDER BY made_at, id")
     cites = _cited_by_receipts(db) if rows else {}
-    made = (_asserted_claim(*row, now=iso(now)) for row in rows)
+    made = [_asserted_claim(*row, now=iso(now)) for row in rows]
     return [replace(one, cites=cites.get((one.id, one.made_at), ())) for one in made]
 
 
+def archived_claims(db: Database, now: int) -> list[Claim]:
+    """The assertions that maintenance archived, oldest first, but for those that were made again since."""
+    rows = db.rows(
+        f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim) ORDER BY made_at, id"
+    )
+    made = [(_asserted_claim(*row[:5], now=iso(now)), row[5]) for row in rows]
+    newest = {
+        one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}")) for one, at in made
+    }
+    return list(newest.values())
+
+
 def _cited_by_receipts(db: Database) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(claim, when it was made) → what its author cited, as the receipts have it."""
+    """(claim, when it was made) → what its author cited: only the receipt has it, the table has no such column."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for at, body in db.rows(
         "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
         " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
     ):
         try:
-            plain = json.loads(body)
-            cites = tuple(str(one) for one in plain.get("support", ()))
+            detail = json.loads(body)
+            cites = tuple(str(one) for one in detail.get("support", ()))
             if cites:
-                found[Claim(plain["text"], plain["subject"], plain["author"], at).id, at] = cites
+                found[Claim(detail["text"], detail["subject"], detail["author"], at).id, at] = cites
         except (ValueError, KeyError, TypeError, AttributeError):
-            continue
+            continue  # the audit reports it
     return found
 
 
-def archived_claims(db: Database, now: int, about: str | None = None) -> list[Claim]:
-    """The assertions that upkeep archived, oldest first, but for those that were made anew since."""
-    where, values = (" AND about = ?", (about,)) if about else ("", ())
-    rows = db.rows(
-        "SELECT text, about, author, made_at, expires, archived_at FROM claim_archive"
-        f" WHERE id NOT IN (SELECT id FROM claim){where} ORDER BY made_at, id",
-        values,
-    )
-    newest = {Claim(row[0], row[1], row[2], row[3]).id: row for row in rows}
-    return [_over(_asserted_claim(*row[:5], now=iso(now)), row[5]) for row in newest.values()]
-
-
-def _over(claim: Claim, at: str) -> Claim:
-    return replace(claim, freshness="expired", reasons=(*claim.reasons, f"archived on {at}"))
-
-
-def move_to_archive(db: Database, ids: Sequence[str], now: int) -> int:
-    """Moves these assertions to the archive, in a transaction that the caller holds; how many were there."""
-    moved = 0
+def move_to_archive(db: Database, ids: Iterable[str], now: int) -> None:
+    """Move these assertions to the archive, in a transaction that the caller holds."""
     for key in ids:
-        row = db.row("SELECT id, text, about, author, made_at, expires FROM claim WHERE id = ?", (key,))
-        if row is None:
-            continue
         db.execute(
-            "INSERT INTO claim_archive (id, text, about, author, made_at, expires, archived_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, made_at) DO NOTHING",
-            (*row, iso(now)),
+            f"INSERT INTO claim_archive (id, {_COLUMNS}, archived_at) SELECT id, {_COLUMNS}, ? FROM claim WHERE id = ?"
+            " ON CONFLICT (id, made_at) DO NOTHING",
+            (iso(now), key),
         )
         db.execute("DELETE FROM claim WHERE id = ?", (key,))
-        moved += 1
-    return moved
-
-
-def _asserted_claim(text: str, about: str, author: str, made_at: str, expires: str | None, *, now: str) -> Claim:
-    seen = Observation("AgentAssertion", author, author, "", False, "an assertion is not an observation")
-    support = Support(seen, "", "asserted", None, made_at, "for")
-    gone = expires is not None and expires <= now
-    reasons = (f"expired on {expires}",) if gone else ("nobody has observed it",)
-    freshness = "expired" if gone else "not assessed"
-    return Claim(text, about, author, made_at, expires, (support,), freshness, reasons)
-
-
-RECENT_RECEIPTS: Final = 50
-"""Receipts that are looked at for subjects that were not observed on today's tree."""
-
-
-def _entries_for(db: Database, trees: tuple[str, ...]) -> list[Entry]:
-    """The receipts that matter for claims: those of today's trees and the newest others, newest first."""
-    found = {entry.seq: entry for entry in [*entries_of_tree(db, trees), *recent(db, RECENT_RECEIPTS)]}
-    return [found[seq] for seq in sorted(found, reverse=True)]
-
-
-def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
-    """Asserted claims, then those that follow from evidence. `warn` is told where the answer may be smaller."""
-    require_setup(ws)
-    taken = sync_evidence(ws)
-    trees = worktree_state(ws.repo).trees
-    with ws.store.reading() as db:
-        if taken.trouble:
-            warn(taken.trouble)
-        if db is None:
-            return []
-        entries = _entries_for(db, trees)
-        made = derived_claims(
-            entries, trees, parents_of(db, entries), {about} if about else None, ws.settings.verified_requires
-        )
-        now = ws.clock.now()
-        said = [*asserted_claims(db, now, about), *archived_claims(db, now, about)]
-    days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
-    return [aged(claim, now, days) for claim in _merge_claims(said, made)]
-
-
-def _merge_claims(said: list[Claim], made: list[Claim]) -> list[Claim]:
-    """Who asserts what evidence says too makes no second claim: the assertion is one more reason for the first."""
-    known = {claim.id: claim for claim in made}
-    alone = [claim for claim in said if claim.id not in known]
-    for claim in said:
-        if claim.id in known and claim.freshness != "expired":
-            known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
-    return [*alone, *known.values()]
-
-
-def add_claim(
-    ws: Workspace, text: str, about: str, expires: int | None, cites: Sequence[str] = (), author: str = ""
-) -> Claim:
-    """Keeps an assertion of whoever runs this, or of `author`."""
-    require_setup(ws)
-    name = agent(ws.environ)
-    author = author or (f"agent:{name}" if name else producer(ws.environ))
-    with ledger_writer(ws) as db:
-        return assert_claim(db, text, about, author, ws.clock.now(), expires, cites)
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.provenance import producer
@@ -19,130 +19,23 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.git.commits import Commit
 
-
-def read_cursor(db: Database, name: str) -> str | None:
-    """The value noted under this name; None: nothing yet."""
-    row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (name,))
-    return str(row[0]) if row else None
-
-
-def write_cursor(db: Database, name: str, value: str) -> None:
-    """Notes another value, in a transaction that the caller holds."""
-    db.execute("DELETE FROM evidence_cursor WHERE name = ?", (name,))
-    db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (name, value))
-
-
 FIRST_READ: Final = 2000
-"""Commits that are read the first time, newest first; older ones say little about today's code."""
+"""Commits that are read the first time, newest first; older ones matter little for today's code."""
 CURSOR: Final = "commits"
 COLUMNS: Final = "sha, tree, parents, at, author, subject, body, files, trailers"
+_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
 
 
-@dataclass(frozen=True, slots=True)
-class NewCommits:
-    """New commits, newest first, and the head they were read from."""
+class NewCommits(NamedTuple):
+    """Commits that the log does not have, newest first, and the head they were read from."""
 
     head: str
     commits: tuple[Commit, ...]
 
 
-def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = None) -> NewCommits | None:
-    """What git has that the log has not; None where nothing can have changed since the last reading. GitFailed."""
-    if ws.repo is None:
-        return None
-    sha = head_now or head(ws.repo)[0]
-    last = last_head(db) if db else None
-    if sha is None or sha == last:
-        return None
-    from kl_hooks.git.commits import commits_since
-
-    found = NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
-    return without_logged(db, found) if db else found
-
-
-def without_logged(db: Database, new: NewCommits) -> NewCommits:
-    """The same without the commits that the log has."""
-    seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
-    return NewCommits(new.head, tuple(c for c in new.commits if c.sha not in seen))
-
-
-def last_head(db: Database) -> str | None:
-    """The head at the last reading."""
-    return read_cursor(db, CURSOR)
-
-
-def receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
-    """One receipt that names these commits; the same commits read twice give one run id."""
-    from kl_hooks.store.redaction import redact
-
-    now = iso(ws.clock.now())
-    facts = tuple(
-        Evidence(
-            "GitHistory", make_id("commit", c.sha), "committed", 0, None,
-            {"tree": c.tree, "parents": list(c.parents), "time": c.time},
-        )
-        for c in new.commits
-    )  # fmt: skip
-    _, branch = head(ws.repo) if ws.repo else (None, None)
-    newest = new.commits[0]
-    return Receipt(
-        run=digest("commits/1", [c.sha for c in new.commits])[:32],
-        source="commits",
-        observer="git",
-        producer=redact(producer(ws.environ)),
-        evidence=facts,
-        started=now,
-        ended=now,
-        tree=newest.tree,
-        tree_end=newest.tree,
-        head=new.head,
-        branch=redact(branch) if branch else branch,
-        selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
-        result={
-            "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
-            "counts": {"committed": len(facts)}, "log": log_digest(map(_row, new.commits)),
-        },
-    )  # fmt: skip
-
-
-def log_commits(db: Database, new: NewCommits, receipt: Receipt | None) -> None:
-    """Writes the commits and the cursor, in a transaction that the caller holds. Messages are redacted first."""
-    db.many(
-        f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
-    )
-    write_cursor(db, CURSOR, new.head)
-
-
-def _row(commit: Commit) -> Row:
-    from kl_hooks.store.redaction import redact
-
-    return (
-        commit.sha,
-        commit.tree,
-        " ".join(commit.parents),
-        commit.time,
-        redact(commit.author),
-        redact(commit.subject),
-        redact(commit.body),
-        json.dumps([redact(path) for path in commit.files]),
-        json.dumps([[redact(key), redact(value)] for key, value in commit.trailers]),
-    )
-
-
-def log_digest(rows: Iterable[Sequence[str]]) -> str:
-    """What the receipt that brought these commits knows them by, so that the log can't be edited unnoticed."""
-    return digest("commit-log/1", sorted(list(row) for row in rows))
-
-
-def commit_rows(db: Database, receipt: str) -> list[Row]:
-    """The rows of the log that this receipt brought."""
-    return db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,))
-
-
 @dataclass(frozen=True, slots=True)
 class LoggedCommit:
-    """A commit as the log keeps it."""
+    """A commit in the log."""
 
     sha: str
     at: str
@@ -156,22 +49,109 @@ class LoggedCommit:
     parents: tuple[str, ...] = ()
 
 
-_LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
+def read_cursor(db: Database, name: str) -> str | None:
+    """How far something outside has been read, by name; None: not yet."""
+    row = db.row("SELECT value FROM evidence_cursor WHERE name = ?", (name,))
+    return str(row[0]) if row else None
+
+
+def write_cursor(db: Database, name: str, value: str) -> None:
+    """Record how far something was read, in a transaction of the caller."""
+    db.execute("DELETE FROM evidence_cursor WHERE name = ?", (name,))
+    db.execute("INSERT INTO evidence_cursor (name, value) VALUES (?, ?)", (name, value))
+
+
+def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = None) -> NewCommits | None:
+    """The commits that git has and the log does not; None where HEAD is that of the last reading. GitFailed."""
+    if ws.repo is None:
+        return None
+    sha = head_now or head(ws.repo)[0]
+    last = last_head(db) if db else None
+    if sha is None or sha == last:
+        return None
+    from kl_hooks.git.commits import commits_since
+
+    found = NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
+    return without_logged(db, found) if db else found
+
+
+def without_logged(db: Database, new: NewCommits) -> NewCommits:
+    """The same without the commits that are in the log."""
+    seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
+    return NewCommits(new.head, tuple(c for c in new.commits if c.sha not in seen))
+
+
+def last_head(db: Database) -> str | None:
+    """The head at the last reading."""
+    return read_cursor(db, CURSOR)
+
+
+def receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
+    """One receipt that names these commits; the same commits read twice give one run ID."""
+    from kl_hooks.store.redaction import redact
+
+    now = iso(ws.clock.now())
+    facts = tuple(
+        Evidence(
+            "GitHistory", make_id("commit", c.sha), "committed", 0, None,
+            {"tree": c.tree, "parents": list(c.parents), "time": c.time},
+        )
+        for c in new.commits
+    )  # fmt: skip
+    branch, tree = head(ws.repo)[1] if ws.repo else None, new.commits[0].tree
+    return Receipt(
+        run=digest("commits/1", [c.sha for c in new.commits])[:32],
+        source="commits", observer="git", producer=redact(producer(ws.environ)), evidence=facts,
+        started=now, ended=now, tree=tree, tree_end=tree, head=new.head, branch=redact(branch) if branch else branch,
+        selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
+        result={
+            "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
+            "counts": {"committed": len(facts)}, "log": log_digest(map(_row, new.commits)),
+        },
+    )  # fmt: skip
+
+
+def log_commits(db: Database, new: NewCommits, receipt: Receipt | None) -> None:
+    """Write the commits and the cursor, in a transaction that the caller holds. Messages are redacted first."""
+    db.many(
+        f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
+    )
+    write_cursor(db, CURSOR, new.head)
+
+
+def _row(commit: Commit) -> Row:
+    from kl_hooks.store.redaction import redact
+
+    return (
+        commit.sha, commit.tree, " ".join(commit.parents), commit.time,
+        redact(commit.author), redact(commit.subject), redact(commit.body),
+        json.dumps([redact(path) for path in commit.files]),
+        json.dumps([[redact(key), redact(value)] for key, value in commit.trailers]),
+    )  # fmt: skip
+
+
+def log_digest(rows: Iterable[Sequence[str]]) -> str:
+    """Digest of rows of the log: the receipt names it, so that the log can't be edited unnoticed."""
+    return digest("commit-log/1", sorted(list(row) for row in rows))
+
+
+def commit_rows(db: Database, receipt: str) -> list[Row]:
+    """The rows of the log that this receipt names."""
+    return db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,))
 
 
 def _logged(row: Row) -> LoggedCommit:
     sha, at, subject, body, files, tree, author, receipt, parents = row
-    return LoggedCommit(
-        sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt, tuple(parents.split())
-    )  # fmt: skip
+    return LoggedCommit(sha, at, subject, body, tuple(json.loads(files)), tree, author, receipt, tuple(parents.split()))
 
 
 def newest_commits(db: Database, limit: int) -> Sequence[LoggedCommit]:
-    """The newest commits, newest first."""
+    """The newest commits of the log, newest first."""
     return [_logged(row) for row in db.rows(f"{_LOGGED} ORDER BY at DESC, sha LIMIT ?", (limit,))]
 
 
 def commits_by_sha(db: Database, shas: Sequence[str]) -> dict[str, LoggedCommit]:
-    """These commits, by sha; those that are not in the log are left out."""
+    """Those of these commits that are in the log, by hash."""
     rows = db.rows(f"{_LOGGED} WHERE sha IN ({placeholders(shas)})", tuple(shas)) if shas else []
     return {row[0]: _logged(row) for row in rows}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.evidence.capture import spool_folders
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
+CLAIMS, DECAY, SPOOL = "expired claims", "claim decay", "set aside"
+"""Names of the policies."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A receipt as folding looks at it."""
+    """A receipt as compaction sees it."""
 
     seq: int
     id: str
@@ -37,39 +41,35 @@ class Run:
     origin: str
     trees: tuple[str, ...]
     tests: frozenset[str]
-    """Subjects of its evidence; of one that is folded none."""
+    """Subjects of its evidence; of a compacted one none."""
     folded: bool = False
 
 
 def compactable_runs(
     runs: Sequence[Run], now: int, days: int, trees: Collection[str], cited: Collection[str]
 ) -> list[Run]:
-    """The runs (given newest first) that can be folded, oldest first.
+    """The runs (given newest first) that can be compacted, oldest first.
 
-    `trees`: tree ids that are kept whole. `cited`: beginnings of receipt and run ids that something rests on.
+    `trees`: tree IDs whose runs stay whole. `cited`: prefixes of receipt and run IDs that something cites.
     """
     if not days:
         return []
-    said: set[str] = set()
+    newer_tests: set[str] = set()
     found, of_tests = [], 0
     for at, one in enumerate(runs):
         of_tests += one.source in COMPACTABLE
         newest = at < RETAINED or (one.source in COMPACTABLE and of_tests <= RETAINED)
-        rested = bool(set(one.trees) & set(trees)) or _is_cited(one, cited)
+        cites = any(one.id.startswith(word) or one.run.startswith(word) for word in cited)
         old = one.source in COMPACTABLE and Lifecycle.old(now, micros(one.ended), days)
-        if old and not one.folded and not newest and not rested and one.tests <= said:
+        if old and not (one.folded or newest or cites or set(one.trees) & set(trees)) and one.tests <= newer_tests:
             found.append(one)
         if one.source in COMPACTABLE and not one.origin.startswith("imported"):
-            said |= one.tests
+            newer_tests |= one.tests
     return found[::-1]
 
 
-def _is_cited(one: Run, cited: Collection[str]) -> bool:
-    return any(one.id.startswith(word) or one.run.startswith(word) for word in cited)
-
-
 def all_runs(db: Database) -> list[Run]:
-    """All receipts as folding looks at them, newest first."""
+    """All receipts, newest first."""
     lists: dict[int, frozenset[str]] = {}
     special: dict[int, set[str]] = {}
     for seq, subject in db.rows("SELECT receipt, subject FROM evidence"):
@@ -87,7 +87,7 @@ def all_runs(db: Database) -> list[Run]:
 
 
 def compact(db: Database, ids: Iterable[str], now: int) -> int:
-    """Takes the evidence of these receipts out, in a transaction that the caller holds; how many were whole before."""
+    """Remove the evidence of these receipts, in a transaction that the caller holds; how many were whole before."""
     count = 0
     marks = ", ".join(f"'{source}'" for source in COMPACTABLE)
     for key in ids:
@@ -102,21 +102,14 @@ def compact(db: Database, ids: Iterable[str], now: int) -> int:
     return count
 
 
-CLAIMS: Final = "expired claims"
-DECAY: Final = "claim decay"
-SPOOL: Final = "set aside"
-
-
 def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> list[Change]:
     """The asserted claims that are to be archived. Pure."""
-    found = []
+    found, days = [], numbers.max_provenance_age_days
     for claim in claims:
         if claim.freshness == "expired":
             reason = f"expired on {claim.expires}"
-        elif numbers.max_provenance_age_days and numbers.old(
-            now, micros(claim.made_at), numbers.max_provenance_age_days
-        ):
-            reason = f"asserted on {claim.made_at[:10]}; max_provenance_age_days: {numbers.max_provenance_age_days}"
+        elif days and numbers.old(now, micros(claim.made_at), days):
+            reason = f"asserted on {claim.made_at[:10]}; max_provenance_age_days: {days}"
         else:
             continue
         found.append(Change("archive", claim.id, CLAIMS, reason, "claims", "archive of claims"))
@@ -124,30 +117,28 @@ def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> lis
 
 
 def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Asserted claims that are over."""
+    """Asserted claims that have expired."""
     with ws.store.reading() as db:
         return expired_claims(asserted_claims(db, now), numbers, now) if db else []
 
 
 def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
-    """Moves them to their archive, all or none."""
+    """Move them to their archive, all or none."""
     with ws.store.writing(what="upkeep") as db, db.transaction():
         move_to_archive(db, [one.id for one in changes], now)
 
 
 def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Verified claims that count as inferred by now. It is computed at every look: nothing is to be done."""
+    """Verified claims that count as inferred by now. Tiers are computed at every reading: nothing has to change."""
     if not is_set_up(ws):
         return []
-    held = [claim for claim in all_claims(ws, lambda _: None) if claim.max_tier < Tier.VERIFIED]
-    return [Change("decay", one.about, DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in held]
+    aged = [claim for claim in all_claims(ws, lambda _: None) if claim.max_tier < Tier.VERIFIED]
+    return [Change("decay", one.about, DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in aged]
 
 
 def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Captures that could not be understood and were set aside: told, and left for a person to look at."""
-    found = []
-    for folder, _ in spool_folders(ws):
-        for path in sorted(folder.glob(f"*{QUARANTINED}")) if folder.is_dir() else ():
-            reason = "a capture that could not be understood; look at it, then delete it yourself"
-            found.append(Change("keep", str(path), SPOOL, reason))
-    return found
+    """Quarantined captures: reported, for a person to inspect."""
+    reason = "a capture that could not be understood; look at it, then delete it yourself"
+    folders = [folder for folder, _ in spool_folders(ws) if folder.is_dir()]
+    paths = [path for folder in folders for path in sorted(folder.glob(f"*{QUARANTINED}"))]
+    return [Change("keep", str(path), SPOOL, reason) for path in paths]

@@ -37,18 +37,18 @@ from kl_hooks.workspace import Workspace, is_set_up, require_setup
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """What one catching up did."""
+    """What one synchronization did."""
 
     receipts: int = 0
     """New receipts."""
     incomplete: tuple[str, ...] = ()
     """Runs that ended without an end record."""
     bad: int = 0
-    """Spool records that were torn or altered, and left out."""
+    """Spool records that were torn or altered, and omitted."""
     aside: tuple[str, ...] = ()
-    """Spool files that could not be understood, under the name they were given."""
+    """Spool files that could not be understood, under their new names."""
     waiting: int = 0
-    """Spool files that are still being written, or could not be taken in."""
+    """Spool files that are still being written, or could not be imported."""
     trouble: str = ""
     """Why the store could not be written; empty: it could."""
     blind: str = ""
@@ -56,7 +56,7 @@ class SyncResult:
 
 
 def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
-    """Takes in every finished spool file and every new commit. Never raises for a store that can't be written.
+    """Import every finished spool file and every new commit. Never raises for a store that can't be written.
 
     `head_now` saves a question to git where the caller knows the commit already.
     """
@@ -75,14 +75,14 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
         (ws.state.spool / "commits").unlink(missing_ok=True)
     except OSError as problem:
         return SyncResult(
-            receipts, waiting=left, trouble=f"taken in, but it can't be removed from the spool: {problem}"
+            receipts, waiting=left, trouble=f"imported, but it can't be removed from the spool: {problem}"
         )
-    gone = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")
-    return SyncResult(receipts, gone, sum(one.bad for one in found), aside, left, blind=blind)
+    killed = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")
+    return SyncResult(receipts, killed, sum(one.bad for one in found), aside, left, blind=blind)
 
 
 def _new_commits(ws: Workspace, head_now: str | None) -> tuple[NewCommits | None, str]:
-    """The commits that git has and the log has not, and why they can't be told."""
+    """The commits that git has and the log does not, and why they can't be read."""
     with ws.store.reading() as db:
         try:
             return unlogged_commits(ws, db, head_now), ""
@@ -94,9 +94,7 @@ def _add(ws: Workspace, found: list[PendingCapture], new: NewCommits | None) -> 
     with ledger_writer(ws) as db:
         count = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
         if new is not None:
-            new = without_logged(
-                db, new
-            )  # asked again: another process may have read them while we waited for the lock
+            new = without_logged(db, new)  # again: another process may have read them while we waited for the lock
             receipt = receipt_of_commits(ws, new) if new.commits else None
             count += append(db, [receipt]) if receipt else 0
             log_commits(db, new, receipt)
@@ -105,25 +103,21 @@ def _add(ws: Workspace, found: list[PendingCapture], new: NewCommits | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of one file."""
+    """The result of importing one file."""
 
     new: int
     known: int
-    """Receipts that were here already."""
+    """Receipts that are in the store already."""
     problems: tuple[Problem, ...]
 
 
 def readers(ws: Workspace) -> dict[str, Source]:
     """The readers, by name; the first of a name wins."""
-    found: dict[str, Source] = {}
-    for answer in ws.plugins.hook.kl_sources():
-        for source in answer:
-            found.setdefault(source.name, source)
-    return found
+    return {one.name: one for answer in reversed(ws.plugins.hook.kl_sources()) for one in reversed(answer)}
 
 
 def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str | None) -> Imported:
-    """Reads a file and keeps what it holds. UsageProblem for an unknown reader or a file that is none of its kind."""
+    """Read a file and store its receipts. UsageProblem for an unknown reader, or a file that it can't read."""
     known = readers(ws)
     if kind not in known:
         raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
@@ -135,23 +129,22 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
             problems.append(wrong)
         elif isinstance(one, Receipt):
             receipts.append(one)
-    new = _append_imported(ws, receipts, f"imported:{kind}" if kind == "receipts" else "local") if receipts else 0
+    new = 0
+    if receipts:
+        with ledger_writer(ws) as db:
+            runs = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
+            unknown = [one for one in receipts if one.source != "junit" or one.run not in runs]
+            new = append(db, unknown, f"imported:{kind}" if kind == "receipts" else "local")
     return Imported(new, len(receipts) - new, tuple(problems))
 
 
 def _refused(receipt: Receipt, name: str, number: int) -> Problem | None:
-    """Why a receipt is not taken in, whoever read it: an id can't be kept where the content must be changed."""
+    """Why a receipt is refused, whoever read it: redacting it would change its ID."""
     if found := receipt_flaw(receipt):
         return Problem(name, number, 1, f"refused: {found}.")
     if redact_value(receipt.to_dict()) != receipt.to_dict():
         return Problem(name, number, 1, "refused: it holds what looks like a secret. Export it anew.")
     return None
-
-
-def _append_imported(ws: Workspace, receipts: Sequence[Receipt], origin: str) -> int:
-    with ledger_writer(ws) as db:
-        runs = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
-        return append(db, [r for r in receipts if r.source != "junit" or r.run not in runs], origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +154,17 @@ class Snapshot:
     db: Database | None
     """None where nothing is stored yet."""
     taken: SyncResult
-    """What was imported on the way, and why no more."""
+    """What was imported first, and why no more."""
     waiting: tuple[Entry, ...] = ()
     """Captures that are not in the store, newest first; numbered after its receipts."""
     unread: tuple[str, ...] = ()
-    """What waits and can't be read, a sentence each."""
+    """Captures that can't be read, a sentence each."""
     lost: tuple[Rollback, ...] = ()
-    """Receipts that the store had, and has not any more."""
+    """Receipts that the store had and does not have any more."""
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Why nothing can be said about any content; empty where the evidence is whole."""
+        """Why no content can be assessed; empty where the evidence is whole."""
         return (*self.unread, *map(str, self.lost))
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,13 +193,13 @@ class Snapshot:
 
 @contextmanager
 def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
-    """Read all evidence; what waits is imported first, where that can be done. `head`: the commit, if known.
+    """Read all evidence, after an import where that is possible. `head`: the commit, if known.
 
     EnvironmentProblem where kl was never used, or the store can't be read.
     """
     require_setup(ws)
     taken = sync_evidence(ws, head)
-    # in this order, or what another process imports meanwhile would be missed, or taken for a loss
+    # spool, marks, store: in another order, an import by another process in between would be missed or look like a loss
     captures, unread = unimported_captures(ws)
     marks = read_marks(ws)
     with ws.store.reading() as db:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.config.settings import load_lifecycle
-from kl_hooks.evidence.claims import derived_claims
+from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, largest_run, parents_of, recent
+from kl_hooks.evidence.ledger import Entry, entries_of_tree, largest_run, recent
 from kl_hooks.evidence.provenance import worktree_state
-from kl_hooks.evidence.trust import aged, observation
+from kl_hooks.evidence.trust import observation
 from kl_hooks.index.index import Document, Hit, owners, replace_many, search
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Claim, Tier, tier, tier_words
@@ -25,21 +24,20 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
 
-
 COMMIT, TEST, FAILURE, CLAIM = "commit", "test", "failure", "claim"
 """Kinds of documents. A claim is an asserted one. A failure is a test again, with the words of its message."""
 SOURCES: Final = ("pytest", "junit")
 RECENT_RUNS: Final = 10
-"""Runs among which the one with most tests is taken for the whole suite: the newest may be a selection (`-k`)."""
+"""Runs among which the one with most tests counts as the whole suite: the newest may be a selection (`-k`)."""
 
 
 def update_search_index(ws: Workspace, db: Database) -> None:
-    """Brings the index up to the evidence in `db`; opens it for writing only where something is missing."""
+    """Bring the index up to the evidence in `db`; it is opened for writing only where something is missing."""
     newest = next((e for source in SOURCES for e in recent(db, 1, source)), None)
-    widest_ = largest_run(db, newest.receipt.source, RECENT_RUNS) if newest else None
+    whole = largest_run(db, newest.receipt.source, RECENT_RUNS) if newest else None
     with ws.store.reading("graph") as index:
         have = owners(index, (COMMIT, TEST, FAILURE, CLAIM)) if index else set()
-    batch = dict(_commit_documents(db, have)) | (_test_documents(newest, widest_ or newest, have) if newest else {})
+    batch = dict(_commit_documents(db, have)) | (_test_documents(newest, whole or newest, have) if newest else {})
     batch |= _claim_documents(db, have)
     if batch:
         with ws.store.writing("graph") as index, index.transaction():
@@ -57,18 +55,18 @@ def _commit_documents(db: Database, have: set[str]) -> Iterable[tuple[str, list[
 
 
 def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
-    """The asserted claims that are not there yet, and nothing for those that were archived or made anew."""
+    """The asserted claims that are not there yet, and no document for those that were archived or made again."""
     rows = db.rows("SELECT id, text, about, author, made_at FROM claim ORDER BY id")
     made = {
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
         for key, text, about, author, at in rows
     }
-    gone = {one for one in have if one.startswith("claim:")} - made.keys()
-    return {owner: one for owner, one in made.items() if owner not in have} | {owner: [] for owner in gone}
+    removed = {one for one in have if one.startswith("claim:")} - made.keys()
+    return {owner: one for owner, one in made.items() if owner not in have} | {owner: [] for owner in removed}
 
 
 def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, list[Document]]:
-    """The tests of the `whole` run, the failures of the newest, and nothing for the owners they take the place of."""
+    """The tests of the `whole` run, the failures of the newest, and no document for the owners they replace."""
     tests = whole.receipt.evidence
     names = f"tests:{digest('tests', [e.subject for e in tests])[:16]}"
     failures = f"failures:{newest.id[:16]}"
@@ -78,18 +76,18 @@ def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, li
     if failures not in have:
         bad = [_document(e, FAILURE) for e in newest.receipt.evidence if e.outcome in REFUTES]
         batch[failures] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
-    gone = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
-    return batch | {owner: [] for owner in gone}
+    replaced = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
+    return batch | {owner: [] for owner in replaced}
 
 
 def _document(evidence: Evidence, kind: str) -> Document:
     nodeid = evidence.subject.removeprefix("test:")
-    message = str(evidence.detail.get("message") or "") if kind == FAILURE else ""
-    return Document(evidence.subject, kind, nodeid.partition("::")[0], 0, nodeid, message)
+    words = str(evidence.detail.get("message") or "") if kind == FAILURE else ""
+    return Document(evidence.subject, kind, nodeid.partition("::")[0], 0, nodeid, words)
 
 
 def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Past commits whose messages or files bear words of the task, best first."""
+    """Past commits whose messages or files match words of the task, best first."""
     found = _search(ws, task, limit, (COMMIT,))
     with ws.store.reading() as db:
         known = commits_by_sha(db, [h.id.removeprefix("commit:") for h in found]) if db else {}
@@ -97,21 +95,19 @@ def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 
 def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Tests that bear words of the task, those that fail first; each with how well its outcome is proven."""
+    """Tests that match words of the task, those that fail first; each with how well its outcome is proven."""
     hits = _search(ws, task, limit, (FAILURE, TEST))
     order = sorted(hits, key=lambda h: h.kind != FAILURE)
     subjects = list(dict.fromkeys(h.id for h in order if h.id.startswith("test:")))
     with ws.store.reading() as db:
         if db is None or not subjects:
             return []
-        trees, rule = worktree_state(ws.repo).trees, ws.settings.verified_requires
-        entries = {
-            e.seq: e for e in [*entries_of_tree(db, trees), *recent(db, RECENT_RUNS, "pytest"), *recent(db, 1, "junit")]
-        }
+        trees = worktree_state(ws.repo).trees
+        # fewer than all claims look at: a task needs the newest results, and a run may have 20,000
+        some = [*entries_of_tree(db, trees), *recent(db, RECENT_RUNS, "pytest"), *recent(db, 1, "junit")]
+        entries = {entry.seq: entry for entry in some}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
-        claims = {c.about: c for c in derived_claims(newest, trees, parents_of(db, newest), set(subjects), rule)}
-    days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
-    claims = {about: aged(claim, ws.clock.now(), days) for about, claim in claims.items()}
+        claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, set(subjects))}
     made = (_test_candidate(subject, newest, claims.get(subject)) for subject in subjects)
     return [candidate for candidate in made if candidate]
 
@@ -130,24 +126,14 @@ def _search(ws: Workspace, task: Task, limit: int, kinds: Sequence[str]) -> list
 
 def _commit_candidate(commit: LoggedCommit) -> Candidate:
     files = ", ".join(commit.files[:6]) + (f" and {len(commit.files) - 6} more" if len(commit.files) > 6 else "")
-    body = one_line(commit.body, 300)
-    lines = [
-        f"commit {commit.sha[:12]} on {commit.at[:10]}: {commit.subject}",
-        body,
-        f"touched {files}" if files else "",
-    ]
+    start = f"commit {commit.sha[:12]} on {commit.at[:10]}"
+    lines = [f"{start}: {commit.subject}", one_line(commit.body, 300), f"touched {files}" if files else ""]
     return Candidate(
-        id=f"commit:{commit.sha}",
-        kind="commit",
-        title=commit.subject,
-        text="\n".join(line for line in lines if line),
-        summary=f"commit {commit.sha[:12]} on {commit.at[:10]}: {one_line(commit.subject, 100)}",
-        path=commit.files[0] if commit.files else "",
-        tier=Tier.INFERRED,
-        authority="human",
-        reasons=("a past commit with words of the task",),
-        touches=commit.files,
-    )
+        id=f"commit:{commit.sha}", kind="commit", title=commit.subject,
+        text="\n".join(line for line in lines if line), summary=f"{start}: {one_line(commit.subject, 100)}",
+        path=commit.files[0] if commit.files else "", tier=Tier.INFERRED, authority="human",
+        reasons=("a past commit with words of the task",), touches=commit.files,
+    )  # fmt: skip
 
 
 def _test_candidate(subject: str, entries: Sequence[Entry], claim: Claim | None) -> Candidate | None:
@@ -157,29 +143,18 @@ def _test_candidate(subject: str, entries: Sequence[Entry], claim: Claim | None)
     if entry is None or evidence is None:
         return None
     if claim and evidence.outcome not in REFUTES:
-        best = next(s for s in claim.support if s.speaks == "for")
-        how = ", ".join(tier_words(claim.tier.word, claim.freshness))
-        said = f"passed; {how}, run {best.observation.run[:8]} of {best.at[:10]}"
-        observers = ", ".join(sorted({s.observation.observer for s in claim.support if s.speaks == "for"}))
-        return _candidate(subject, said, f"seen by {observers}", claim.tier, claim.freshness)
-    said = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
-    return _candidate(subject, said, _message(evidence), tier([observation(entry.receipt, evidence, entry.origin)]), "")
-
-
-def _candidate(subject: str, said: str, more: str, tier_: Tier, freshness: str) -> Candidate:
+        agreeing = [support for support in claim.support if support.speaks == "for"]
+        run = f"run {agreeing[0].observation.run[:8]} of {agreeing[0].at[:10]}"
+        outcome = f"passed; {', '.join(tier_words(claim.tier.word, claim.freshness))}, {run}"
+        more = f"seen by {', '.join(sorted({support.observation.observer for support in agreeing}))}"
+        level, freshness = claim.tier, claim.freshness
+    else:
+        outcome = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
+        more = one_line(str(evidence.detail.get("message") or ""), 300)
+        level, freshness = tier([observation(entry.receipt, evidence, entry.origin)]), "not assessed"
     nodeid = subject.removeprefix("test:")
     return Candidate(
-        id=subject,
-        kind="evidence",
-        title=nodeid,
-        text=f"{nodeid} {said}" + (f"\n{more}" if more else ""),
-        summary=f"{nodeid} {said}",
-        path=nodeid.partition("::")[0],
-        tier=tier_,
-        freshness=freshness or "not assessed",
-        reasons=("a test that bears words of the task",),
-    )
-
-
-def _message(evidence: Evidence) -> str:
-    return one_line(str(evidence.detail.get("message") or ""), 300)
+        id=subject, kind="evidence", title=nodeid, text=f"{nodeid} {outcome}" + (f"\n{more}" if more else ""),
+        summary=f"{nodeid} {outcome}", path=nodeid.partition("::")[0], tier=level, freshness=freshness,
+        reasons=("a test that matches words of the task",),
+    )  # fmt: skip

@@ -7,35 +7,35 @@ repository supports nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence import claims
-from kl_hooks.evidence.claims import asserted_claims
+from kl_hooks.evidence.claims import add_claim, all_claims, asserted_claims, claims_about, with_citations
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.search import CLAIM, update_search_index
 from kl_hooks.index.index import search as search_index
-from kl_hooks.model.claim import Claim, Observation, Support
+from kl_hooks.model.claim import Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import NO_LIMIT, get_record, get_records
-from kl_hooks.records.sync import sync as catch_up_records
+from kl_hooks.records.sync import sync as sync_records
 from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
-    from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
 
+RECENT_RUNS: Final = 50
+RECENT_COMMITS: Final = 2000
 MOST_CITED: Final = 20
 _SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,3})")
 _SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
@@ -54,13 +54,7 @@ def record_claim(
         raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
-    made = claims.add_claim(ws, text, subject, until, refs, author)
-    return _with_citations(ws, [made])[0]
-
-
-def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
-    """As `evidence.book.all_claims`, with what is cited counted."""
-    return _with_citations(ws, claims.all_claims(ws, warn, about))
+    return with_citations(ws, [add_claim(ws, text, subject, until, refs, author)])[0]
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
@@ -115,40 +109,25 @@ def _candidate(claim: Claim) -> Candidate:
     )  # fmt: skip
 
 
-def _with_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
-    cited = {ref for one in claims for ref in one.cites}
-    if not cited:
-        return list(claims)
-    catch_up_records(ws)
-    records = {one.id: one for one in get_records(ws, sorted(ref for ref in cited if RECORD_ID.fullmatch(ref)))}
-    made = []
-    for claim in claims:
-        support, reasons = list(claim.support), list(claim.reasons)
-        for ref in claim.cites:
-            seen, why = _citation(ws, ref, claim, records)
-            support.append(seen)
-            reasons += [why] if why else []
-        if any(one.outcome == "cited" and one.speaks == "for" for one in support):
-            reasons = [one for one in reasons if one != "nobody has observed it"]
-        made.append(replace(claim, support=tuple(support), reasons=tuple(reasons)))
-    return made
+def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation, str]]:
+    """What a claim can cite as the tier rule sees it, and why it does not count (empty: it does), by ID.
 
-
-def _citation(ws: Workspace, ref: str, claim: Claim, records: Mapping[str, Record]) -> tuple[Support, str]:
-    """What is cited as the tier rule sees it, and why it does not count; empty: it does."""
-    record = records.get(ref)
-    if record is not None:
-        kind = ws.kinds[record.kind].proof or "AgentAssertion"
+    What was removed is absent. A record supports nothing once it was superseded or disproven.
+    """
+    names = [ref for ref in ids if RECORD_ID.fullmatch(ref)]
+    if names:
+        sync_records(ws)
+    found: dict[str, tuple[Observation, str]] = {}
+    for record in get_records(ws, names) if names else ():
         why = not_live_reason(ws, record)
-        seen = Observation(kind, "records", record.authority, record.id, False, why or "cited, not observed")
-    elif is_hex(ref):
-        why = "" if _commit(ws, ref) else "not in this repository"
-        seen = Observation("GitHistory", "git", "git", ref, not why, why)
-    else:
-        why = "removed"
-        seen = Observation("AgentAssertion", claim.author, claim.author, ref, False, why)
-    reason = f"{ref[:12] if is_hex(ref) else ref} supports nothing: it is {why}" if why else ""
-    return Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"), reason
+        kind = ws.kinds[record.kind].proof or "AgentAssertion"
+        note = why or "cited, not observed"
+        found[record.id] = Observation(kind, "records", record.authority, record.id, False, note), why
+    for ref in ids:
+        if ref not in found and is_hex(ref):
+            why = "" if _commit(ws, ref) else "not in this repository"
+            found[ref] = Observation("GitHistory", "git", "git", ref, not why, why), why
+    return found
 
 
 def _resolved(ws: Workspace, given: str) -> str:
@@ -186,15 +165,9 @@ def _node(ws: Workspace, ref: str) -> str:
     return f"{kind.node}:{ref}" if kind and kind.node else ref
 
 
-RECENT_RUNS: Final = 50
-"""Runs that are looked at."""
-RECENT_COMMITS: Final = 2000
-"""Commits that are looked at."""
-
-
 @dataclass(frozen=True, slots=True)
 class LatestResult:
-    """The newest observation of one subject, and the receipt it stands in."""
+    """The newest observation of one subject, and the receipt that has it."""
 
     entry: Entry
     evidence: Evidence
@@ -202,23 +175,23 @@ class LatestResult:
 
 @dataclass(frozen=True, slots=True)
 class SubjectHistory:
-    """What is known."""
+    """The history of a test, a file or a folder."""
 
     tests: tuple[LatestResult, ...]
     """In the order of their subjects."""
     commits: tuple[LoggedCommit, ...]
     """Those that touched the file, newest first."""
     claims: tuple[Claim, ...]
-    """That somebody asserted about it."""
+    """Asserted ones about it."""
 
     def __bool__(self) -> bool:
         return bool(self.tests or self.commits or self.claims)
 
 
-def history_of(db: Database, name: str, now: int) -> SubjectHistory:
-    """What is known about a test (`tests/test_a.py::test_b`, `test:…`), a file or a folder (`src/`, `file:…`).
+def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
+    """The history of a test (`tests/test_a.py::test_b`, `test:…`), a file or a folder (`src/`, `file:…`).
 
-    Tests that bear the name, lie in it, or failed in it. `now` in microseconds tells which assertions have expired.
+    Tests that match the name, lie in it, or failed in it.
     """
     prefix, bare = split_id(name)
     bare = bare.removeprefix("./").rstrip("/")
@@ -226,7 +199,8 @@ def history_of(db: Database, name: str, now: int) -> SubjectHistory:
     tests = _latest_results(runs[:RECENT_RUNS], bare) if prefix in ("", "test", "file") else {}
     commits = [c for c in newest_commits(db, RECENT_COMMITS) if any(_is_inside(path, bare) for path in c.files)]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
-    claims = [c for c in asserted_claims(db, now) if c.about in about]
+    asserted = {claim.id for claim in asserted_claims(db, ws.clock.now()) if claim.about in about}
+    claims = [claim for claim in claims_about(ws, db, about) if claim.id in asserted] if asserted else []
     return SubjectHistory(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
 
 

@@ -1,10 +1,14 @@
-"""The entry point of `proof`: the claims that it offers to a task."""
+"""The entry point of `proof`: the claims that it offers to a task, and what claims can cite."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kl_hooks.hookspecs import Retriever, hookimpl
+
+if TYPE_CHECKING:
+    from kl_hooks.model.claim import Observation
 
 
 @hookimpl
@@ -12,3 +16,10 @@ def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.proof.claims import find_claims
 
     return [Retriever("claims", 100, find_claims)]
+
+
+@hookimpl
+def kl_citations(workspace: Any, ids: Sequence[str]) -> Mapping[str, tuple[Observation, str]]:
+    from kl_hooks.proof.claims import citations
+
+    return citations(workspace, ids)

@@ -230,8 +230,7 @@ def _find_claims(ws: Workspace, given: Arguments) -> Any:
 
 
 def _read_claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.proof.claims import all_claims
+    from kl_hooks.evidence.claims import all_claims, claim_to_dict
 
     name = given["id"].strip().lower().removeprefix("claim:")
     found = [one for one in all_claims(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]

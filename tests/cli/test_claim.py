@@ -283,3 +283,12 @@ def test_expired_claims_take_no_place_in_a_search_and_the_total_is_of_all_matche
     assert "these are the first 2 of 3 matches" in done.stderr
     found = json.loads(repo.kl("knowledge", "search", "zebra", "--limit", "2", "--format", "json").stdout)
     assert (len(found["claims"]), found["total"], found["claims_total"]) == (2, 0, 3)
+
+
+def test_every_command_shows_one_tier_of_a_claim_that_cites_something(repo: Checkout) -> None:
+    repo.commit("one")
+    assert repo.kl("claim", "add", "it fits", "--about", "file:a.py", "--support", "HEAD").returncode == 0
+    (listed,) = claims(repo)
+    shown = json.loads(repo.kl("evidence", "show", "a.py", "--format", "json").stdout)["claims"]
+    assert [(one["id"], one["tier"]) for one in shown] == [(listed["id"], "inferred")]
+    assert {one.about: one.tier.word for one in all_claims(repo.workspace(), print)} == {"file:a.py": "inferred"}
