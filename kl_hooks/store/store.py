@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _WAIT: Final = 5.0
 """Seconds to wait for the lock, and for a database that another process has locked (`KL_LOCK_WAIT`)."""
 
+_PATIENCE: Final = 30.0
+"""Seconds after a lock was waited for in vain in which it is only tried."""
+
 
 class Store:
     """The databases `kl` (evidence, records) and `graph` (derived) of a repository."""
@@ -27,6 +30,8 @@ class Store:
     def __init__(self, state: State, schemas: Callable[[], Sequence[Schema]], environ: Mapping[str, str]) -> None:
         self.state, self.schemas = state, schemas
         self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
+        self._waited: dict[str, tuple[float, StoreBusy]] = {}
+        """Database → when (monotonic) its lock was waited for in vain, and how that failed."""
 
     @contextmanager
     def writing(self, database: str = "kl", what: str = "kl") -> Iterator[Database]:
@@ -35,15 +40,28 @@ class Store:
         Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or EnvironmentProblem
         where the disk or the rights are the trouble. In all of them nothing was written.
         """
-        from kl_hooks.store.locks import store_lock
-
         with ExitStack() as stack:
             with _os_errors_as_problems(self.state.directory):
                 prepare_state(self.state)
-                stack.enter_context(store_lock(self._lock(database), wait=self.wait, what=what))
+                self._enter_lock(stack, database, what)
                 db = self._open(database)
                 stack.callback(db.close)
             yield db
+
+    def _enter_lock(self, stack: ExitStack, database: str, what: str) -> None:
+        """Wait for the lock once: a command that reads on after StoreBusy asks for it up to three times (14 s)."""
+        from kl_hooks.store.locks import store_lock
+
+        when, before = self._waited.get(database, (0.0, None))
+        waited = before is not None and time.monotonic() - when < _PATIENCE
+        try:
+            stack.enter_context(store_lock(self._lock(database), wait=0 if waited else self.wait, what=what))
+        except StoreBusy as problem:
+            if before is not None and waited:
+                raise before from None
+            self._waited[database] = time.monotonic(), problem
+            raise
+        self._waited.pop(database, None)
 
     @contextmanager
     def reading(self, database: str = "kl") -> Iterator[Database | None]:

@@ -101,6 +101,17 @@ def test_a_held_lock_is_told_and_does_not_stop_readers(store: Store, state: Stat
         db.execute("INSERT INTO thing (id) VALUES ('b')")
 
 
+def test_a_busy_lock_is_waited_for_once(store: Store, state: State) -> None:
+    with store_lock(state.lock, wait=0, what="kl sync"):
+        for most in (5.0, 0.2):
+            started = time.monotonic()
+            with pytest.raises(StoreBusy, match="Waited 0.3 s"), store.writing():
+                pass
+            assert time.monotonic() - started < most
+    with store.writing():
+        pass
+
+
 def test_a_fault_inside_lets_go_and_is_passed_on_as_it_is(store: Store) -> None:
     for fault in (OSError(5, "mine"), KeyError("mine"), StoreDamaged("mine")):
         with pytest.raises(type(fault), match="mine"), store.writing() as db, db.transaction():
