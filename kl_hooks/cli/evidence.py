@@ -29,6 +29,7 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.evidence.integrity import Audit
     from kl_hooks.proof.claims import LatestResult, SubjectHistory
+    from kl_hooks.proof.gate import Proof
     from kl_hooks.records.events import Event
 
 
@@ -82,21 +83,30 @@ def receipt_line(entry: Entry) -> str:
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
     word = run_outcome(receipt.result)
-    what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {outcome_counts(receipt)}"
+    what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {_outcome_counts(receipt)}"
     return f"{short(receipt.run, 8)}  {when}  {what}".rstrip()
 
 
-def outcome_counts(receipt: Receipt) -> str:
+def _outcome_counts(receipt: Receipt) -> str:
     """`1 failed, 211 passed`; the command itself for a single command."""
     if receipt.source == "command" and receipt.evidence:
         return one_line(receipt.evidence[0].subject.removeprefix("command:"), 32)
     return ", ".join(f"{n} {what}" for what, n in sorted((receipt.result.get("counts") or {}).items()) if n)
 
 
-def failed_run(entries: Iterable[Entry]) -> Entry | None:
-    """The first of these runs of tests that failed."""
-    runs = (one for one in entries if one.receipt.source in ("pytest", "junit"))
-    return next((one for one in runs if one.receipt.result.get("verdict") == "failed"), None)
+def failure_text(found: Proof, entries: Iterable[Entry]) -> str:
+    """What failed on a content: its newest run, or an earlier test; empty where nothing did."""
+    runs = (one.receipt for one in entries if one.receipt.source in ("pytest", "junit"))
+    failed = next((one for one in runs if one.result.get("verdict") == "failed"), None)
+    if failed and found.failed == "newest":
+        run = short(failed.run, 8)
+        return f"run {run} failed on this content ({_outcome_counts(failed)}). See: kl evidence show {run}"
+    return "a test that failed on this content has not passed since" if found.failed else ""
+
+
+def proven_content(untracked: bool) -> str:
+    """The content that a passing run proves."""
+    return "this content, with untracked files in the working tree" if untracked else "exactly this content"
 
 
 def _tree_label(receipt: Receipt) -> str:
@@ -111,7 +121,7 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
     yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
     yield f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
-    yield f"verdict   {run_outcome(r.result)}   {outcome_counts(r)}   exit {r.result.get('exit')}"
+    yield f"verdict   {run_outcome(r.result)}   {_outcome_counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
     limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}

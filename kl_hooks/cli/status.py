@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts, receipt_line
+from kl_hooks.cli.evidence import all_evidence, failure_text, proven_content, receipt_line
 from kl_hooks.cli.knowledge import Counts, records_by_status, waiting_for_a_person, waiting_lines
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, short, workspace
@@ -135,21 +135,15 @@ def _records_line(counts: Counts) -> str:
 
 def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> Iterator[str]:
     """What the tests prove, then up to three reasons, and how many more."""
-    plain, failed = facts["proof"], failed_run(entries)
+    plain, failed = facts["proof"], failure_text(found, entries)
     reasons = plain["reasons"]
     if not plain["assessed"]:
         reasons = [one.removeprefix("not assessed: ") for one in reasons]
         yield "not assessed:"
     elif found.tier >= Tier.INFERRED:
-        what = (
-            "this content, with untracked files in the working tree" if plain["untracked"] else "exactly this content"
-        )
-        yield f"{found.tier.word}: run {short(found.run, 8)} passed on {what}"
-    elif failed and found.failed == "newest":
-        run = short(failed.receipt.run, 8)
-        yield f"run {run} failed on this content ({outcome_counts(failed.receipt)}). See: kl evidence show {run}"
-    elif found.failed:
-        yield "not proven: a test that failed on this content has not passed since"
+        yield f"{found.tier.word}: run {short(found.run, 8)} passed on {proven_content(plain['untracked'])}"
+    elif failed:
+        yield f"not proven: {failed}"
     else:
         yield "no passing full test run recorded for this content. hint: run pytest"
     yield from (f"  {reason}" for reason in reasons[:_REASONS])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence, failed_run, outcome_counts
+from kl_hooks.cli.evidence import all_evidence, failure_text, proven_content
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
@@ -193,24 +193,18 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
     found = answer.proof
     run = short(found.run, 8)
     yield from _notes(found)
-    what = "this content, with untracked files in the working tree" if answer.untracked else "exactly this content"
     which = (
         f"runs {_first_names([one[:8] for one in found.runs])} passed together"
         if found.together
         else f"run {run} passed"
     )
-    yield f"  {which} on {what}: kl evidence show {run}"
+    yield f"  {which} on {proven_content(answer.untracked)}: kl evidence show {run}"
     if answer.untracked:
         yield "  These files are not committed. hint: if the tests need them, git add them, then run pytest"
 
 
 def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
-    why = f"no evidence ({_NEEDED[answer.required]} required)"
-    failed = failed_run(answer.entries)
-    if failed and answer.proof.failed == "newest":
-        why = f"run {short(failed.receipt.run, 8)} failed ({outcome_counts(failed.receipt)})"
-    elif answer.proof.failed:
-        why = "a test that failed on this content has not passed since"
+    why = failure_text(answer.proof, answer.entries) or f"no evidence ({_NEEDED[answer.required]} required)"
     yield f"{tree}: not proven: {why}"
     yield from (f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes)
     yield from _notes(answer.proof)

@@ -70,10 +70,8 @@ def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(
     failed = leave_run(proven.workspace(), RED)
     with lock_held(proven) as env:
         done = proven.kl("verify", env=env)
-        assert (done.returncode, f"not proven: run {failed[:8]} failed (1 failed, 1 passed)" in done.stdout) == (
-            1,
-            True,
-        )
+        why = f"not proven: run {failed[:8]} failed on this content (1 failed, 1 passed)"
+        assert (done.returncode, why in done.stdout) == (1, True)
         assert "1 capture read from the spool: not in the store yet." in done.stderr
         assert verdicts(proven, env) == [(False, [])] * 3
         text = proven.kl("status", env=env).stdout

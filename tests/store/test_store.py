@@ -105,7 +105,7 @@ def test_a_busy_lock_is_waited_for_once(store: Store, state: State) -> None:
     with store_lock(state.lock, wait=0, what="kl sync"):
         for most in (5.0, 0.2):
             started = time.monotonic()
-            with pytest.raises(StoreBusy, match="Waited 0.3 s"), store.writing():
+            with pytest.raises(StoreBusy, match=r"Waited 0\.3 s"), store.writing():
                 pass
             assert time.monotonic() - started < most
     with store.writing():
