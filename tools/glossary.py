@@ -52,7 +52,8 @@ DATA_NAMES: Final = frozenset[str]()
 _WORD: Final = re.compile(r"\b(?:" + "|".join(f"({word})" for word in WORDS) + r")\b", re.IGNORECASE)
 _REPLACEMENTS: Final = list(WORDS.values())
 _SQL: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|WHERE|VALUES|PRAGMA|ORDER BY|GROUP BY)\b")
-_KEY: Final = re.compile(r"""^[rRbBfF]*(["'])[\w.:/-]*\1$""")
+_DATA: Final = re.compile(r"""^(?:[rR]["']|[bBfF]*(["'])[\w.:/-]*\1$)""")
+"""A string of one word, or a raw one: a pattern."""
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
 
 
@@ -83,7 +84,7 @@ def of_python(path: Path, source: str) -> Iterator[Found]:
         kind = tokenize.tok_name[token.type]
         if kind not in ("STRING", "COMMENT", "FSTRING_MIDDLE"):
             continue
-        if kind == "STRING" and (_KEY.match(token.string) or _SQL.search(token.string)):
+        if kind == "STRING" and (_DATA.match(token.string) or _SQL.search(token.string)):
             continue
         for number, text in enumerate(_CODE_SPAN.sub("", token.string).splitlines()):
             for word, replacement in words_in(text):

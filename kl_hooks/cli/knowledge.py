@@ -697,13 +697,13 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     made = create_records(ws, kind, raws, asked=asked, body=bodies, by=some.by) if raws else []
     if shape == "json":
         echo_json(
-            {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.passed)}
+            {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.existing)}
         )
         return
     for one in made:
         echo(f"{one.id}  {one.status}  {one.title}" + (f"\n    {one.path}" if one.path else ""))
-    if some.passed:
-        warn(f"there already, and passed over: {', '.join(some.passed[:20])}")
+    if some.existing:
+        warn(f"there already, and passed over: {', '.join(some.existing[:20])}")
 
 
 def _importable_kind(ws: Workspace, name: str) -> Kind:

@@ -16,7 +16,7 @@ from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, complexity_range, gate_line
 from kl_hooks.kinds.role import render_role as role_page
 from kl_hooks.model.package import Candidate
-from kl_hooks.records.liveness import is_live, stale_reasons
+from kl_hooks.records.liveness import live_records, stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.retrieval import demote_uncommitted, record_candidate, record_text
 
@@ -103,7 +103,7 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, leave: Seq
     for section in SECTIONS:
         if section.name in leave or (section.whole and not _is_wanted(section, asked)):
             continue
-        live = [one for one in _records(ws, section, asked) if is_live(ws, one) and _fits(ws, section, one, asked)]
+        live = live_records(ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)])
         outdated = stale_reasons(ws, live)
         live = [one for one in live if one.id not in outdated]
         shown = demote_uncommitted(ws, [_candidate(ws, section, one) for one in live[:most]])

@@ -15,7 +15,7 @@ from kl_hooks.kinds.gate import is_demanded
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.interview import AnswerField, Question, answered_keys, facts_of_answer, split_sentences
-from kl_hooks.records.liveness import is_live
+from kl_hooks.records.liveness import is_live, live_records
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_record
 
@@ -243,8 +243,8 @@ def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
     new = {one.id for one in made}
     answers = {
         one.text("answers"): one.text("answer")
-        for one in list_records(ws, RecordFilter((FACT.name,), ("current",)))
-        if one.authority == "human" and is_live(ws, one)
+        for one in live_records(ws, list_records(ws, RecordFilter((FACT.name,), ("current",))))
+        if one.authority == "human"
     }
     changed: dict[str, Record] = {}
     for question in QUESTIONS:
@@ -276,7 +276,7 @@ def _effect_of(question: Question, before: str = "") -> _Effect | None:
 
 
 def _live_records(ws: Workspace, kind: str) -> list[Record]:
-    return [one for one in list_records(ws, RecordFilter((kind,))) if is_live(ws, one)] if kind in ws.kinds else []
+    return live_records(ws, list_records(ws, RecordFilter((kind,)))) if kind in ws.kinds else []
 
 
 def _apply_changes(ws: Workspace, changes: _Changes, by: str) -> list[Record]:

@@ -26,7 +26,7 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.records.liveness import is_live, stale_reasons
+from kl_hooks.records.liveness import live_records, stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER
 from kl_hooks.records.retrieval import NAMED_CATEGORIES, demote_uncommitted, record_candidate
@@ -192,7 +192,9 @@ def _matches(db: Database | None, paths: Sequence[str], symbols: Sequence[Symbol
 
 def _nearest(ws: Workspace, records: Sequence[Record], matches: Mapping[str, _Match]) -> list[_Anchored]:
     files = [node.removeprefix("file:") for node in matches if node.startswith("file:")]
-    found = [one for record in records if (one := _anchored(ws, record, matches, files)) and is_live(ws, record)]
+    found = [one for record in records if (one := _anchored(ws, record, matches, files))]
+    live = {record.id for record in live_records(ws, [one.record for one in found])}
+    found = [one for one in found if one.record.id in live]
     return sorted(found, key=lambda one: (one.match.distance, one.record.kind, one.record.id))
 
 
@@ -267,7 +269,7 @@ def find_always_offered(ws: Workspace, task: Task, limit: int) -> list[Candidate
 
 
 def _live_records(ws: Workspace, kind: str, *statuses: str) -> list[Record]:
-    return [one for one in list_records(ws, RecordFilter((kind,), statuses)) if is_live(ws, one)]
+    return live_records(ws, list_records(ws, RecordFilter((kind,), statuses)))
 
 
 def _objectives(ws: Workspace) -> Iterator[Candidate]:
@@ -320,6 +322,5 @@ def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     if words and list_records(ws, RecordFilter(("failure",)), 1):
-        for record in search_records(ws, words, RecordFilter(("failure",)), _MAX_FAILURES):
-            if is_live(ws, record):
-                yield failure_candidate(ws, record)
+        for record in live_records(ws, search_records(ws, words, RecordFilter(("failure",)), _MAX_FAILURES)):
+            yield failure_candidate(ws, record)

@@ -1,4 +1,4 @@
-"""What we know: records of every kind, read from authored files and rows, validated, linked, found and changed.
+"""Records of every kind: read from authored files and rows, validated, linked, searched and changed.
 
-Nothing here knows a single kind: all it does follows from the Kind it is given.
+No module here knows a single kind: everything follows from the Kind it is given.
 """

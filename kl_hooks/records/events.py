@@ -39,7 +39,7 @@ class Event:
 
 
 class OccurrenceCount(NamedTuple):
-    """How often something happened, as far as its file and this clone's Events tell."""
+    """How often something happened, by its file and this clone's Events."""
 
     total: int
     first: str

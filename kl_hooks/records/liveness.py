@@ -6,20 +6,51 @@ One rule for context packages, critical context, `memory inject`, agent tools an
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.model.record import Record
-from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.records.repository import is_expired
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
+_IMPORTED: Final = re.compile(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
+"""A `source` that is a file: the record was imported from it."""
+
+
+def is_live(ws: Workspace, record: Record) -> bool:
+    """Return True for a record that is in force and may be shown unasked."""
+    return not not_live_reason(ws, record)
+
+
+def live_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
+    """Return those of the records that are live; git is asked once for all of them."""
+    reasons = _not_live_reasons(ws, records)
+    return [record for record, reason in zip(records, reasons, strict=True) if not reason]
+
+
+def not_live_reason(ws: Workspace, record: Record) -> str:
+    """Return why a record is not shown unasked, in a word or a few; empty: it is."""
+    return _not_live_reasons(ws, [record])[0]
+
+
+def filter_live(ws: Workspace, found: Sequence[Record], wanted: RecordFilter) -> tuple[list[Record], int]:
+    """Return (the records that a search shows unasked, the number of the others).
+
+    All of them where `wanted` names statuses, or includes expired ones.
+    """
+    if wanted.statuses or wanted.expired:
+        return [one for one in found if wanted.expired or not is_expired(ws, one)], 0
+    live = live_records(ws, found)
+    stale = stale_reasons(ws, live)
+    live = [one for one in live if one.id not in stale]
+    return live, len(found) - len(live)
+
 
 def stale_reasons(ws: Workspace, records: Sequence[Record]) -> dict[str, str]:
-    """Id of each of these records that no longer holds → why, in one line."""
+    """Return the ID of each record that the content as it is now contradicts → why, in one line."""
     if not records:
         return {}
     found: dict[str, str] = {}
@@ -42,17 +73,38 @@ def with_stale_status(ws: Workspace, records: Sequence[Record]) -> list[Record]:
     ]
 
 
-_IMPORTED: Final = re.compile(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
-"""A `source` that is a file: the record was imported from it."""
+def quarantine_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
+    """Return why the text of a directive is quarantined, one reason each; empty: it is not.
+
+    Quarantined is what an agent, a program or an import wrote, reads like an instruction, and was accepted by nobody.
+    What a person wrote, accepted or committed never is. The text is inspected each time: a file can be edited.
+    """
+    found = _injection_reasons(ws, record)
+    return found if found and uncommitted_paths(ws, [record.path]) else ()
 
 
-def is_live(ws: Workspace, record: Record) -> bool:
-    """True for a record that holds today and may be shown unasked."""
-    return not not_live_reason(ws, record)
+def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
+    """Return the files among these that differ from what is committed; without git all of them."""
+    files = sorted({path for path in paths if path})
+    if not files or ws.repo is None:
+        return frozenset(paths)
+    from kl_hooks.git.files import differing_from_head
+
+    return differing_from_head(ws.repo, files) | ({""} & {*paths})
 
 
-def not_live_reason(ws: Workspace, record: Record) -> str:
-    """Return why a record is not shown unasked, in a word or a few; empty: it is."""
+def _not_live_reasons(ws: Workspace, records: Sequence[Record]) -> list[str]:
+    """Return for each record why it is not live. People review what they commit: that counts as acceptance."""
+    reasons = [_not_in_force_reason(ws, record) for record in records]
+    unaccepted = ["" if reason else _not_accepted_reason(ws, one) for one, reason in zip(records, reasons, strict=True)]
+    uncommitted = uncommitted_paths(ws, [one.path for one, reason in zip(records, unaccepted, strict=True) if reason])
+    return [
+        reason or (not_accepted if one.path in uncommitted else "")
+        for one, reason, not_accepted in zip(records, reasons, unaccepted, strict=True)
+    ]
+
+
+def _not_in_force_reason(ws: Workspace, record: Record) -> str:
     kind = ws.kinds[record.kind]
     if record.broken:
         return "unreadable"
@@ -65,61 +117,29 @@ def not_live_reason(ws: Workspace, record: Record) -> str:
     for field in kind.all_fields:
         if field.ends and record.text(field.name) in field.ends:
             return record.text(field.name)
-    if _has_live_successor(ws, record):
-        return "superseded"
-    return _not_accepted_reason(ws, record) if kind.nature == "directive" else ""
-
-
-def filter_live(ws: Workspace, found: Sequence[Record], wanted: RecordFilter) -> tuple[list[Record], int]:
-    """Return (the records that a search shows unasked, the number of those that it does not).
-
-    All of them where `wanted` names statuses, or wants everything (`expired`).
-    """
-    if wanted.statuses or wanted.expired:
-        return [one for one in found if wanted.expired or not is_expired(ws, one)], 0
-    live = [one for one in found if is_live(ws, one)]
-    outdated = stale_reasons(ws, live)
-    live = [one for one in live if one.id not in outdated]
-    return live, len(found) - len(live)
-
-
-def quarantine_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
-    """Return why the text of a directive is quarantined, one reason each; empty: it is not.
-
-    Quarantined is what an agent, a program or an import wrote, reads like an instruction, and was accepted by nobody.
-    What a person wrote, accepted or committed never is. The text is looked at each time: a file can be edited.
-    """
-    kind = ws.kinds[record.kind]
-    if kind.nature != "directive" or (record.authority == "human" and not _IMPORTED.search(record.text("source"))):
-        return ()
-    noted = [part for part in record.text("quarantine").split("; ") if part]
-    written = [record.text(field.name) for field in kind.all_fields if field.type in ("line", "text", "lines")]
-    found = tuple(dict.fromkeys([*noted, *injection_reasons("\n".join(one for one in written if one))]))
-    return found if found and not _is_committed(ws, record) else ()
+    later = get_records(ws, record.many("superseded_by"))
+    # A successor that is only proposed ends nothing yet.
+    return "superseded" if any(one.status in ws.kinds[one.kind].live for one in later) else ""
 
 
 def _not_accepted_reason(ws: Workspace, record: Record) -> str:
-    """Of a directive with a live status that no person stands behind: why it is not shown.
+    """Return why a directive in force is not shown unless it is committed: no person accepted it.
 
-    Where only a person, or a reviewer, can give that status, the status itself is the acceptance.
+    Where only a person, or a reviewer, can give its status, the status itself is the acceptance.
     """
-    gated = any(verb.person and verb.to == record.status and verb.reviewer for verb in ws.kinds[record.kind].verbs)
-    if record.authority == "agent" and not gated and not _is_committed(ws, record):
+    kind = ws.kinds[record.kind]
+    gated = any(verb.person and verb.to == record.status and verb.reviewer for verb in kind.verbs)
+    if kind.nature == "directive" and record.authority == "agent" and not gated:
         return "not accepted"
-    return "quarantined" if quarantine_reasons(ws, record) else ""
+    return "quarantined" if _injection_reasons(ws, record) else ""
 
 
-def _is_committed(ws: Workspace, record: Record) -> bool:
-    """True for a file that is as it was committed: people review what they commit."""
-    if not record.path or ws.repo is None:
-        return False
-    from kl_hooks.git.files import differing_from_head
+def _injection_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
+    kind = ws.kinds[record.kind]
+    if kind.nature != "directive" or (record.authority == "human" and not _IMPORTED.search(record.text("source"))):
+        return ()
+    from kl_hooks.records.prompt_injection import injection_reasons  # compiling its patterns takes 11 ms
 
-    return not differing_from_head(ws.repo, [record.path])
-
-
-def _has_live_successor(ws: Workspace, record: Record) -> bool:
-    """True where a record that took this one's place is in force itself: a proposal does not end what it would end."""
-    if not (later := record.many("superseded_by")):
-        return False
-    return any(one.status in ws.kinds[one.kind].live for one in get_records(ws, later))
+    stored = [part for part in record.text("quarantine").split("; ") if part]
+    written = [record.text(field.name) for field in kind.all_fields if field.type in ("line", "text", "lines")]
+    return tuple(dict.fromkeys([*stored, *injection_reasons("\n".join(one for one in written if one))]))

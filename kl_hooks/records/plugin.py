@@ -112,7 +112,6 @@ CREATE INDEX chunk_node ON chunk (node);
 
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-
     return [Schema("records", "kl", (_RECORDS,)), Schema("records", "graph", (_AUTHORED, _PAGES, _CHUNKS))]
 
 
@@ -125,21 +124,19 @@ def kl_retrievers() -> Sequence[Retriever]:
 
 @hookimpl
 def kl_policies() -> Sequence[Policy]:
-    from kl_hooks.records import retention
+    from kl_hooks.records import retention as r
 
     return [
         Policy(
-            retention.EXPIRED_RECORDS, "Records that expired long ago leave the state.",
-            retention.find_expired_records, retention.purge_records,
+            r.EXPIRED_RECORDS, "Expired records leave the database after their retention.",
+            r.find_expired_records, r.purge_records,
         ),
         Policy(
-            retention.EXPIRED_FILES, "Files of memories that expired long ago go; git keeps them.",
-            retention.find_expired_files,
-            retention.purge_files,
+            r.EXPIRED_FILES, "Files of expired memories are deleted after their retention; git has them.",
+            r.find_expired_files, r.purge_files,
         ),
         Policy(
-            retention.OCCURRENCE_COUNTS, "Files get the number of occurrences that this clone counted.",
-            retention.find_outdated_counts,
-            retention.write_counts,
+            r.OCCURRENCE_COUNTS, "Files get the number of occurrences that this clone counted.",
+            r.find_outdated_counts, r.write_counts,
         ),
     ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Prompt injection: reasons to quarantine a directive of untrusted origin until a person has read it. Pure.
 
-For text of untrusted origin only (agents, transcripts, what tools print). It looks at the text as it came, before
-anything is escaped. A net, not a promise: wordings that nobody thought of pass, and a person reads them in the review.
+For text of untrusted origin only (agents, transcripts, what tools print). It inspects the text before anything is
+escaped. A net, not a promise: wordings that nobody thought of pass, and a person reads them in the review.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DESTINATION: Final = (
 _FETCH: Final = r"(?:curl|wget|iwr|invoke-webrequest|nc|ncat|telnet)"
 
 PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("it tells the reader to set other instructions aside", _any_of(
+    ("it instructs the reader to set other instructions aside", _any_of(
         rf"\b(?:ignore|disregard|forget|override|bypass|discard|drop|overlook|do not (?:follow|obey)|don't"
             rf" (?:follow|obey))\b[\w\s,'’]{{0,40}}?\b{_EARLIER}\b[\w\s,'’]{{0,30}}?\b{_DIRECTIVES}\b",
         r"\b(?:ignore|disregard|forget) (?:all |everything |anything )?(?:of )?(?:what |that )?(?:you (?:have"
@@ -86,7 +86,7 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"\"(?:tool_calls?|function_call|tool_use)\"\s{0,4}:",
         r"\bBEGIN (?:SYSTEM|NEW) (?:PROMPT|INSTRUCTIONS?|MESSAGE)\b",
     )),
-    ("it tells the reader to run what comes from the network", _any_of(
+    ("it instructs the reader to run what comes from the network", _any_of(
         rf"\b{_FETCH}\b[^\n|]{{0,200}}\|\s{{0,4}}(?:sudo\s{{1,4}})?(?:ba|z|k|da)?sh\b",
         rf"\b{_FETCH}\b[^\n|]{{0,200}}\|\s{{0,4}}(?:sudo\s{{1,4}})?(?:python3?|perl|ruby|node)\b",
         rf"\b(?:eval|source|(?:ba|z)?sh)\b[^\n]{{0,20}}[$<]\(\s?{_FETCH}\b",
@@ -104,7 +104,7 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         rf"\b{_FETCH}\b[^\n]{{0,160}}(?:-d|--data\S*|-F|-T|--upload-file)[ =]?['\"]?[^\n]{{0,30}}(?:@|\$\("
             rf"|{_SECRET})",
     )),
-    ("it tells the reader to get round what protects the work", _any_of(
+    ("it instructs the reader to bypass what protects the work", _any_of(
         r"\b(?:always|you must|you should|you have to|must always|make sure to|be sure"
             r" to)\b[^\n.]{0,60}(?:--no-verify|--dangerously-skip-permissions|--force\b|--no-gpg-sign|git push"
             r" -f\b|rm -rf [/~]|chmod 777|verify=False|--insecure\b)",
@@ -117,10 +117,10 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"\brm -rf (?:/|~|\$HOME)(?:\s|$|\*)",
     )),
 )  # fmt: skip
-"""Reason → what it looks like."""
+"""Reason → pattern."""
 
 LONGEST: Final = 20_000
-"""Characters that are looked at; a longer text is held back for that."""
+"""Characters that are inspected; a longer text is quarantined for its length."""
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
@@ -137,7 +137,7 @@ _LONG_BLOB: Final = 400
 
 
 def injection_reasons(text: str) -> tuple[str, ...]:
-    """Return why this text should be quarantined, one reason each; empty: nothing was found."""
+    """Return why a text should be quarantined, one reason each; empty: it need not be."""
     found = [f"it is longer than {LONGEST} characters"] if len(text) > LONGEST else []
     text = _COLOUR.sub("", text[:LONGEST].replace("\r\n", "\n"))
     bare = _EMOJI_JOIN.sub("", text)
@@ -154,7 +154,7 @@ def injection_reasons(text: str) -> tuple[str, ...]:
 
 
 def _normalized(text: str) -> str:
-    """One spelling of letters and spaces: full-width and mathematical letters, accents typed apart."""
+    """Return one spelling of full-width and mathematical letters, of accents typed apart, and of spaces."""
     return re.sub(r"[ \t\u00a0]+", " ", unicodedata.normalize("NFKC", text))
 
 
@@ -170,7 +170,7 @@ def _encoded_blocks(text: str) -> list[str]:
 
 
 def _decoded(word: str) -> bytes:
-    """What base64 gives; nothing where it is none, or a path, or a name in words."""
+    """Return the bytes of base64; nothing where it is none, or a path, or a name in words."""
     standard = word.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
@@ -179,6 +179,6 @@ def _decoded(word: str) -> bytes:
 
 
 def _readable(data: bytes) -> bool:
-    """True for what is a sentence to a reader: printable, with spaces."""
+    """Return True for a sentence: printable, with spaces."""
     printable = sum(32 <= byte < 127 or byte in (9, 10) for byte in data)
     return len(data) >= 24 and printable * 20 >= len(data) * 19 and data.count(b" ") >= 2

@@ -15,30 +15,31 @@ from kl_hooks.model.record import Record, Value
 
 _MARK: Final = re.compile(r"\[redacted:([a-z0-9 _-]+)\]")
 _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
-"""Rules that go by the look of a word, or of the word before it: worth a remark, not a finding."""
+"""Rules that judge a word by its look, or by the word before it: worth a remark, not a finding."""
 
 
 def redact_text(text: str) -> str:
-    """The text without the secrets that can be recognised."""
+    """Return the text without the secrets that can be recognized."""
     from kl_hooks.store.redaction import redact
 
     made = redact(text)
+    # Without a new mark nothing was a secret: then the text stays as it is, colors and odd characters included.
     return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
 
 
 def redact_record(record: Record) -> Record:
-    """The record without them in any field, or in its body."""
+    """Return the record without secrets in its fields and its body."""
     values = {name: _redact_value(value) for name, value in record.values.items()}
     return replace(record, values=values, body=redact_text(record.body))
 
 
 def redact_problem(problem: Problem) -> Problem:
-    """The problem without them: it may quote what the file says."""
+    """Return the problem without secrets: it may quote the file."""
     return problem._replace(message=redact_text(problem.message), hint=redact_text(problem.hint))
 
 
 def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
-    """A Problem for each line that holds one, and whether it is one for sure."""
+    """Yield a Problem for each line with a secret, and whether it is certainly one."""
     if redact_text(text) == text:
         return
     for number, line in enumerate(text.split("\n"), 1):
@@ -57,7 +58,7 @@ def _redact_value(value: Value) -> Value:
         return redact_text(value)
     if isinstance(value, tuple):
         return tuple(redact_text(one) for one in value)
-    if isinstance(value, Mapping):  # a key may say that the value is one
+    if isinstance(value, Mapping):  # the key may show that the value is a secret
         pairs: list[tuple[Any, Any]] = [
             (pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items()
         ]

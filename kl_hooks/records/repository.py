@@ -288,7 +288,7 @@ def _values_from_json(body: str) -> dict[str, Value]:
 
 
 def store_new(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
-    """Store a new record where its kind and status say. Inside a transaction."""
+    """Store a new record in the place of its kind and status. Inside a transaction."""
     if kind.storage == "state" and record.status not in kind.filed:
         write_row(ws, db, record, "state")
         return record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,141 +10,109 @@ from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
-from kl_hooks.records.liveness import filter_live, is_live, stale_reasons
+from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, format_value, search_records
-from kl_hooks.records.sync import PAGE_KIND as PAGE
-from kl_hooks.records.sync import sync
+from kl_hooks.records.sync import PAGE_KIND, sync
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
-    from kl_hooks.records.page_search import DocSection
     from kl_hooks.workspace import Workspace
 
-
 NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
-"""Shares of what is asked for by role, type of work or task, never by the words that happen to stand in it."""
-_MOST_SECTIONS: Final = 5
+"""Budget categories whose records are chosen by role, type of work or task, never by words that a task has."""
+_MAX_SECTIONS: Final = 5
 """Sections of docs that are offered: prose has words of every task, and must not crowd out code."""
-_LONGEST_SUMMARY: Final = 200
-
-
-def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """At most `limit` live records that fit the task's words, best first."""
-    signals = task.signals
-    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
-    found = search_records(ws, words, RecordFilter(kinds), limit * 2)
-    return current_candidates(ws, [record for record in found if is_live(ws, record)], limit)
-
-
-def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """At most `limit` sections of the repository's docs that fit the task's words, best first."""
-    from kl_hooks.index import index
-    from kl_hooks.records.page_search import doc_sections
-
-    signals = task.signals
-    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    sync(ws)
-    with ws.store.reading("graph") as db:
-        hits = index.search(db, words, min(limit, _MOST_SECTIONS), (PAGE,)) if db is not None else []
-    return demote_uncommitted(ws, [_page_candidate(one, words) for one in doc_sections(ws, hits)])
-
-
-def _page_candidate(one: DocSection, words: Sequence[str]) -> Candidate:
-    from kl_hooks.records.page_search import best_excerpt
-
-    path, line = one.hit.path, one.hit.line
-    return Candidate(
-        id=one.hit.id, kind=PAGE, title=one.hit.title, text=f"{one.hit.title}\n{best_excerpt(one.text, words)}".strip(),
-        summary=f"{path}:{line} {one.hit.title}", path=path, line=line, freshness="current", authority="human",
-        reasons=("a section of the docs with words of the task",),
-    )  # fmt: skip
+_MAX_SUMMARY: Final = 200
+_NOT_IN_TEXT: Final = frozenset(
+    ("title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors")
+)
 
 
 class SearchResult(NamedTuple):
-    """What a search gives."""
+    """The result of a search."""
 
     records: list[Record]
     total: int
-    """How many records matched that are shown, those beyond the limit included."""
+    """Live records that match, those beyond the limit included."""
     omitted: int
-    """How many matches are not in force."""
+    """Records that match and are not live."""
+
+
+def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return at most `limit` live records that match the task's words, best first."""
+    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
+    found = search_records(ws, _words(task), RecordFilter(kinds), limit * 2)
+    return current_candidates(ws, live_records(ws, found), limit)
+
+
+def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return at most `limit` sections of the repository's docs that match the task's words, best first."""
+    from kl_hooks.index import index
+    from kl_hooks.records.page_search import best_excerpt, doc_sections
+
+    words = _words(task)
+    sync(ws)
+    with ws.store.reading("graph") as db:
+        hits = index.search(db, words, min(limit, _MAX_SECTIONS), (PAGE_KIND,)) if db is not None else []
+    found = []
+    for one in doc_sections(ws, hits):
+        hit, text = one.hit, f"{one.hit.title}\n{best_excerpt(one.text, words)}".strip()
+        found.append(Candidate(
+            id=hit.id, kind=PAGE_KIND, title=hit.title, text=text, summary=f"{hit.path}:{hit.line} {hit.title}",
+            path=hit.path, line=hit.line, freshness="current", authority="human",
+            reasons=("a section of the docs with words of the task",),
+        ))  # fmt: skip
+    return demote_uncommitted(ws, found)
 
 
 def search_live(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> SearchResult:
-    """Search as somebody who asks for no status means it: the first `limit` records that are in force.
-
-    Where `wanted` names statuses, or wants everything (`expired`), nothing is omitted.
-    """
+    """Search for live records. Where `wanted` names statuses, or includes expired ones, nothing is omitted."""
     found = search_records(ws, words, replace(wanted, expired=True), NO_LIMIT)
     live, omitted = filter_live(ws, found, wanted)
     return SearchResult(live[:limit], len(live), omitted)
 
 
 def current_candidates(ws: Workspace, live: Sequence[Record], limit: int) -> list[Candidate]:
-    """The first `limit` of these that hold for today's content, as they may stand in a package."""
-    over = stale_reasons(ws, live)
-    return demote_uncommitted(ws, [record_candidate(ws, record) for record in live if record.id not in over][:limit])
+    """Return the first `limit` of these records that are not stale, as candidates."""
+    stale = stale_reasons(ws, live)
+    return demote_uncommitted(ws, [record_candidate(ws, record) for record in live if record.id not in stale][:limit])
 
 
 def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
-    """The same; a file that nobody has committed as it is ranks as an agent's, whoever it says stands behind it."""
-    fresh = uncommitted_paths(ws, {one.path for one in found if one.path and one.authority == "human"})
-    return [_demoted(one) if one.path in fresh else one for one in found]
-
-
-def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
-    """The files among these that are not as they were committed; without git: all of them."""
-    if not paths or ws.repo is None:
-        return frozenset(paths)
-    from kl_hooks.git.files import differing_from_head
-
-    return differing_from_head(ws.repo, sorted(paths))
-
-
-def _demoted(one: Candidate) -> Candidate:
-    reasons = (*one.reasons, "not committed yet, so it ranks as an agent's")
-    return replace(one, authority="agent", marks=one.marks or ("not committed",), reasons=reasons)
+    """Return the candidates; a file that differs from its commit ranks as an agent's, whatever authority it states."""
+    uncommitted = uncommitted_paths(ws, {one.path for one in found if one.path and one.authority == "human"})
+    return [
+        replace(
+            one,
+            authority="agent",
+            marks=one.marks or ("not committed",),
+            reasons=(*one.reasons, "not committed yet, so it ranks as an agent's"),
+        )
+        if one.path in uncommitted
+        else one
+        for one in found
+    ]
 
 
 def record_candidate(ws: Workspace, record: Record) -> Candidate:
-    """A record as it may stand in a package."""
+    """Return a record as a candidate for a package."""
     kind = ws.kinds[record.kind]
-    text = record_text(kind, record)
     return Candidate(
-        id=record.id, kind=kind.name, title=record.title, text=text, summary=_record_summary(kind, record),
-        path=record.path,
-        line=1 if record.path else 0, tier=_record_tier(kind, record), freshness="current", authority=record.authority,
+        id=record.id, kind=kind.name, title=record.title, text=record_text(kind, record),
+        summary=_record_summary(kind, record), path=record.path, line=1 if record.path else 0,
+        tier=_record_tier(kind, record), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
         touches=tuple(i for i in record.many("governs") if "/" in i or "." in i), read_from=record.text("source_path"),
     )  # fmt: skip
 
 
-def _record_tier(kind: Kind, record: Record) -> Tier:
-    """What supports it: an accepted decision or an approved memory is soft evidence; else it is somebody's word."""
-    if kind.proof:
-        return tier([Observation(kind.proof, "records", record.authority, record.id, hard=False)])
-    return tier([Observation("AgentAssertion", "records", record.authority, record.id, hard=False)])
-
-
 def record_text(kind: Kind, record: Record) -> str:
-    """The whole of it: title, then each field that says something, in the order of the kind."""
+    """Return the title and each field with a value, in the order of the kind."""
     lines = [f"{record.id} {record.title}"]
-    skipped = {
-        "title",
-        "status",
-        "date",
-        "updated",
-        "authority",
-        "source",
-        "expires",
-        "tags",
-        "anchors",
-    }
     for field in kind.all_fields:
         value = record.values.get(field.name)
-        if value is None or field.internal or field.name in skipped:
+        if value is None or field.internal or field.name in _NOT_IN_TEXT:
             continue
         name = (field.section or field.name.replace("_", " ")).lower()
         if isinstance(value, Mapping):
@@ -156,14 +124,20 @@ def record_text(kind: Kind, record: Record) -> str:
     return "\n".join(lines)
 
 
+def _words(task: Task) -> list[str]:
+    signals = task.signals
+    return [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+
+
+def _record_tier(kind: Kind, record: Record) -> Tier:
+    """An accepted decision or an approved memory is soft evidence; anything else is an assertion."""
+    return tier([Observation(kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False)])
+
+
 def _record_summary(kind: Kind, record: Record) -> str:
-    """One line that stands for it: its title, and the gist of it (of a decision what is done, of a failure what to do
-    instead).
-    """
-    names = (
-        [kind.summary_field] if kind.summary_field else [f.name for f in kind.fields if f.type == "text" and f.required]
-    )
-    said: Sequence[str] = [record.text(name) for name in names]
-    first = next((one.strip().splitlines()[0] for one in reversed(said) if one.strip()), "")
+    """Return its title and the first line of its summary field (of a failure: what to do instead)."""
+    required = [field.name for field in kind.fields if field.type == "text" and field.required]
+    texts = [record.text(name) for name in ([kind.summary_field] if kind.summary_field else required)]
+    first = next((one.strip().splitlines()[0] for one in reversed(texts) if one.strip()), "")
     line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")
-    return line if len(line) <= _LONGEST_SUMMARY else line[: _LONGEST_SUMMARY - 1] + "…"
+    return line if len(line) <= _MAX_SUMMARY else line[: _MAX_SUMMARY - 1] + "…"

@@ -249,8 +249,8 @@ def _today(ws: Workspace) -> str:
 
 def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
     # An ID that is a hash of its record may come back after a deletion: it is the same record again.
-    again = " AND rests <> 'gone'" if kind.numbering == "hash" else ""
-    if db.row(f"SELECT 1 FROM record WHERE id = ?{again}", (identifier,)):
+    ignored = "gone" if kind.numbering == "hash" else ""
+    if db.row("SELECT 1 FROM record WHERE id = ? AND rests <> ?", (identifier, ignored)):
         return True
     if has_file(ws.root, kind, identifier):  # by another process since the index was read
         return True

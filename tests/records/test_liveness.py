@@ -10,7 +10,7 @@ import pytest
 
 from kl_hooks.model.kind import Field, Verb
 from kl_hooks.model.record import Record
-from kl_hooks.records.liveness import filter_live, is_live, not_live_reason, quarantine_reasons
+from kl_hooks.records.liveness import filter_live, is_live, not_live_reason, quarantine_reasons, uncommitted_paths
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.retrieval import (
     current_candidates,
@@ -18,7 +18,6 @@ from kl_hooks.records.retrieval import (
     find_records,
     record_candidate,
     search_live,
-    uncommitted_paths,
 )
 from kl_hooks.records.write import create_record
 from kl_hooks.workspace import Workspace

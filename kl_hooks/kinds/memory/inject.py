@@ -19,7 +19,7 @@ from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.events import Event, append_events
-from kl_hooks.records.liveness import is_live
+from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def record_opened(ws: Workspace, record: Record) -> None:
 
 def _offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
     wanted = RecordFilter((KIND.name,), ("approved",))
-    found = [one for one in list_records(ws, wanted) if is_live(ws, one)]
+    found = live_records(ws, list_records(ws, wanted))
     hits = search_records(ws, words, wanted, _MOST_MATCHES) if words else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])

@@ -230,7 +230,7 @@ def test_what_reads_like_an_order_waits_for_a_person(repo: Checkout, kl: Call, m
     assert kl("memory", "review", "--answers", "-", stdin=answers)[0] == 2
     monkeypatch.delenv("KL_AGENT")
     out = kl("memory", "review", stdin="q\n")[1]
-    assert "held back: it tells the reader to set other instructions aside" in out
+    assert "held back: it instructs the reader to set other instructions aside" in out
     assert kl("memory", "approve", identifier)[0] == 0
     assert "quarantine" not in json.loads(kl("memory", "show", identifier, "--format", "json")[1])["fields"]
 
