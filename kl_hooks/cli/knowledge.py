@@ -802,7 +802,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     an import which the manifest forbids. How alike two texts are never counts.
     """
     from kl_hooks.cli.record_output import warn_of_unreadable_records
-    from kl_hooks.upkeep.health import SORTS, check_health, to_dict
+    from kl_hooks.upkeep.health import SORTS, check_health
     from kl_hooks.workspace import require_setup
 
     ws = workspace()
@@ -813,7 +813,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
         warn(f"not assessed: {line}")
     bad = fail_under is not None and found.score < fail_under
     if shape == "json":
-        echo_json(to_dict(found))
+        echo_json(found.to_dict())
         return FINDINGS if bad else CLEAN
     for sort in SORTS:
         some = [one for one in found.found if one.sort == sort]
@@ -852,7 +852,7 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
         echo_json(to_dict(report))
     for line in _gc_lines(report, really) if shape == "text" else ():
         echo(line)
-    return ENVIRONMENT_ERROR if any(one.trouble for one in report.looked) else CLEAN
+    return ENVIRONMENT_ERROR if any(one.trouble for one in report.results) else CLEAN
 
 
 def _refuse_unknown_policies(only: tuple[str, ...]) -> None:
@@ -865,7 +865,7 @@ def _refuse_unknown_policies(only: tuple[str, ...]) -> None:
 
 
 def _gc_lines(report: Report, done: bool) -> Iterator[str]:
-    for one in report.looked:
+    for one in report.results:
         if one.changes:
             yield from _policy_lines(one)
             yield ""
@@ -873,7 +873,7 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
     if not count:
         yield "Nothing to do."
     elif done:
-        yield f"{counted(sum(len(one.changes) for one in report.looked if one.applied), 'change')} made."
+        yield f"{counted(sum(len(one.changes) for one in report.results if one.applied), 'change')} made."
     else:
         yield f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc --apply"
 

@@ -1,7 +1,7 @@
-"""Looking and applying: every policy is asked what it would change; applying is the only difference.
+"""Run the policies: every policy is asked what it would change, and applying is the only difference.
 
-A policy that fails is said and costs the others nothing. Each change is noted as an Event before it is made, so a run
-that was killed has at worst noted one that the next run makes.
+A policy that fails is reported and does not stop the others. Each change is recorded as an Event before it is made,
+so a run that was killed has at worst recorded one that the next run makes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class PolicyResult:
     policy: Policy
     changes: tuple[Change, ...] = ()
     trouble: str = ""
-    """Why it could not look, or could not change; empty: it could."""
+    """Why it could not find its changes, or not make them; empty: it could."""
     applied: bool = False
 
     @property
     def reported_only(self) -> bool:
-        """True for a policy that has nothing to apply."""
+        """True for a policy that makes no changes."""
         return self.policy.apply is None
 
 
@@ -42,34 +42,34 @@ class PolicyResult:
 class Report:
     """What all policies would change, or changed."""
 
-    looked: tuple[PolicyResult, ...]
+    results: tuple[PolicyResult, ...]
     numbers: Lifecycle
     problems: tuple[Problem, ...] = ()
-    """What is wrong in the file of the numbers: the defaults hold for these."""
+    """What is wrong in lifecycle.yaml: the defaults apply for these."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Of all policies that can apply something."""
-        return tuple(change for one in self.looked if not one.reported_only for change in one.changes)
+        """The changes of all policies that make some."""
+        return tuple(change for one in self.results if not one.reported_only for change in one.changes)
 
 
 def failures(report: Report) -> list[str]:
-    """Why policies could not look or apply: each reason once, with the policies that it kept from their work."""
+    """Return each reason why policies failed, once, with the names of these policies."""
     names: dict[str, list[str]] = {}
-    for one in report.looked:
+    for one in report.results:
         if one.trouble:
             names.setdefault(one.trouble, []).append(one.policy.name)
     return [f"{', '.join(some)}: {why}" for why, some in names.items()]
 
 
 def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
-    """Every room's and plugin's policies, by name; those of `only` where it names some."""
+    """Return the policies of every package and plugin, by name; those of `only` where it names some."""
     found = [one for answer in ws.plugins.hook.kl_policies() for one in answer]
     return sorted((one for one in found if not only or one.name in only), key=lambda one: one.name)
 
 
 def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
-    """What would be changed now. Changes nothing; raises only where kl has no home here."""
+    """Return what would be changed now. Raises only where kl was not set up."""
     require_setup(ws)
     numbers, problems = load_lifecycle(ws.root, ws.state.cache)
     now = ws.clock.now()
@@ -84,35 +84,30 @@ def _preview_one(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) ->
 
 
 def apply_policies(ws: Workspace, only: Sequence[str] = ()) -> Report:
-    """Looks and applies. Problems, with nothing changed, where the file of the numbers is not right."""
+    """Make the changes and return them. Problems, with nothing changed, where lifecycle.yaml is wrong."""
     report = preview(ws, only)
     if report.problems:
         raise Problems(report.problems)
     now = ws.clock.now()
-    return replace(report, looked=tuple(_apply_one(ws, one, now) for one in report.looked))
+    return replace(report, results=tuple(_apply_one(ws, one, now) for one in report.results))
 
 
-def _apply_one(ws: Workspace, looked: PolicyResult, now: int) -> PolicyResult:
-    apply = looked.policy.apply
-    if apply is None or not looked.changes:
-        return looked
-    try:
-        _record_changes(ws, looked.changes)
-        apply(ws, looked.changes, now)
-    except (KlError, OSError) as problem:
-        return replace(looked, trouble=str(problem))
-    return replace(looked, applied=True)
-
-
-def _record_changes(ws: Workspace, changes: Sequence[Change]) -> None:
-    """Notes an Event for each change: what is done, to what, by which policy and why."""
+def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
     from kl_hooks.records.events import Event, append_events
 
-    append_events(ws, [Event("upkeep", one.id, body=one.to_dict()) for one in changes])
+    apply = result.policy.apply
+    if apply is None or not result.changes:
+        return result
+    try:
+        append_events(ws, [Event("upkeep", one.id, body=one.to_dict()) for one in result.changes])
+        apply(ws, result.changes, now)
+    except (KlError, OSError) as problem:
+        return replace(result, trouble=str(problem))
+    return replace(result, applied=True)
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """`kl.knowledge.gc/1`."""
+    """Return the report as `kl.knowledge.gc/1`."""
     return {
         "schema": "kl.knowledge.gc/1",
         "policies": [
@@ -120,7 +115,7 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "policy": one.policy.name, "says": one.policy.description, "reported_only": one.reported_only,
                 "applied": one.applied, "trouble": one.trouble, "changes": [change.to_dict() for change in one.changes],
             }
-            for one in report.looked
+            for one in report.results
         ],
         "total": len(report.changes),
     }  # fmt: skip

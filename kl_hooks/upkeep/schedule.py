@@ -1,6 +1,6 @@
-"""What is done regularly, and when it was done last: taking in, mining, tidying what needs no eye of a person.
+"""Periodic maintenance: what is due, and when it was done last.
 
-What changes files that people review (the archive of decisions, demoted memory) is left to `kl knowledge gc --apply`.
+Changes of files that people review (the archive of decisions, demoted memories) are left to `kl knowledge gc --apply`.
 """
 
 from __future__ import annotations
@@ -26,52 +26,50 @@ UNATTENDED: Final = (
     "cache", "ephemeral files", "expired claims", "expired records", "idle candidates", "old runs", "orphaned graphs",
     "package log",
 )  # fmt: skip
-"""Policies that touch nothing in the work tree."""
+"""Policies that touch nothing in the working tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that is done every so many days."""
+    """Something to run every so many days."""
 
     name: str
-    says: str
+    description: str
     days: int
     run: Callable[[Workspace], str]
-    """Does it; in a few words what came of it."""
+    """Runs it; returns the result in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What came of one action."""
+    """The result of one action."""
 
     name: str
     result: str
     trouble: str = ""
-    """Why it could not be done; it is then due again."""
+    """Why it failed; it is then due again."""
 
 
 def _ingest(ws: Workspace) -> str:
     from kl_hooks.evidence.ingestion import sync_evidence
-    from kl_hooks.records.sync import sync as records
+    from kl_hooks.records.sync import sync
 
-    taken, read = sync_evidence(ws), records(ws)
-    return f"{taken.receipts} receipts taken in, {read.read} files of records read"
+    return f"{sync_evidence(ws).receipts} receipts ingested, {sync(ws).read} files of records read"
 
 
 def _mine(ws: Workspace) -> str:
     from kl_hooks.kinds.memory.mining import mine_receipts
 
-    taken = mine_receipts(ws)
-    return f"{len(taken.new)} new candidates, {len(taken.reinforced)} memories confirmed"
+    result = mine_receipts(ws)
+    return f"{len(result.new)} new candidates, {len(result.reinforced)} memories confirmed"
 
 
 def _tidy(ws: Workspace) -> str:
     from kl_hooks.upkeep.run import apply_policies, failures
 
     report = apply_policies(ws, UNATTENDED)
-    trouble = failures(report)
-    if trouble:
-        raise KlError("; ".join(trouble))
+    if failed := failures(report):
+        raise KlError("; ".join(failed))
     return f"{len(report.changes)} changes" if len(report.changes) != 1 else "1 change"
 
 
@@ -81,21 +79,20 @@ def _verify(ws: Workspace) -> str:
     marks = read_marks(ws)
     with ws.store.reading() as db:
         found = audit(db, marks)
-    return f"{found.receipts} receipts, {len(found.problems)} problems" + (
-        ". See: kl evidence verify" * bool(found.problems)
-    )
+    hint = ". See: kl evidence verify" if found.problems else ""
+    return f"{found.receipts} receipts, {len(found.problems)} problems{hint}"
 
 
 ACTIONS: Final = (
-    Action("take in", "Captures, commits and authored files are taken in.", 1, _ingest),
+    Action("ingest", "Captures, commits and authored files are ingested.", 1, _ingest),
     Action("mine", "Receipts are looked through for patterns.", 1, _mine),
-    Action("tidy", "Upkeep that touches nothing in the work tree.", 1, _tidy),
+    Action("tidy", "Upkeep that touches nothing in the working tree.", 1, _tidy),
     Action("verify", "The chain of receipts is checked.", 7, _verify),
 )
 
 
 def last_runs(ws: Workspace) -> dict[str, str]:
-    """Name of an action → when it was done last (ISO 8601); empty where that can't be told."""
+    """Return the name of an action → when it ran last (ISO 8601); empty where that is not known."""
     try:
         plain = json.loads((ws.state.directory / STAMP).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -104,7 +101,7 @@ def last_runs(ws: Workspace) -> dict[str, str]:
 
 
 def due_actions(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:
-    """The actions whose time has come. A moment that can't be read, or lies ahead, counts for none. Pure."""
+    """Return the actions whose time has come. A moment that can't be read, or is in the future, is none. Pure."""
     return [one for one in actions if not 0 <= now - _moment(done.get(one.name, "")) < one.days * DAY]
 
 
@@ -116,9 +113,9 @@ def _moment(text: str) -> int:
 
 
 def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResult]:
-    """Does all, or what is due, one after the other; one that fails costs the others nothing.
+    """Run all actions, or those that are due; one that fails does not stop the others.
 
-    StoreBusy where another process is at it.
+    StoreBusy where another process runs them.
     """
     require_setup(ws)
     ws.state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -138,6 +135,6 @@ def _run_action(ws: Workspace, action: Action) -> ActionResult:
 
 
 def to_dict(done: Sequence[ActionResult]) -> dict[str, Any]:
-    """`kl.maintain/1`."""
+    """Return the results as `kl.maintain/1`."""
     rows = [{"action": one.name, "result": one.result, "trouble": one.trouble} for one in done]
     return {"schema": "kl.maintain/1", "done": rows}

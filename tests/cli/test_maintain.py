@@ -15,7 +15,7 @@ from tests.support import Checkout
 def test_by_hand(repo: Checkout) -> None:
     done = repo.kl("maintain", "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert [one["action"] for one in json.loads(done.stdout)["done"]] == ["take in", "mine", "tidy", "verify"]
+    assert [one["action"] for one in json.loads(done.stdout)["done"]] == ["ingest", "mine", "tidy", "verify"]
     assert repo.kl("maintain", "--due").stdout == "Nothing is due.\n"
 
 

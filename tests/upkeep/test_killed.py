@@ -36,7 +36,7 @@ CALL = (
     "ws = open_workspace(Path(sys.argv[1]), clock=FixedClock(int(sys.argv[3])))\n"
     "looked = module.preview(ws)\n"
     "sys.settrace(step)\n"
-    "for one in looked.looked: module._apply_one(ws, one, ws.clock.now())\n"
+    "for one in looked.results: module._apply_one(ws, one, ws.clock.now())\n"
     "sys.settrace(None)\n"
     "print(steps)\n"
 )

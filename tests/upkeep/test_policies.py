@@ -79,7 +79,7 @@ def test_nothing_in_the_archive_is_overwritten(decided: Checkout) -> None:
     (change,) = preview(decided.workspace(), ONLY).changes
     (decided.root / change.new).parent.mkdir()
     (decided.root / change.new).write_text("mine")
-    (one,) = apply_policies(decided.workspace(), ONLY).looked
+    (one,) = apply_policies(decided.workspace(), ONLY).results
     assert not one.applied
     assert "is there already" in one.trouble
     assert (decided.root / change.new).read_text() == "mine"
@@ -89,7 +89,7 @@ def test_nothing_in_the_archive_is_overwritten(decided: Checkout) -> None:
 def test_an_archive_that_is_a_link_is_refused(decided: Checkout, tmp_path: Path) -> None:
     (change,) = preview(decided.workspace(), ONLY).changes
     (decided.root / change.new).parent.symlink_to(tmp_path)
-    (one,) = apply_policies(decided.workspace(), ONLY).looked
+    (one,) = apply_policies(decided.workspace(), ONLY).results
     assert "is a link" in one.trouble
     assert (decided.root / change.old).exists()
 

@@ -17,7 +17,7 @@ from .making import aged, untidy
 
 def shown(report: Report) -> dict[str, list[tuple[str, str]]]:
     """Policy → (verb, id) of what it would change."""
-    return {one.policy.name: [(c.what, c.id) for c in one.changes] for one in report.looked if one.changes}
+    return {one.policy.name: [(c.what, c.id) for c in one.changes] for one in report.results if one.changes}
 
 
 def snapshot(repo: Checkout) -> dict[str, bytes]:
@@ -46,8 +46,8 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(r
     untidy(repo)
     ws = repo.workspace()
     done = apply_policies(ws)
-    assert [one.policy.name for one in done.looked if one.trouble] == []
-    assert {one.policy.name for one in done.looked if one.applied} == set(shown(done))
+    assert [one.policy.name for one in done.results if one.trouble] == []
+    assert {one.policy.name for one in done.results if one.applied} == set(shown(done))
     assert not (repo.state / "crash" / "report.txt").exists()
     assert not (repo.state / "graph" / "gone-12345678.db").exists()
     with ws.store.reading() as db:
@@ -79,10 +79,10 @@ def test_a_klignore_that_leads_out_is_refused_and_the_rest_goes_on(repo: Checkou
     (tmp_path / "outside").write_text("*\n")
     (repo.root / ".kl" / ".klignore").symlink_to(tmp_path / "outside")
     done = apply_policies(repo.workspace())
-    trouble = {one.policy.name: one.trouble for one in done.looked if one.trouble}
+    trouble = {one.policy.name: one.trouble for one in done.results if one.trouble}
     assert list(trouble) == ["ephemeral files"]
     assert (repo.state / "crash" / "report.txt").exists()
-    assert len([one for one in done.looked if one.applied]) == 5
+    assert len([one for one in done.results if one.applied]) == 5
 
 
 @pytest.mark.requirement("A38")

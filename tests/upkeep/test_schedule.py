@@ -21,7 +21,7 @@ from .making import untidy
 def test_each_is_due_after_its_days_and_not_before() -> None:
     done = {one.name: iso(NOW) for one in ACTIONS}
     assert due_actions(ACTIONS, done, NOW + DAY - 1) == []
-    assert [one.name for one in due_actions(ACTIONS, done, NOW + DAY)] == ["take in", "mine", "tidy"]
+    assert [one.name for one in due_actions(ACTIONS, done, NOW + DAY)] == ["ingest", "mine", "tidy"]
     assert len(due_actions(ACTIONS, done, NOW + 7 * DAY)) == 4
     assert len(due_actions(ACTIONS, {}, NOW)) == 4
     assert len(due_actions(ACTIONS, done, NOW - 1)) == 4, "a clock that went back"

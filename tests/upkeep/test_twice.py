@@ -44,7 +44,7 @@ def test_twice_is_once_and_a_dry_run_is_right(repo: Checkout, seed: int) -> None
         ws = repo.workspace(now=now)
         shown = preview(ws)
         done = apply_policies(ws)
-        assert [one.trouble for one in done.looked if one.trouble] == []
+        assert [one.trouble for one in done.results if one.trouble] == []
         assert done.changes == shown.changes
         assert apply_policies(ws).changes == ()
         made += len(done.changes)
