@@ -23,8 +23,8 @@ from typing import Final
 
 from kl_hooks.code import name_index
 from kl_hooks.code.modules import absolute, plain_name
-from kl_hooks.code.resolver import Outline
-from kl_hooks.code.scanner.parser import WORD
+from kl_hooks.code.scanner.expressions import decode, is_name
+from kl_hooks.code.scanner.parser import WORD, Outline
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 EVERY: Final = "*"
@@ -142,11 +142,11 @@ def renames(path: str, outline: Outline) -> list[tuple[str, str, str]]:
     found = set()
     for part in _PARTS:
         for key, expression in (outline.get(part) or {}).items():
-            words = WORD.findall(expression) if expression[:1] in ("@", "=", "*") else ()
-            if words and words[-1] != key.rpartition(".")[2]:
-                found.add((words[-1], key.rpartition(".")[2]))
+            here, there = key.rpartition(".")[2], decode(expression).last_name if is_name(expression) else ""
+            if there and there != here:
+                found.add((there, here))
     for star in outline.get("stars") or ():
-        found.add((WORD.findall(star)[-1] if WORD.search(star) else "", STAR))
+        found.add((decode(star).last_name, STAR))
     return [(word, key, path) for word, key in sorted(found)]
 
 
@@ -332,9 +332,7 @@ def _above(module: str) -> Iterator[str]:
 def _star_modules(outline: Outline, module: str, path: str) -> Iterator[str]:
     """The full names of the modules that a file has star imports of."""
     for star in outline.get("stars") or ():
-        name = star[1:].lstrip(".")
-        dots = len(star) - 1 - len(name)
-        yield absolute(name, dots, module, path.endswith("/__init__.py") or path == "__init__.py") or ""
+        yield absolute(*decode(star).import_base, module, path.endswith("/__init__.py") or path == "__init__.py") or ""
 
 
 def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:

@@ -25,7 +25,8 @@ from kl_hooks.code.invalidation import (
     was_added_or_removed,
 )
 from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
-from kl_hooks.code.resolver import CLASSES, Outline, Resolved, Resolver
+from kl_hooks.code.resolver import CLASSES, Resolved, Resolver
+from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED, INSTANCE, RESULT, STARRED, SUPER, decode, imported
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned, Row
@@ -33,16 +34,18 @@ from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
-    from kl_hooks.code.scanner.parser import Facts
+    from kl_hooks.code.scanner.parser import Facts, Outline
     from kl_hooks.store.database import Database
 
 
 METHODS: Final = {
-    "=": ("same scope", 100), "@": ("import", 100), "^": ("self", 90), "<": ("super", 90), "~": ("instance", 80),
-    "*": ("star import", 90), "()": ("return annotation", 70),
+    DEFINED: ("same scope", 100), IMPORTED: ("import", 100), INSTANCE: ("self", 90), SUPER: ("super", 90),
+    RESULT: ("instance", 80), STARRED: ("star import", 90),
 }  # fmt: skip
-"""First sign of an expression → how a link through it was found, and how sure that is (percent). An instance may be
-one of a subclass that knows better; so may `self`. `()`: a part of what a function returns by its annotation."""
+"""Kind of an expression → how a link through it was found, and how sure that is (percent). An instance may be one of a
+subclass that overrides the attribute; so may `self`."""
+_RETURNED: Final = ("return annotation", 70)
+"""The same of a part of what a function returns by its annotation."""
 NAME_ONLY: Final = "name only"
 """How a link to `name:x` was found: something called x is used, and nobody can say which."""
 
@@ -93,7 +96,7 @@ def from_import_links(module: str, rows: Iterable[Sequence[Any]], resolver: Reso
     for wanted, name, level, line, how, _ in rows:
         if not name or name == "*":
             continue
-        found = resolver.resolve(f"@{'.' * level}{wanted}:{name}", module)
+        found = resolver.resolve(imported("." * level + wanted, name), module)
         if found.symbols and not found.lost and not found.beyond and found.symbols[-1].module != module:
             target = found.symbols[-1].id
             if (target, line, how) not in seen:
@@ -146,12 +149,12 @@ def _by(relation: str, targets: Iterable[Target]) -> list[tuple[str, str, str, i
 
 
 def _targets(expression: str, found: Resolved, resolver: Resolver, defined: Callable[[str], bool]) -> Iterator[Target]:
-    method, confidence = METHODS.get(expression[0], (NAME_ONLY, 0))
+    method, confidence = METHODS.get(decode(expression).kind, (NAME_ONLY, 0))
     end = len(found.symbols) - 1
     for place, value in enumerate(found.symbols):
         meant = place == end and not found.lost and not found.beyond
         if value.returned:
-            method, confidence = METHODS["()"]
+            method, confidence = _RETURNED
         yield value.id, meant, method, confidence
         if meant and value.prefix in CLASSES:
             made = resolver.member(value.module, value.name, "__init__")

@@ -1,4 +1,4 @@
-"""The resolver of the expressions of `scanner.references`, through the outlines of all files.
+"""The resolver of the expressions of `scanner.expressions`, through the outlines of all files.
 
 Nothing is guessed: what can't be followed to a definition is reported as unresolved, by the name where it stopped.
 """
@@ -6,16 +6,29 @@ Nothing is guessed: what can't be followed to a definition is reported as unreso
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from kl_hooks.code.modules import ModuleIndex, absolute, plain_name
+from kl_hooks.code.scanner.expressions import (
+    DEFINED,
+    IMPORTED,
+    INSTANCE,
+    RESULT,
+    SAME_CLASS,
+    STARRED,
+    SUPER,
+    UNRESOLVED,
+    Ref,
+    decode,
+)  # fmt: skip
+from kl_hooks.code.scanner.parser import Outline
 
 CLASSES: Final = frozenset({"type", "interface"})
 FUNCTIONS: Final = frozenset({"function", "method"})
 
 
 class Value(NamedTuple):
-    """What an expression stands for, part by part."""
+    """What an expression refers to, part by part."""
 
     sort: str
     """`module`, `package` (a namespace without a file), `symbol`, `instance` of a class, `attribute` of `self`
@@ -43,22 +56,9 @@ class Resolved(NamedTuple):
     """True where it goes on to what has no symbol, here or outside: the last symbol is passed, not meant."""
 
 
+_SORTS: Final = {DEFINED: "symbol", INSTANCE: "instance", SAME_CLASS: "instance", SUPER: "above"}
 EXTERNAL: Final = Value("external", "")
 NOTHING: Final = Resolved((), ())
-
-
-def split_expression(expression: str) -> tuple[str, str]:
-    """The root of an expression and the attributes after it."""
-    if expression[0] == "~":
-        end = expression.rindex(">") + 1
-        return expression[:end], expression[end + 1 :]
-    root, _, rest = expression.partition("|")
-    return root, rest
-
-
-def last_name(root: str) -> str:
-    """The name by which something is missed."""
-    return root.rstrip(">").replace(":", ".").replace("|", ".").rpartition(".")[2].lstrip("@=^<~")
 
 
 T = TypeVar("T")
@@ -82,8 +82,6 @@ def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
     return list(dict.fromkeys(made))
 
 
-Outline = dict[str, Any]
-"""See `code.uses`."""
 _DEEP: Final = 24
 """Steps through re-exports and types of types, after which nobody could follow."""
 
@@ -95,26 +93,24 @@ class Resolver:
         """`outline`: module → its outline, None for one that has none (it does not parse)."""
         self._known, self._outline = known, outline
         self._orders: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        self._values: dict[tuple[str, str], Value | None] = {}
+        self._values: dict[tuple[str, Ref], Value | None] = {}
 
     def resolve(self, expression: str, module: str) -> Resolved:
         """What an expression of a module leads to; nothing for what lies outside of the repository."""
-        root, rest = split_expression(expression)
-        if root[0] == "?":
-            return Resolved((), (root[1:], *(rest.split(".") if rest else ())))
-        value = self._value(root, module, 0)
+        ref = decode(expression)
+        names = ref.attributes
+        if ref.kind == UNRESOLVED:
+            return Resolved((), (ref.path, *names))
+        value = self._value(ref._replace(attributes=()), module, 0)
         if value is EXTERNAL:
             return NOTHING
-        names = rest.split(".") if rest else []
-        if value is None:  # what is called by `~` is a use by itself
-            return Resolved(
-                (), tuple(names if root[0] == "~" else [root[1:] if root[0] == "*" else last_name(root), *names])
-            )
+        if value is None:  # the expression of what is called is a use by itself
+            return Resolved((), names if ref.kind == RESULT else (ref.root_name, *names))
         passed = [value] if value.sort == "symbol" else []
         for place, name in enumerate(names):
             value = self._attribute(value, name, 0)
             if value is None:
-                return Resolved(tuple(passed), tuple(names[place:]))
+                return Resolved(tuple(passed), names[place:])
             if value is EXTERNAL:
                 return Resolved(tuple(passed), (), True)
             if value.sort == "symbol":
@@ -132,65 +128,60 @@ class Resolver:
                 return Value("attribute", where, key)
         return None
 
-    def _root(self, root: str, module: str, deep: int) -> Value | None:
-        sign, rest = root[0], root[1:]
+    def _root(self, ref: Ref, module: str, deep: int) -> Value | None:
         if deep > _DEEP:
             return None
-        if sign == "@":
-            return self._imported(root, module, deep)
+        if ref.kind == IMPORTED:
+            return self._imported(ref, module, deep)
         outline = self._outline(module)
-        if sign == "*":
-            return self._starred(module, outline, rest, deep, {(module, rest)})
-        if sign == "~":
-            return self._made(rest[:-1], module, deep + 1)
-        prefix = outline["defs"].get(rest) if outline is not None else None
-        if prefix is None:
-            return None
-        sort = {"=": "symbol", "^": "instance", "&": "instance", "<": "above"}[sign]
-        return Value(sort, module, rest, prefix)
+        if ref.kind == STARRED:
+            return self._starred(module, outline, ref.path, deep, {(module, ref.path)})
+        if ref.kind == RESULT:
+            return self._made(decode(ref.path), module, deep + 1)
+        prefix = outline["defs"].get(ref.path) if outline is not None else None
+        return Value(_SORTS[ref.kind], module, ref.path, prefix) if prefix is not None else None
 
-    def _value(self, expression: str, module: str, deep: int) -> Value | None:
-        key = (module, expression)
+    def _value(self, ref: Ref, module: str, deep: int) -> Value | None:
+        key = (module, ref)
         if key not in self._values:
-            self._values[key] = None  # whoever comes back here goes in a circle
-            root, rest = split_expression(expression)
-            value = self._root(root, module, deep)
-            for name in rest.split(".") if rest else ():
+            self._values[key] = None  # whoever comes back here goes in a cycle
+            value = self._root(ref, module, deep)
+            for name in ref.attributes:
                 if value is None or value is EXTERNAL:
                     break
                 value = self._attribute(value, name, deep)
             self._values[key] = value
         return self._values[key]
 
-    def _made(self, expression: str, module: str, deep: int) -> Value | None:
+    def _made(self, called: Ref, module: str, deep: int) -> Value | None:
         """What calling something gives: an instance of a class, or what a function says that it returns."""
-        owner, _, last = expression.rpartition("." if "." in split_expression(expression)[1] else "|")
-        value = self._value(expression, module, deep)
+        value = self._value(called, module, deep)
         if value is None or value is EXTERNAL or value.prefix not in FUNCTIONS:
             found = self._class(value, deep)
             return Value("instance", found.module, found.name) if found is not None and found is not EXTERNAL else found
         typed = self._type(value)
         made = self._value(typed, value.module, deep + 1) if typed else None
-        if typed[:1] == "&" and owner and last:
-            of = self._value(owner, module, deep)
-            if of is not None and (of.sort == "instance" or of.prefix in CLASSES):
-                made = Value("instance", of.module, of.name)
+        if typed and typed.kind == SAME_CLASS and called.attributes:
+            owner = self._value(called._replace(attributes=called.attributes[:-1]), module, deep)
+            if owner is not None and (owner.sort == "instance" or owner.prefix in CLASSES):
+                made = Value("instance", owner.module, owner.name)
         return made if made is None or made is EXTERNAL else made._replace(returned=True)
 
     def _class(self, value: Value | None, deep: int) -> Value | None:
         """The class that something is, by itself or as another name of one (`X = Y`)."""
         while value is not None and value is not EXTERNAL and not (value.sort == "symbol" and value.prefix in CLASSES):
-            typed = self._type(value) if value.sort in ("symbol", "attribute") else ""
-            if typed[:1] not in ("=", "@", "*") or deep > _DEEP:
+            typed = self._type(value) if value.sort in ("symbol", "attribute") else None
+            if typed is None or typed.kind not in (DEFINED, IMPORTED, STARRED) or deep > _DEEP:
                 return None
             deep += 1
             value = self._value(typed, value.module, deep)
         return value
 
-    def _type(self, value: Value) -> str:
-        """The expression for what a field or attribute is, or a function returns; empty if nobody knows."""
+    def _type(self, value: Value) -> Ref | None:
+        """What a field or attribute is, or a function returns; None if nobody knows."""
         outline = self._outline(value.module)
-        return outline["types"].get(value.name, "") if outline is not None else ""
+        typed = outline["types"].get(value.name) if outline is not None else None
+        return decode(typed) if typed else None
 
     def _attribute(self, value: Value, name: str, deep: int) -> Value | None:
         found = self._part(value, name, deep)
@@ -209,18 +200,16 @@ class Resolver:
             return self.member(value.module, value.name, name, value.sort == "above")
         if value.prefix in CLASSES:
             return self.member(value.module, value.name, name)
-        typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else ""
+        typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
         found = self._value(typed, value.module, deep + 1) if typed else None
         if found is None or found is EXTERNAL:
             return found
         return self._attribute(found, name, deep + 1)
 
-    def _imported(self, root: str, module: str, deep: int) -> Value | None:
-        wanted, _, name = root[1:].partition(":")
-        dots = len(wanted) - len(wanted.lstrip("."))
-        path = self._known.path_of(module)
+    def _imported(self, ref: Ref, module: str, deep: int) -> Value | None:
+        path, name = self._known.path_of(module), ref.path
         inside = path.endswith("/__init__.py") or path == "__init__.py"
-        base = absolute(wanted[dots:], dots, module, inside)
+        base = absolute(*ref.import_base, module, inside)
         if base is None:
             return EXTERNAL
         found = self._module(base, path)
@@ -251,7 +240,7 @@ class Resolver:
                 return Value("symbol", module, name, outline["defs"][name])
             expression = outline["names"].get(name)
             if expression is not None:
-                return self._imported(expression, module, deep + 1)
+                return self._imported(decode(expression), module, deep + 1)
         below = self._known.find(f"{plain_name(module)}.{name}", self._known.path_of(module))
         if below is not None:
             return Value("module", below)
@@ -262,7 +251,7 @@ class Resolver:
     ) -> Value | None:
         outside = False
         for star in outline["stars"] if outline is not None else ():
-            source = self._imported(star, module, deep)
+            source = self._imported(decode(star), module, deep)
             if source is None or source.sort != "module":
                 outside = outside or source is EXTERNAL
                 continue
@@ -286,7 +275,7 @@ class Resolver:
         outline = self._outline(module)
         found = []
         for base in outline["bases"].get(name, ()) if outline is not None else ():
-            value = self._class(self._value(base, module, 1), 1) if base else None
+            value = self._class(self._value(decode(base), module, 1), 1) if base else None
             if value is not None and value is not EXTERNAL and (value.module, value.name) != (module, name):
                 found.append((value.module, value.name))
         return found

@@ -37,7 +37,7 @@ from kl_hooks.index import index
 from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
-    from kl_hooks.code.resolver import Outline
+    from kl_hooks.code.scanner.parser import Outline
     from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from kl_hooks.code.scanner.expressions import is_anonymous, with_attributes
 from kl_hooks.code.scanner.python import scan_python
-from kl_hooks.code.scanner.references import joined, nameless
 
 CASES: dict[str, tuple[str, set[str], set[str]]] = {
     # what is said about `f` in the file: expressions that must be there, and such that must not
@@ -82,11 +82,11 @@ def test_a_type_parameter_is_no_class_of_the_file() -> None:
         ("=g.<locals>.A", "f", "=g.<locals>.A|f"), ("~=A|b>", "c", "~=A|b>|c"),
     ],
 )  # fmt: skip
-def test_attributes_are_joined(expression: str, rest: str, wanted: str) -> None:
-    assert joined(expression, rest) == wanted
+def test_attributes_are_with_attributes(expression: str, rest: str, wanted: str) -> None:
+    assert with_attributes(expression, rest) == wanted
 
 
 def test_things_without_a_name_of_their_own() -> None:
-    assert [one for one in ("~=A>", "^A", "<A", "~=A|b>", "=A", "^A|b", "~=A>|b", "@a:b", "") if nameless(one)] == [
+    assert [one for one in ("~=A>", "^A", "<A", "~=A|b>", "=A", "^A|b", "~=A>|b", "@a:b", "") if is_anonymous(one)] == [
         "~=A>", "^A", "<A", "~=A|b>",
     ]  # fmt: skip

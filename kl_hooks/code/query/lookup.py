@@ -349,13 +349,14 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
     from kl_hooks.code.linker import Outlines
     from kl_hooks.code.modules import ModuleIndex
     from kl_hooks.code.resolver import Resolver
+    from kl_hooks.code.scanner.expressions import IMPORTED, Ref
 
     known = ModuleIndex(dict(graph.db.rows("SELECT path, module FROM files")))
     resolver = Resolver(known, Outlines(graph.db, {}).of)
     for module in modules:
         if known.called(module):
             first, *rest = parts[module.count(".") + 1 :]
-            found = resolver.resolve(f"@{module}:{first}" + (f"|{'.'.join(rest)}" if rest else ""), module)
+            found = resolver.resolve(Ref(IMPORTED, module, first, tuple(rest)).text, module)
             if found.symbols and not found.lost and not found.beyond:
                 last = select_symbols(graph.db, "id = ?", (found.symbols[-1].id,))
                 return last[0] if last and _fits(split_id(last[0].id)[0], prefix) else None

@@ -23,6 +23,8 @@ LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
 
 Facts = dict[str, Any]
+Outline = dict[str, Any]
+"""The part of facts that other files need; see `scanner.references`."""
 Key = tuple[str, str]
 """(blob id, scanner's version)"""
 Read = Callable[[Sequence["FileEntry"]], Iterator[tuple["FileEntry", bytes]]]

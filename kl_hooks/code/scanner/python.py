@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner import parser
+from kl_hooks.code.scanner.expressions import decode
 from kl_hooks.code.scanner.parser import (
     LARGEST,
     Facts,
@@ -233,7 +234,7 @@ def _binds_it(frame: Frame) -> bool:
         return frame.kind != "field" or not _false(frame.node.value)
     if frame.kind in ("class", "function") and "TYPE_CHECKING" in frame.names:
         return True
-    return any(name == "TYPE_CHECKING" and not source.endswith(":TYPE_CHECKING") for name, source in frame.binds)
+    return any(name == "TYPE_CHECKING" and decode(source).path != "TYPE_CHECKING" for name, source in frame.binds)
 
 
 def _false(value: ast.expr | None) -> bool:

@@ -6,16 +6,6 @@ Both are plain JSON:
     outline  {"defs": name → prefix of its Id, "names": name → expression, "bases": class → expressions,
               "types": field or function → expression of what it is or returns, "stars": expressions,
               "all": names or null}
-An expression is what a name refers to where it is used, as far as one file can tell, in one short text:
-    =Parser.feed        what this file defines under that name
-    @pkg.mod:name       what is imported (leading dots: a relative import)
-    ^Parser             an instance of a class of this file, or the class itself: `self`, `cls`
-    <Parser             the same, but looked up from its bases on: `super()`
-    ~EXPRESSION>        an instance of the class that the expression names, or what the function says it returns
-    &Parser             an instance of the class that a method returning `Self` is called on
-    *name               a name that only a star import can have brought
-    ?name               an attribute of something unknown, or a name that nothing here binds
-Attributes that are still to be followed come after a bar: `@pkg.mod:Parser|feed`.
 """
 
 from __future__ import annotations
@@ -25,11 +15,22 @@ import builtins
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from kl_hooks.code.scanner.expressions import (
+    DEFINED,
+    INSTANCE,
+    RESULT,
+    SAME_CLASS,
+    STARRED,
+    SUPER,
+    UNKNOWN,
+    UNRESOLVED,
+    is_anonymous,
+    is_name,
+    with_attributes,
+)  # fmt: skip
 from kl_hooks.code.scanner.parser import WORD
 from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
 
-UNKNOWN: Final = ""
-"""What a name stands for that is bound here, to nobody knows what."""
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class__", "__builtins__"}
 
 
@@ -37,19 +38,8 @@ def expression_of(frame: Frame, scope: Frame, root: str, rest: str) -> str:
     """The expression for a chain as the frame's code sees it; `UNKNOWN` where nothing can be said."""
     found = root_expression(frame, scope, root)
     if not rest:
-        return UNKNOWN if nameless(found) else found
-    return joined(found, rest) if found else found
-
-
-def joined(expression: str, rest: str) -> str:
-    """An expression with more attributes after it."""
-    tail = expression[expression.rfind(">") + 1 :]
-    return f"{expression}{'.' if '|' in tail else '|'}{rest}"
-
-
-def nameless(expression: str) -> bool:
-    """True for an instance or what `self` is: a thing without a name of its own, so that nothing can link to it."""
-    return expression[:1] in ("~", "^", "<") and "|" not in expression[expression.rfind(">") + 1 :]
+        return UNKNOWN if is_anonymous(found) else found
+    return with_attributes(found, rest) if found else found
 
 
 def root_expression(frame: Frame, scope: Frame, root: str) -> str:
@@ -79,7 +69,7 @@ def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
         scope, first = scope.outer.home if scope.outer else None, False
     if name in _BUILTINS:
         return UNKNOWN
-    return f"*{name}" if _module(frame).stars else f"?{name}"
+    return f"{STARRED if _module(frame).stars else UNRESOLVED}{name}"
 
 
 def table(scope: Frame) -> dict[str, str]:
@@ -91,7 +81,7 @@ def table(scope: Frame) -> dict[str, str]:
         if scope.kind == "function":
             owner = owner_class(scope)
             if scope.receiver and owner and not _marked(scope, "staticmethod"):
-                made[scope.receiver] = f"^{qualified(owner)}"
+                made[scope.receiver] = f"{INSTANCE}{qualified(owner)}"
             _add_instances(scope, made)
     return scope.table
 
@@ -121,7 +111,7 @@ def _defined(scope: Frame) -> dict[str, str]:
         if kid.kind == "field" and scope.kind == "function":
             continue
         for name, identifier in zip(dict.fromkeys(kid.names), kid.ids, strict=False):
-            made[name] = "=" + identifier.partition(":")[2].partition(".")[2]
+            made[name] = DEFINED + identifier.partition(":")[2].partition(".")[2]
     return made
 
 
@@ -157,12 +147,14 @@ def instance(scope: Frame, root: str, rest: str) -> str:
         return UNKNOWN
     if root.startswith("="):  # the same as another name
         found = name_expression(scope, scope, root[1:])
-        return (joined(found, rest) if rest else found) if found[:1] not in ("", "?", "<") else UNKNOWN
+        if found[:1] in (UNKNOWN, UNRESOLVED, SUPER):
+            return UNKNOWN
+        return with_attributes(found, rest) if rest else found
     if scope.table is None:
         table(scope)
     if root == "Self":
         owner = owner_class(scope) if scope.kind == "function" else scope if scope.kind == "class" else None
-        return f"^{qualified(owner)}" if owner is not None else UNKNOWN
+        return f"{INSTANCE}{qualified(owner)}" if owner is not None else UNKNOWN
     return _made(scope, scope, root, rest)
 
 
@@ -171,7 +163,7 @@ def _made(frame: Frame, scope: Frame, root: str, rest: str) -> str:
     if not rest and root == scope.receiver and scope.kind == "function" and _marked(scope, "classmethod"):
         return root_expression(frame, scope, root)
     found = expression_of(frame, scope, root, rest)
-    return f"~{found}>" if found and found[0] != "?" else UNKNOWN
+    return f"{RESULT}{found}>" if found and found[0] != UNRESOLVED else UNKNOWN
 
 
 def _result(frame: Frame, scope: Frame, called: str) -> str:
@@ -181,7 +173,7 @@ def _result(frame: Frame, scope: Frame, called: str) -> str:
         while function is not None and owner_class(function) is None:
             function = function.outer.home if function.outer else None
         owner = owner_class(function) if function is not None else None
-        return f"<{qualified(owner)}" if owner is not None else UNKNOWN
+        return f"{SUPER}{qualified(owner)}" if owner is not None else UNKNOWN
     return _made(frame, scope, root, rest)
 
 
@@ -214,7 +206,7 @@ def return_expression(frame: Frame) -> str:
         return UNKNOWN
     if "Self" in (root, rest):
         owner = owner_class(frame)
-        return f"&{qualified(owner)}" if owner is not None else UNKNOWN
+        return f"{SAME_CLASS}{qualified(owner)}" if owner is not None else UNKNOWN
     outer = frame.outer
     return instance(outer.home, root, rest) if outer is not None else UNKNOWN
 
@@ -250,8 +242,8 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
                 base = scope.cache[root] = root_expression(frame, scope, root)
             if base:
                 if rest:
-                    expression = joined(base, rest) if "|" in base else f"{base}|{rest}"
-                elif base[0] in "~^<" and nameless(base):
+                    expression = with_attributes(base, rest)
+                elif is_anonymous(base):
                     continue  # the thing itself, not one of its names
                 else:
                     expression = base
@@ -262,7 +254,7 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
                     flat += (owner, code, line)
             else:
                 for name in rest.split(".") if rest else ():
-                    found.setdefault(f"?{name}", []).extend((owner, code, line))
+                    found.setdefault(UNRESOLVED + name, []).extend((owner, code, line))
     return found
 
 
@@ -270,7 +262,7 @@ def _hidden(found: dict[str, list[int]], frame: Frame, around: Frame, owner: int
     """Notes the bases of a class; returns the uses before a body that are no more than that: bases, and `[T]`."""
     for root, rest, line in frame.bases:
         expression = expression_of(frame, around, root, rest)
-        for one in [expression] if expression else [f"?{name}" for name in rest.split(".") if name]:
+        for one in [expression] if expression else [UNRESOLVED + name for name in rest.split(".") if name]:
             found.setdefault(one, []).extend((owner, INHERITS, line))
     hidden: set[Any] = {(root, rest) for root, rest, _ in frame.bases}
     return hidden | {parameter.name for parameter in getattr(frame.node, "type_params", ())}
@@ -293,7 +285,7 @@ def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> dict[str,
         if frame.kind == "class" and frame.node.bases:
             scope = _around(frame)
             named = [expression_of(frame, scope, root, rest) for root, rest, _ in frame.bases]
-            known = [one if one[:1] in ("=", "@", "*") else "" for one in named]
+            known = [one if is_name(one) else "" for one in named]
             bases[qualified(frame)] = [*known, *[""] * (len(frame.node.bases) - len(known))]
     return {
         "defs": defs, "names": dict(module.binds), "bases": bases, "types": _types(frames), "stars": module.stars,

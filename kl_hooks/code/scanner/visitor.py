@@ -19,6 +19,7 @@ from ast import Attribute, Call, Constant, Expr, Load, Name, keyword
 from collections.abc import Sequence
 from typing import Any
 
+from kl_hooks.code.scanner.expressions import imported
 from kl_hooks.code.scanner.imports import DYNAMIC, bound_names, dynamic_import, import_rows, type_checking
 
 Node = Any
@@ -171,21 +172,21 @@ def note_import(frame: Frame, node: Node) -> None:
     """The names that an import statement binds."""
     if node.__class__ is ast.Import:
         for alias in node.names:
-            frame.binds.append((alias.asname, f"@{alias.name}") if alias.asname else _top(alias.name))
+            frame.binds.append((alias.asname, imported(alias.name)) if alias.asname else _top(alias.name))
         return
-    module = "@" + "." * node.level + (node.module or "")
-    if module in ("@importlib", "@builtins"):
+    module = "." * node.level + (node.module or "")
+    if module in ("importlib", "builtins"):
         frame.dynamic.update(alias.asname for alias in node.names if alias.asname and alias.name in DYNAMIC)
     for alias in node.names:
         if alias.name == "*":
-            frame.stars.append(module)
+            frame.stars.append(imported(module))
         else:
-            frame.binds.append((alias.asname or alias.name, f"{module}:{alias.name}"))
+            frame.binds.append((alias.asname or alias.name, imported(module, alias.name)))
 
 
 def _top(dotted: str) -> tuple[str, str]:
     top = dotted.partition(".")[0]
-    return top, f"@{top}"
+    return top, imported(top)
 
 
 def note_importer(frame: Frame, node: Node) -> None:
