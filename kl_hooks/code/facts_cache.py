@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from kl_hooks.code.scanner.parser import Facts, Key
+from kl_hooks.code.scanner.parser import Facts, Key, Outline
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def load(db: Rows, wanted: Iterable[Key], symbols: bool = True, uses: bool = Fal
     return known
 
 
-def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Any]:
+def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Outline]:
     """Content → its outline (see `code.uses`), of those that are known."""
     found = {}
     for scanner, blobs in _by_scanner(wanted):
@@ -71,6 +71,22 @@ def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Any]:
             with suppress(ValueError):
                 found[blob, scanner] = json.loads(text)
     return found
+
+
+class Outlines:
+    """Outlines by module: those of changed files as given, others read when somebody asks."""
+
+    def __init__(self, db: Rows, given: Mapping[str, Outline]) -> None:
+        self._db = db
+        self._known: dict[str, Outline | None] = dict(given)
+
+    def of(self, module: str) -> Outline | None:
+        """The outline of a module; None for one that has none."""
+        if module not in self._known:
+            sql = "SELECT blob, scanner FROM files WHERE module = ?"
+            keys = [(blob, scanner) for blob, scanner in self._db.rows(sql, (module,))]
+            self._known[module] = next(iter(outlines(self._db, keys).values()), None)
+        return self._known[module] or None
 
 
 def _save(db: Rows, fresh: Mapping[Key, Facts]) -> None:
@@ -197,7 +213,7 @@ class PackedFacts(Mapping[Key, Facts]):
         return self._pile.at(self._places[key]).split(_BETWEEN, 5)
 
     def __getitem__(self, key: Key) -> Facts:
-        return _LazyFacts(self._columns(key))
+        return cast("Facts", _LazyFacts(self._columns(key)))
 
     def __contains__(self, key: object) -> bool:
         return key in self._places
@@ -245,7 +261,7 @@ def unpacked_facts(facts: Mapping[Key, Facts]) -> Mapping[Key, Facts]:
     """The same facts with all their parts, for who keeps them all anyway."""
     if not isinstance(facts, PackedFacts):
         return facts
-    return {key: {part: one[part] for part in PARTS} for key, one in facts.items()}
+    return {key: cast("Facts", {part: one[part] for part in PARTS}) for key, one in facts.items()}
 
 
 def save_facts(db: Rows, fresh: Mapping[Key, Facts]) -> None:

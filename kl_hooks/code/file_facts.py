@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kl_hooks.code import facts_cache
 from kl_hooks.code.facts_cache import PackedFacts, pack_facts, store_facts, unpacked_facts
@@ -100,7 +100,7 @@ class FilesFacts(Mapping[str, Facts]):
 
     def __getitem__(self, path: str) -> Facts:
         key, module = self._files[path]
-        return _FactsUnder(self._facts.get(key) or unavailable_facts(), module, path)
+        return cast("Facts", _FactsUnder(self._facts.get(key) or unavailable_facts(), module, path))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
@@ -118,7 +118,7 @@ class _FactsUnder(dict[str, Any]):
         if part in ("symbols", "tests"):
             self.update(_renamed(self._facts, self._module, self._path))
         else:
-            self[part] = self._facts[part]
+            self[part] = self._facts[part]  # type: ignore[literal-required]
         return self[part]
 
 
@@ -248,7 +248,7 @@ def scan_missing(
         with no_garbage_collection():
             for entry, content in read(some):
                 key = wanted[entry.path]
-                yield key, _redacted(by_version[key[1]].scan(content, entry.path, UNNAMED))
+                yield key, _redacted(cast("Facts", by_version[key[1]].scan(content, entry.path, UNNAMED)))
 
     items = list(missing.values())
     if len(items) < MANY:

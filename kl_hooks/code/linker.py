@@ -9,22 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code import facts_cache, name_index
+from kl_hooks.code import facts_cache
+from kl_hooks.code.facts_cache import Outlines
 from kl_hooks.code.file_facts import facts_under
-from kl_hooks.code.invalidation import (
-    EVERY,
-    Unsure,
-    changed_names,
-    changed_top_level_names,
-    defined_names,
-    files_to_resolve,
-    paths_mentioning,
-    reach,
-    star_imports_changed,
-    submodules_let_through,
-    was_added_or_removed,
-)
-from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
+from kl_hooks.code.invalidation import files_to_relink
+from kl_hooks.code.modules import ModuleIndex, file_links
 from kl_hooks.code.resolver import CLASSES, Resolved, Resolver
 from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED, INSTANCE, RESULT, STARRED, SUPER, decode, imported
 from kl_hooks.code.scanner.references import INHERITS, RELATIONS
@@ -170,8 +159,6 @@ def _inherits(source: str, target: str) -> str:
 
 
 _AT_ONCE = 400
-_FEW = 20
-"""Changed files for which it is worth while to ask who can come to them."""
 
 
 def relink(
@@ -184,10 +171,11 @@ def relink(
     `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and `said`
     are as they are to be. In one transaction.
     """
-    outlines = Outlines(db, {targets.module_of(path): facts["outline"] for path, facts in changed.items()})
+    now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
+    outlines = Outlines(db, now)
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
-    others = [] if alone else _unchanged_to_link(db, gone, changed, was, outlines, targets)
+    others = [] if alone else files_to_relink(db, [*gone, *changed], was, now, outlines.of, targets.module_of)
     batch: dict[str, list[links.Row]] = {path: [] for path in gone}
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):
@@ -214,64 +202,6 @@ def links_of(
     yield from used_links(module, ids, facts["uses"], resolver, defined)
 
 
-def _unchanged_to_link(
-    db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
-    outlines: Outlines, targets: ModuleIndex,
-) -> list[str]:  # fmt: skip
-    """The unchanged files that say a name whose meaning may have changed, and could mean it."""
-    now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
-    below = submodules_let_through(db, was, now)
-    names = changed_names(was, now) | {name for _, name in below}
-    if not names:
-        return []
-    paths = [*gone, *changed]
-    starred = _starred(db, paths, was, now, outlines)
-    if starred is None:
-        names |= {EVERY}
-
-    def outline(path: str) -> Outline | None:
-        return outlines.of(targets.module_of(path))
-
-    try:
-        if EVERY in names or len(paths) > _FEW:
-            raise Unsure
-        reached = reach(db, changed_top_level_names(was, now) | below, outlines.of)
-        found, _ = files_to_resolve(names, lambda _: reached, outline)
-        found |= paths_mentioning(
-            name_index.files_mentioning(db, names), _defined_here_alone(db, names & defined_names(was, now), paths)
-        )
-    except Unsure:
-        found, _ = files_to_resolve(names, lambda some: _mentions(db, some), outline)
-    moved = [one for one in was.keys() | now.keys() if was_added_or_removed(was.get(one, {}), now.get(one, {}))]
-    return sorted((found | (starred or set()) | _files_below(db, moved)) - changed.keys())
-
-
-def _starred(
-    db: Database, paths: Collection[str], was: Mapping[str, Outline], now: Mapping[str, Outline], outlines: Outlines
-) -> set[str] | None:  # fmt: skip
-    """The files that come to a star import which may bring any other name now; None where it may be all."""
-    try:
-        return set(reach(db, star_imports_changed(db, paths, was, now, outlines.of), outlines.of))
-    except Unsure:
-        return None
-
-
-def _files_below(db: Database, modules: Iterable[str]) -> set[str]:
-    """The files under modules that came or went, packages or not: their relative imports need not say the name."""
-    sql = "SELECT path FROM files WHERE module >= ? AND module < ?"
-    return {row[0] for one in modules for row in db.rows(sql, (f"{plain_name(one)}.", f"{plain_name(one)}/"))}
-
-
-def _defined_here_alone(db: Database, names: Collection[str], paths: Sequence[str]) -> set[str]:
-    """Those of the names that nothing in another file bears: now they may lead to something, or no longer."""
-    sql = f"SELECT 1 FROM symbols WHERE name = ? AND path NOT IN ({placeholders(paths)}) LIMIT 1"
-    return {name for name in names if not db.rows(sql, (name, *paths))}
-
-
-def _mentions(db: Database, names: Collection[str]) -> dict[str, str]:
-    return name_index.all_files(db) if EVERY in names else name_index.files_mentioning(db, names)
-
-
 def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tuple[str, Facts]]:
     for some in chunks(paths):
         keys = {
@@ -284,21 +214,6 @@ def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tup
         for path in some:
             if keys[path] in facts:
                 yield path, facts_under(facts[keys[path]], targets.module_of(path), path)
-
-
-class Outlines:
-    """Outlines by module: those of changed files as given, others read when somebody asks."""
-
-    def __init__(self, db: Database, given: dict[str, Any]) -> None:
-        self._db, self._known = db, dict(given)
-
-    def of(self, module: str) -> Outline | None:
-        """The outline of a module; None for one that has none."""
-        if module not in self._known:
-            sql = "SELECT blob, scanner FROM files WHERE module = ?"
-            keys = [(blob, scanner) for blob, scanner in self._db.rows(sql, (module,))]
-            self._known[module] = next(iter(facts_cache.outlines(self._db, keys).values()), None)
-        return self._known[module] or None
 
 
 class _Defined:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kl_hooks.code import facts_cache
 from kl_hooks.code.facts_cache import PARTS, PackedFacts, TempBlobFile, columns_of, pack_facts, unpacked_facts
 from kl_hooks.code.file_facts import FilesFacts, facts_under
-from kl_hooks.code.scanner.parser import Facts, unavailable_facts
-from kl_hooks.code.scanner.python import scan_python, unread
+from kl_hooks.code.scanner.parser import Facts, unavailable_facts, unreadable_facts
+from kl_hooks.code.scanner.python import scan_python
 
 SOURCES = (
     b"", b"import os\nclass TestA(B):\n    x: int = 1\n    @d\n    def test_f(self): return os.sep('\\0', self.x)\n",
@@ -36,7 +36,7 @@ def test_every_part_is_what_it_was_whichever_is_asked_first(content: bytes, orde
 
 def test_many_contents_are_kept_apart() -> None:
     made = {(str(number), "s"): facts(source) for number, source in enumerate(SOURCES)}
-    made["e", "s"] = unread("1:2: an error with \0 in it")
+    made["e", "s"] = unreadable_facts("1:2: an error with \0 in it")
     kept = PackedFacts((key, pack_facts(one)) for key, one in made.items())
     assert unpacked_facts(kept) == made and len(kept) == len(made)
     assert ("x", "s") not in kept and kept.get(("x", "s")) is None

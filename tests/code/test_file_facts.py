@@ -210,8 +210,8 @@ def running(repo: Path) -> set[int]:
 BUILD = """
 import sys
 from pathlib import Path
-from kl_hooks.code import facts, pool
-from kl_hooks.code.query.session import catch_up
+from kl_hooks.code import file_facts
+from kl_hooks.code.query.session import refresh_graph
 from tests.code.making import workspace
 file_facts.MANY = 1
 file_facts.processes = lambda: 2

@@ -129,9 +129,8 @@ FAULT = (
     "    if 'bad' in path: {fault}\n"
     "    return real(content, path, module)\n"
     "it.compare_file = fault\n"
-    "from kl_hooks.code.precise import child\n"
-    "child.SECONDS = 2 if {seconds} else 60\n"
-    "child.main(sys.argv[1])\n"
+    "it.SECONDS = 2 if {seconds} else 60\n"
+    "it.main(sys.argv[1])\n"
 )
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
@@ -22,9 +22,39 @@ WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
 
-Facts = dict[str, Any]
-Outline = dict[str, Any]
-"""The part of facts that other files need; see `scanner.references`."""
+
+class Outline(TypedDict, total=False):
+    """The part of facts that other files need; empty where a file could not be read. See `scanner.references`."""
+
+    defs: dict[str, str]
+    """Name → prefix of its Id."""
+    names: dict[str, str]
+    """Imported name → expression."""
+    bases: dict[str, list[str]]
+    """Class → expressions of its bases, empty for one that is no name."""
+    types: dict[str, str]
+    """Field or function → expression of what it is or returns."""
+    stars: list[str]
+    """Expressions of star imports."""
+    all: list[str] | None
+    """`__all__`."""
+
+
+class Facts(TypedDict, total=False):
+    """What was read in one file; see `scanner.python`. Plain JSON: rows are lists there."""
+
+    error: str
+    symbols: list[list[Any]]
+    words: list[str]
+    imports: list[list[Any]]
+    decorators: dict[str, list[str]]
+    uses: dict[str, list[int]]
+    outline: Outline
+    names: str
+    tests: list[list[Any]]
+    """Of a file, not of a content: see `code.file_facts`."""
+
+
 Key = tuple[str, str]
 """(blob id, scanner's version)"""
 Read = Callable[[Sequence["FileEntry"]], Iterator[tuple["FileEntry", bytes]]]
@@ -62,17 +92,11 @@ def parse_facts(
 
 def unreadable_facts(error: str) -> Facts:
     """The facts of a file that could not be read: `error` is "line:column: reason", 0:0 for the file as a whole."""
-    none: dict[str, Any] = {"defs": {}, "names": {}, "bases": {}, "types": {}, "stars": [], "all": None}
-    empty: Facts = {
-        "symbols": [],
-        "words": [],
-        "imports": [],
-        "decorators": {},
-        "uses": {},
-        "outline": none,
-        "names": "",
-    }
-    return {"error": " ".join(error.split()), **empty}
+    none: Outline = {"defs": {}, "names": {}, "bases": {}, "types": {}, "stars": [], "all": None}
+    return {
+        "error": " ".join(error.split()), "symbols": [], "words": [], "imports": [], "decorators": {}, "uses": {},
+        "outline": none, "names": "",
+    }  # fmt: skip
 
 
 def too_large_facts() -> Facts:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.code.scanner import parser
@@ -72,7 +72,7 @@ def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
     return None
 
 
-def _imports(facts: dict[str, Any]) -> dict[str, Any]:
+def _imports(facts: Mapping[str, Any]) -> dict[str, Any]:
     hide_literals(facts["imports"])
     return {"error": facts["error"], "imports": facts["imports"]}
 

@@ -28,7 +28,7 @@ from kl_hooks.code.scanner.expressions import (
     is_name,
     with_attributes,
 )  # fmt: skip
-from kl_hooks.code.scanner.parser import WORD
+from kl_hooks.code.scanner.parser import WORD, Outline
 from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
 
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class__", "__builtins__"}
@@ -272,7 +272,7 @@ def _around(frame: Frame) -> Frame:
     return frame.outer.home if frame.outer is not None else frame
 
 
-def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> dict[str, Any]:
+def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:
     """What other files need to know. `identifiers`: those of the file's symbols, for a module called `_`."""
     module = frames[0]
     defs: dict[str, str] = {}
@@ -338,7 +338,7 @@ def _exported(tree: Any) -> list[str] | None:
     return names
 
 
-def words_of(imports: Iterable[Sequence[Any]], uses: Iterable[str], outline: dict[str, Any]) -> str:
+def words_of(imports: Iterable[Sequence[Any]], uses: Iterable[str], outline: Outline) -> str:
     """Every identifier in a file's imports and expressions, once: who does not say a name does not use it."""
     texts = [text for row in imports for text in row[:2]]
     texts += [*uses, *outline["names"].values(), *outline["types"].values(), *outline["stars"]]
