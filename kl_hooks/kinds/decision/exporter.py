@@ -15,63 +15,40 @@ from kl_hooks.kinds.decision.formats.json_objects import entry_to_dict
 from kl_hooks.kinds.decision.formats.registry import FORMATS
 from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.record import Record
+from kl_hooks.store.files import write_atomic
 
 _HEADINGS: Final = {one.section.lower() for one in DECISION.fields if one.section}
 
 
-def _entry_of(record: Record) -> Entry:
-    """The record as an Entry: its fields, and in `more` what its file says beyond them."""
-    draft = Draft()
-    for name, value in record.values.items():
-        draft.put(name, value)
-    parts = split_sections(record.body)
-    draft.leave("", parts.head)
-    for part in parts.sections:
-        if part.heading.strip().lower() not in _HEADINGS and not field_of_heading(part.heading):
-            draft.leave(part.heading, part.text)
-    return draft.entry(record.id)
+def export_text(records: Sequence[Record], form: str, known: Sequence[Record] = ()) -> str:
+    """Return the decisions as one text; a single one in JSON is an object, several are a list."""
+    if form == "json":
+        found = [entry_to_dict(_entry_of(one)) for one in records]
+        return json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n"
+    return "\n".join(export_texts(records, form, known).values())
 
 
 def export_texts(records: Sequence[Record], form: str, known: Sequence[Record] = ()) -> dict[str, str]:
-    """File name → text, for each record; references lead to the files of the others, and of those in `known`."""
-    shape = FORMATS[form]
+    """Return file name → text of each; references lead to the files of the others, and of those in `known`."""
+    writer = FORMATS[form]
     names: dict[str, Other] = {}
     for one in (*records, *known):
         number = _number(one.id)
-        names[one.id] = Other(number, one.title, shape.file(number, one.title, one.text("date")))
-    taken: dict[str, str] = {}
+        names[one.id] = Other(number, one.title, writer.file(number, one.title, one.text("date")))
+    used: set[str] = set()
     for one in records:
-        name = names[one.id].file
-        if name in taken:  # two of one day and title
-            name = f"{name.rpartition('.')[0]}-{names[one.id].number}.{name.rpartition('.')[2]}"
-            names[one.id] = Other(names[one.id].number, one.title, name)
-        taken[name] = one.id
-    return {names[one.id].file: shape.write(_named(one, form, names), names) for one in records}
+        number, title, file = names[one.id].number, one.title, names[one.id].file
+        if file in used:  # two of one day and title
+            file = f"{file.rpartition('.')[0]}-{number}.{file.rpartition('.')[2]}"
+            names[one.id] = Other(number, title, file)
+        used.add(file)
+    return {names[one.id].file: writer.write(_entry_in(one, form, names), names) for one in records}
 
 
-def write_files(folder: Path, files: Mapping[str, str], force: bool = False) -> None:
-    """Writes the files into a folder, which is made if need be. UsageProblem where one is there, unless `force`.
+def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
+    """The Entry under the name that its format uses: a plain number for adr-tools, the ID in JSON.
 
-    EnvironmentProblem where one can't be written.
-    """
-    from kl_hooks.store.files import write_atomic
-
-    there = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
-    if there and not force:
-        more = f" and {len(there) - 1} more" if len(there) > 1 else ""
-        raise UsageProblem(f"is there already{more}.", place=str(folder / there[0]), hint="Add --force to replace.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            write_atomic(folder / name, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=str(folder)) from error
-
-
-def _named(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
-    """The Entry, with the name that its format gives it: a plain number for adr-tools, the id in JSON.
-
-    log4brains knows others by their files alone, so that is how they are named there.
+    log4brains refers to decisions by their files alone.
     """
     entry = _entry_of(record)
     values = dict(entry.values)
@@ -86,9 +63,31 @@ def _number(identifier: str) -> str:
     return found[1] if found else identifier
 
 
-def export_text(records: Sequence[Record], form: str, known: Sequence[Record] = ()) -> str:
-    """The text; a single decision in JSON is an object, several are a list."""
-    if form == "json":
-        found = [entry_to_dict(_entry_of(one)) for one in records]
-        return json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n"
-    return "\n".join(export_texts(records, form, known).values())
+def _entry_of(record: Record) -> Entry:
+    """The record as an Entry: its fields, and in `more` whatever else its file has."""
+    draft = Draft()
+    for name, value in record.values.items():
+        draft.put(name, value)
+    parts = split_sections(record.body)
+    draft.leave("", parts.head)
+    for part in parts.sections:
+        if part.heading.strip().lower() not in _HEADINGS and not field_of_heading(part.heading):
+            draft.leave(part.heading, part.text)
+    return draft.entry(record.id)
+
+
+def write_files(folder: Path, files: Mapping[str, str], force: bool = False) -> None:
+    """Write the files into a folder, which is made if need be. UsageProblem where one exists, unless `force`.
+
+    EnvironmentProblem where one can't be written.
+    """
+    existing = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
+    if existing and not force:
+        more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
+        raise UsageProblem(f"is there already{more}.", place=str(folder / existing[0]), hint="Add --force to replace.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            write_atomic(folder / name, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=str(folder)) from error

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
-from kl_hooks.config.yaml import MapNode as Map
+from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.formats.sections import (
     Section,
@@ -29,6 +28,13 @@ from kl_hooks.records.front_matter import format_entry
 
 REFERENCES: Final = ("supersedes", "superseded_by", "amends", "amended_by", "related_adrs", "related")
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
+LIST_FIELDS: Final = frozenset(one.name for one in DECISION.fields if one.section and one.type == "lines")
+"""Fields that are lists in Markdown."""
+_OTHER_KEYS: Final = "Front matter"
+"""Heading in `more` of the keys without a field."""
+_ID: Final = re.compile(r"(?i)(?:adr[-_ ]?)?\d{1,9}")
+_EMPTY: Final = frozenset(("", "null", "~"))
+_DETAILS: Final = re.compile(r"```yaml\n(.*)\n```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +42,17 @@ class Entry:
     """A decision, read from or to be written to another tool's file."""
 
     values: Mapping[str, Value]
-    """By field of the kind `decision`. What fits no field stands in `more`, so nothing that was said is lost."""
+    """By field of the kind `decision`; `more` has what fits no other field."""
     name: str = ""
-    """What the file calls it: `7`, `ADR-0007`, `20261122-use-x`; empty: nothing."""
+    """Its name in the file: `7`, `ADR-0007`, `20261122-use-x`; empty: none."""
 
     def text(self, name: str) -> str:
-        """A field that holds text; empty where it says nothing."""
+        """Return a field that holds text; empty where it is missing."""
         value = self.values.get(name, "")
         return "\n".join(value) if isinstance(value, tuple) else "" if isinstance(value, Mapping) else str(value)
 
     def many(self, name: str) -> tuple[str, ...]:
-        """A field that holds a list; a single text is a list of one."""
+        """Return a field that holds a list; a single text is a list of one."""
         value = self.values.get(name, ())
         return value if isinstance(value, tuple) else (str(value),) if value else ()
 
@@ -69,6 +75,118 @@ class NotReadable(ValueError):
         super().__init__(reason)
 
 
+class Draft:
+    """An Entry in the making."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self._more: list[str] = []
+        self._keys: dict[str, Any] = {}
+
+    def put(self, name: str, value: Any) -> None:
+        """Add a field's value; further texts of a section and further items of a list are appended."""
+        field = DECISION.by_name[name]
+        value = _typed(field, value)
+        if value in ("", (), {}, None):
+            return
+        old = self.values.get(field.name)
+        if old is None or field.name == "title":  # a key `title` is exact, a heading is what Markdown leaves of it
+            self.values[field.name] = value
+        elif isinstance(old, tuple):
+            self.values[field.name] = (*old, *(one for one in value if field.section or one not in old))
+        elif field.section:
+            self.values[field.name] = f"{old}\n\n{value}"
+        elif old != value:
+            self._keys[field.name] = value
+
+    def key(self, name: str, value: Any) -> None:
+        """Add a key of front matter and its value."""
+        field = field_of_key(name)
+        if field is None or (isinstance(value, Mapping) and field.type != "map"):
+            self._keys[name] = value
+        else:
+            self.put(field.name, value)
+
+    def section(self, part: Section) -> None:
+        """Add a section of the body, by its heading."""
+        if keys := _read_details(part):
+            for key, value in keys.items():
+                self.key(key, value)
+            return
+        name = field_of_heading(part.heading)
+        if name == "more":
+            self.leave("", part.text)
+        elif name:
+            self.put(name, list_items(part.text) if name in LIST_FIELDS else part.text)
+        else:
+            self.leave(part.heading, part.text)
+
+    def leave(self, heading: str, text: str) -> None:
+        """Add what has no field to `more`."""
+        text = until_stable(text, demote_headings)
+        if heading:
+            words = " ".join(heading.split()).replace("<!--", "&lt;!--")
+            self._more.append(tidy(f"### {words}\n\n{shift_headings(text)}"))
+        elif text:
+            self._more.append(text)
+
+    def entry(self, name: str = "") -> Entry:
+        """Return the Entry, in the one form that every writer and reader reproduces."""
+        values = dict(self.values)
+        more = [values["more"], *self._more] if "more" in values else list(self._more)
+        if keys := {key: value for key, value in self._keys.items() if value not in ("", (), {})}:
+            more.append(f"### {_OTHER_KEYS}\n\n```yaml\n{yaml_block(keys)}\n```")
+        if more:
+            values["more"] = "\n\n".join(more)
+        order = {field.name: number for number, field in enumerate(DECISION.all_fields)}
+        return Entry({key: values[key] for key in sorted(values, key=order.__getitem__)}, name)
+
+
+def _typed(field: Field, value: Any) -> Value | None:
+    """A value in the form of its field; text that does not fit stays text, for the validation to report."""
+    if field.section and field.type == "text":
+        least = 4 if field.name == "decision" else 3  # MADR's sections of the third level in it are other fields
+        text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        return until_stable(text, lambda one: demote_headings(one, least))
+    if field.type == "lines":
+        items = [str(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
+        clean = (lambda item: until_stable(item, _as_item)) if field.section else _one_line
+        return tuple(filter(None, map(clean, items)))
+    if field.type in ("ids", "words"):
+        return _words(field, value)
+    text = _one_line(", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value))
+    if field.type == "choice":
+        word = text.lower().replace("-", "_").replace(" ", "_")
+        return field.also.get(word, word)
+    return _percent(text) if field.type == "number" else text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _as_item(text: str) -> str:
+    """An item of a section's list as Markdown gives it back."""
+    return next(iter(list_items(bullet_list((demote_headings(text),)))), "")
+
+
+def _percent(text: str) -> int | str:
+    """`0.82` → 82, `82` → 82; what is no number stays as it is."""
+    if re.fullmatch(r"0?\.\d{1,9}|[01]\.0{1,9}", text):
+        return round(float(text) * 100)
+    return int(text) if re.fullmatch(r"\d{1,9}", text) else text
+
+
+def _words(field: Field, value: Any) -> tuple[str, ...]:
+    items: Iterable[Any] = value.split(",") if isinstance(value, str) else value
+    found = [_one_line(str(item)) for item in items if item is not None]
+    if field.type == "words":
+        found = ["-".join(one.replace(",", " ").split()) for one in found]
+    elif field.name not in REFERENCES:
+        found = [one for item in found for one in item.split(",")]
+    return tuple(dict.fromkeys(one.strip() for one in found if one.strip()))
+
+
 _FIELD_OF_HEADING: Final[Mapping[str, str]] = {
     "context": "context", "context and problem statement": "context", "problem": "context",
     "problem statement": "context", "background": "context", "issue": "context", "context and problem": "context",
@@ -84,37 +202,28 @@ _FIELD_OF_HEADING: Final[Mapping[str, str]] = {
     "violation symptoms": "violation_symptoms",
     "more information": "more", "notes": "more",
 }  # fmt: skip
-"""Heading in small letters → field."""
-LIST_FIELDS: Final = frozenset(one.name for one in DECISION.fields if one.section and one.type == "lines")
-"""Fields that are lists in Markdown."""
 
 
 def field_of_heading(heading: str) -> str:
-    """The field that stands under a heading (numbers and signs around it left out); empty: none of ours."""
+    """Return the field of a heading; empty: none of ours."""
     return _FIELD_OF_HEADING.get(plain_heading(heading), "")
 
 
 def plain_heading(heading: str) -> str:
-    """The words of a heading in small letters, without numbers before, signs around and comments after them."""
-    words = re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000])
-    return " ".join(words.lower().split())
+    """Return the words of a heading in small letters, without numbers before, signs around and comments after them."""
+    return _one_line(re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000]).lower())
 
 
 def field_of_key(key: str) -> Field | None:
-    """The field of a key such as `kl-governs`, `alternativesConsidered`, `CreatedAt`; None: none of ours."""
-    humps = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.strip())
-    name = humps.lower().replace("-", "_").replace(" ", "_")
+    """Return the field of a key such as `kl-governs`, `alternativesConsidered`, `CreatedAt`; None: none of ours."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.strip()).lower().replace("-", "_").replace(" ", "_")
     return DECISION.by_name.get(name) or DECISION.by_name.get(name.removeprefix("kl_"))
 
 
-_NAMED: Final = re.compile(r"(?i)(?:adr[-_ ]?)?\d{1,9}")
-_EMPTY: Final = frozenset(("", "null", "~"))
-
-
 def front_matter(text: str) -> tuple[dict[str, object], str]:
-    """The keys and values between the lines `---` at the top, and the rest; ({}, text) where there are none.
+    """Return the keys and values between the lines `---` at the top, and the rest; ({}, text) where there are none.
 
-    Values are text, lists of text, or maps of text. NotReadable with the line for YAML that can't be read.
+    Values are text, lists of text, or maps of text. NotReadable with the line for invalid YAML.
     """
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
@@ -126,38 +235,37 @@ def front_matter(text: str) -> tuple[dict[str, object], str]:
 
 
 def take_number(keys: dict[str, object]) -> str:
-    """Takes the ID of a decision out of the keys, and gives it; empty where they name none."""
-    named = keys.get("id")
-    if not isinstance(named, str) or not _NAMED.fullmatch(named.strip()):
+    """Remove the ID of a decision from the keys, and return it; empty where there is none."""
+    identifier = keys.get("id")
+    if not isinstance(identifier, str) or not _ID.fullmatch(identifier.strip()):
         return ""
     del keys["id"]
-    return named.strip()
-
-
-def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
-    """The keys and values of a block of YAML that has so many lines above it. NotReadable."""
-    root, problems = load_yaml("", text.encode("utf-8", "replace"))
-    if problems:
-        raise NotReadable(
-            problems[0].message + (f" {problems[0].hint}" if problems[0].hint else ""), above + problems[0].line
-        )
-    if root is None:
-        return {}
-    if not isinstance(root, Map):
-        raise NotReadable("front matter must be keys and values.", above + root.line)
-    return {key.value: _plain(node) for key, node in root.entries}
+    return identifier.strip()
 
 
 def yaml_block(values: Mapping[str, Value]) -> str:
-    """A block of YAML with these keys and values, that `_yaml_values` reads back as they are."""
-    return "\n".join(_lines(values.items()))
+    """Return YAML with these keys and values, which is read back as they are."""
+    return "\n".join(line for name, value in values.items() for line in format_entry(name, value, _is_date(name)))
 
 
-def _lines(items: Iterable[tuple[str, Value]]) -> list[str]:
-    return [line for name, value in items for line in format_entry(name, value, _is_date(name))]
+def _is_date(key: str) -> bool:
+    field = field_of_key(key)
+    return field is not None and field.type == "date"
 
 
-def _plain(node: Node) -> object:
+def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
+    """The keys and values of a block of YAML with so many lines above it. NotReadable."""
+    root, problems = load_yaml("", text.encode("utf-8", "replace"))
+    for one in problems:
+        raise NotReadable(f"{one.message} {one.hint}".rstrip(), above + one.line)
+    if root is None:
+        return {}
+    if not isinstance(root, MapNode):
+        raise NotReadable("front matter must be keys and values.", above + root.line)
+    return {key.value: _value(node) for key, node in root.entries}
+
+
+def _value(node: Node) -> object:
     if isinstance(node, TextNode):
         return "" if node.plain and node.value.lower() in _EMPTY else node.value
     if isinstance(node, ListNode):
@@ -166,26 +274,18 @@ def _plain(node: Node) -> object:
 
 
 def _leaf(node: Node) -> str:
-    """Nothing of a decision is deeper than a list: what is, is kept as one text."""
-    return node.value if isinstance(node, TextNode) else json.dumps(_plain(node), ensure_ascii=False)
-
-
-def _is_date(key: str) -> bool:
-    field = field_of_key(key)
-    return field is not None and field.type == "date"
-
-
-_BLOCK = re.compile(r"```yaml\n(.*)\n```", re.DOTALL)
+    """No field is deeper than a list: what is deeper becomes one text."""
+    return node.value if isinstance(node, TextNode) else json.dumps(_value(node), ensure_ascii=False)
 
 
 def details_section(values: Mapping[str, Value]) -> str:
-    """The section that holds these values; empty where there are none."""
+    """Return a last section of YAML for what a format has no words for; empty where there is nothing."""
     return f"\n## Details\n\n```yaml\n{yaml_block(values)}\n```\n" if values else ""
 
 
 def _read_details(part: Section) -> dict[str, object]:
-    """The values of such a section; none where it is another one of that name."""
-    found = _BLOCK.fullmatch(part.text)
+    """The values of such a section; none for another one of that name."""
+    found = _DETAILS.fullmatch(part.text)
     if part.heading.strip().lower() != "details" or not found:
         return {}
     try:
@@ -193,130 +293,3 @@ def _read_details(part: Section) -> dict[str, object]:
     except NotReadable:
         return {}
     return keys if all(field_of_key(key) for key in keys) else {}
-
-
-_OTHER_KEYS: Final = "Front matter"
-"""Heading in `more` of the keys that no field bears."""
-
-
-class Draft:
-    """An Entry in the making."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self._more: list[str] = []
-        self._keys: dict[str, Any] = {}
-
-    def put(self, name: str, value: Any) -> None:
-        """A field's value; a second text for the same section follows the first, a second list goes on with it."""
-        field = DECISION.by_name[name]
-        value = _typed(field, value)
-        if value in ("", (), {}, None):
-            return
-        old = self.values.get(field.name)
-        if old is None or field.name == "title":  # a key `title` is exact, a heading is what is left of it
-            self.values[field.name] = value
-        elif isinstance(old, tuple):
-            self.values[field.name] = (*old, *(one for one in value if field.section or one not in old))
-        elif field.section:
-            self.values[field.name] = f"{old}\n\n{value}"
-        elif old != value:
-            self._keys[field.name] = value
-
-    def key(self, name: str, value: Any) -> None:
-        """A key of front matter and its value."""
-        field = field_of_key(name)
-        if field is None or (isinstance(value, Mapping) and field.type != "map"):
-            self._keys[name] = value
-        else:
-            self.put(field.name, value)
-
-    def section(self, part: Section) -> None:
-        """A section of the body, by its heading."""
-        if keys := _read_details(part):
-            for key, value in keys.items():
-                self.key(key, value)
-            return
-        name = field_of_heading(part.heading)
-        if name == "more":
-            self.leave("", part.text)
-        elif name:
-            self.put(name, list_items(part.text) if name in LIST_FIELDS else part.text)
-        else:
-            self.leave(part.heading, part.text)
-
-    def leave(self, heading: str, text: str) -> None:
-        """What has no field: kept in `more`."""
-        text = until_stable(text, demote_headings)
-        if heading:
-            self._more.append(
-                tidy(f"### {' '.join(heading.split()).replace('<!--', '&lt;!--')}\n\n{shift_headings(text)}")
-            )
-        elif text:
-            self._more.append(text)
-
-    def entry(self, name: str = "") -> Entry:
-        """What was gathered, in the one form that every writer gives back."""
-        values = dict(self.values)
-        more = list(self._more)
-        if self._keys:
-            plain = {key: value for key, value in self._keys.items() if value not in ("", (), {})}
-            more.append(f"### {_OTHER_KEYS}\n\n```yaml\n{yaml_block(plain)}\n```") if plain else None
-        if more:
-            values["more"] = "\n\n".join([*([values["more"]] if "more" in values else []), *more])
-        order = {field.name: number for number, field in enumerate(DECISION.all_fields)}
-        return Entry({key: values[key] for key in sorted(values, key=order.__getitem__)}, name)
-
-
-def _typed(field: Field, value: Any) -> Value | None:
-    """A value in the form that its field keeps; text that does not fit stays text, for the check to name."""
-    if field.section and field.type == "text":
-        least = 4 if field.name == "decision" else 3  # MADR's sections of the third level in it are other fields
-        text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-        return until_stable(text, lambda one: demote_headings(one, least))
-    if field.type == "lines":
-        return _items(field, value)
-    if field.type in ("ids", "words"):
-        return _words(field, value)
-    if isinstance(value, tuple | list):
-        value = ", ".join(map(str, value))
-    spoken = " ".join(str(value).split())
-    if field.type == "choice":
-        return _choice(field, spoken)
-    if field.type == "number":
-        return _percent(spoken)
-    return spoken
-
-
-def _items(field: Field, value: Any) -> tuple[str, ...]:
-    """A list of texts; that of a section as it comes back out of Markdown."""
-    items = [str(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
-    if not field.section:
-        return tuple(found for item in items if (found := " ".join(item.split())))
-    return tuple(found for item in items if (found := until_stable(item, _item)))
-
-
-def _item(text: str) -> str:
-    return next(iter(list_items(bullet_list((demote_headings(text),)))), "")
-
-
-def _percent(spoken: str) -> int | str:
-    """`0.82` → 82, `82` → 82; what is no number stays as it is."""
-    if re.fullmatch(r"0?\.\d{1,9}|[01]\.0{1,9}", spoken):
-        return round(float(spoken) * 100)
-    return int(spoken) if re.fullmatch(r"\d{1,9}", spoken) else spoken
-
-
-def _words(field: Field, value: Any) -> tuple[str, ...]:
-    items: Iterable[Any] = value.split(",") if isinstance(value, str) else value
-    found = [" ".join(str(item).split()) for item in items if item is not None]
-    if field.type == "words":
-        found = ["-".join(one.replace(",", " ").split()) for one in found]
-    if field.name not in REFERENCES:
-        found = [one for item in found for one in ([item] if field.type == "words" else item.split(","))]
-    return tuple(dict.fromkeys(one.strip() for one in found if one.strip()))
-
-
-def _choice(field: Field, spoken: str) -> str:
-    word = spoken.lower().replace("-", "_").replace(" ", "_")
-    return field.also.get(word, word)

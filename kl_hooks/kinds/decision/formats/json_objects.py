@@ -20,7 +20,7 @@ _ID: Final = ("id", "adr_id", "adrid")
 
 
 def read(text: str) -> Entry:
-    """The one decision that a text says. NotReadable."""
+    """Return the only decision of a text. NotReadable."""
     found = read_all(text)
     if len(found) != 1:
         raise NotReadable(f"holds {len(found)} decisions; one was expected.")
@@ -28,7 +28,7 @@ def read(text: str) -> Entry:
 
 
 def read_all(text: str) -> list[Entry]:
-    """The decisions of a JSON text: an object, a list of them, or a list under `decisions` or `adrs`. NotReadable."""
+    """Return the decisions of an object, a list of them, or a list under `decisions` or `adrs`. NotReadable."""
     try:
         found = json.loads(text.lstrip("\ufeff"))
     except json.JSONDecodeError as error:
@@ -44,12 +44,12 @@ def read_all(text: str) -> list[Entry]:
 
 
 def write(entry: Entry, names: Mapping[str, Any] | None = None) -> str:
-    """The object of a decision: what is always there first, then whatever else it says."""
+    """Return the object of a decision: the fields that are always there first, then the others."""
     return json.dumps(entry_to_dict(entry), indent=2, ensure_ascii=False) + "\n"
 
 
 def entry_to_dict(entry: Entry) -> dict[str, Any]:
-    """The object that `write` prints."""
+    """Return the object that `write` prints."""
     made: dict[str, Any] = {}
     for name in _ORDER:
         made[name] = list(entry.many(name)) if name in _LISTS else entry.text(name)
@@ -100,7 +100,7 @@ def _status(draft: Draft, value: str) -> None:
 
 
 def _leaf(value: Any) -> Any:
-    """A value without depth: deeper things become JSON text."""
+    """A value without depth: deeper values become JSON text."""
     if isinstance(value, Mapping):
         return {str(key): _text(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Michael Nygard's form, as adr-tools keeps it: `# 7. Title`, `Date:`, Status with its links, Context, Decision, …"""
+"""Michael Nygard's form, as adr-tools writes it: `# 7. Title`, `Date:`, Status with its links, Context, Decision, …"""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import (
-    LIST_FIELDS,
-    Draft,
-    Entry,
-    NotReadable,
-    Other,
-    details_section,
-    front_matter,
-    take_number,
-)
-from kl_hooks.kinds.decision.formats.head import numbered, put_status, read_list_head, relation, title_heading
-from kl_hooks.kinds.decision.formats.sections import Section, bullet_list, split_sections, tidy
+from kl_hooks.kinds.decision.formats.entry import LIST_FIELDS, Draft, Entry, NotReadable, Other, details_section
+from kl_hooks.kinds.decision.formats.head import is_exact_line, put_status, read_markdown, relation, title_heading
+from kl_hooks.kinds.decision.formats.sections import Section, bullet_list
 from kl_hooks.model.record import Value
 
 _FIRST: Final = ("context", "decision", "consequences")
@@ -28,20 +19,13 @@ _LINKS: Final = (
     ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
     ("amended_by", "Amended by"), ("related_adrs", "Related to"),
 )  # fmt: skip
+_NO_LINK: Final = str.maketrans("[]()<>", "      ")
 
 
 def read(text: str) -> Entry:
-    """The decision that a file says. NotReadable with place and reason."""
-    keys, body = front_matter(tidy(text.lstrip("\ufeff")))
-    parts = split_sections(body)
-    draft = Draft()
-    number, title = numbered(parts.title)
-    draft.put("title", title)
-    number = take_number(keys) or number
-    for key, value in keys.items():
-        draft.key(key, value)
-    draft.leave("", read_list_head(draft, parts.head))
-    for part in parts.sections:
+    """Return the decision in a file. NotReadable with line and reason."""
+    draft, number, sections = read_markdown(text)
+    for part in sections:
         if part.heading.strip().lower() == "status":
             _read_status(draft, part)
         else:
@@ -51,63 +35,53 @@ def read(text: str) -> Entry:
     return draft.entry(number)
 
 
+def _read_status(draft: Draft, part: Section) -> None:
+    for line in filter(str.strip, part.text.split("\n")):
+        if found := relation(line.strip().strip("-*+ ")):
+            draft.put(*found)
+            if found[0] == "superseded_by":
+                draft.values["status"] = "superseded"
+        elif "status" not in draft.values:
+            put_status(draft, line)
+        else:
+            draft.leave("Status", line)
+
+
 def write(entry: Entry, names: Mapping[str, Other]) -> str:
-    """The file of a decision; what the form has no words for stands in a block of YAML at the end."""
+    """Return the file of a decision; what the form has no words for is in a block of YAML at the end."""
     number = entry.name.lstrip("0") if entry.name.isdecimal() and entry.name.isascii() else ""
     title, exact = title_heading(entry.text("title"), number)
     shown = {name for name, _ in _SECTIONS} | ({"title"} if exact else set())
     left = {key: value for key, value in entry.values.items() if key not in shown}
-    made = [title]
-    if _says(f"Date: {entry.text('date')}", left, "date"):
-        made.append(f"Date: {left.pop('date')}")
-    status = _status(left, names)
-    made += ["## Status", *status] if status else []
+    blocks = [title]
+    if is_exact_line(f"Date: {entry.text('date')}", left, "date"):
+        blocks.append(f"Date: {left.pop('date')}")
+    status = _pop_status(left, names)
+    blocks += ["## Status", *status] if status else []
     for name, section in _SECTIONS:
         if text := bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name):
-            made += [f"## {section}", text]
-    return "\n\n".join(made) + "\n" + details_section(left)
+            blocks += [f"## {section}", text]
+    return "\n\n".join(blocks) + "\n" + details_section(left)
 
 
-def _read_status(draft: Draft, part: Section) -> None:
-    for line in part.text.split("\n"):
-        found = relation(line.strip().strip("-*+ "))
-        if found:
-            draft.put(*found)
-            if found[0] == "superseded_by":
-                draft.values["status"] = "superseded"
-        elif line.strip() and "status" not in draft.values:
-            put_status(draft, line)
-        elif line.strip():
-            draft.leave("Status", line)
-
-
-def _status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]:
-    """The paragraphs of the section Status; takes out of `left` what they say."""
-    made = []
+def _pop_status(left: dict[str, Value], names: Mapping[str, Other]) -> list[str]:
+    """The paragraphs of the section Status; their fields are removed from `left`."""
+    paragraphs = []
     links = [(field, word, found) for field, word in _LINKS if isinstance(found := left.get(field), tuple)]
     links = [one for one in links if all(relation(f"{one[1]} {name}") == (one[0], (name,)) for name in one[2])]
     word = str(left.get("status", ""))
-    newer = any(field == "superseded_by" for field, _, _ in links)
-    if word.isalpha() and word.isascii() and word == word.lower() and newer == (word == "superseded"):
+    superseded = any(field == "superseded_by" for field, _, _ in links)
+    if word.isalpha() and word.isascii() and word == word.lower() and superseded == (word == "superseded"):
         del left["status"]
-        made += [] if newer else [word.capitalize()]
-    elif newer:
+        paragraphs += [] if superseded else [word.capitalize()]
+    elif superseded:
         links = [one for one in links if one[0] != "superseded_by"]
-    for field, verb, some in links:
+    for field, verb, targets in links:
         del left[field]
-        made += [f"{verb} {_link(name, names)}" for name in some]
-    return made
+        paragraphs += [f"{verb} {_link(name, names)}" for name in targets]
+    return paragraphs
 
 
 def _link(name: str, names: Mapping[str, Other]) -> str:
     other = names.get(name)
     return f"[{other.number}. {other.title.translate(_NO_LINK)}]({other.file})" if other else name
-
-
-_NO_LINK: Final = str.maketrans("[]()<>", "      ")
-
-
-def _says(line: str, left: Mapping[str, Value], field: str) -> bool:
-    """True where the line says exactly what the field holds."""
-    draft = Draft()
-    return field in left and not read_list_head(draft, line).strip() and draft.values == {field: left[field]}

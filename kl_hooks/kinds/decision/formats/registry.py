@@ -1,4 +1,4 @@
-"""The formats that are read and written, and how a file's format is told from its name and its text."""
+"""The formats that are read and written, and the detection of a file's format from its name and its text."""
 
 from __future__ import annotations
 
@@ -47,11 +47,10 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
     )
 }
-"""Name → format."""
 
 
 def format_of(name: str, text: str) -> Format:
-    """The format of a file, by its name and what it says; MADR, the most forgiving, where nothing tells."""
+    """Return the format of a file, by its name and its text; MADR, the most forgiving, where nothing decides."""
     if name.lower().endswith(".json") or text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         return FORMATS["json"]
     if text.lstrip("\ufeff").startswith("---"):

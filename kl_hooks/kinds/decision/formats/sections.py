@@ -1,4 +1,4 @@
-"""A Markdown file as its title, what stands before the first section, and its sections; and lists in Markdown."""
+"""A Markdown file as its title, the text before the first section, and its sections; and lists in Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Section:
     line: int
     """Of the heading, from 1."""
     lines: int = 0
-    """How many it takes up, its heading among them."""
+    """How many it has, including its heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,14 @@ class _Parts:
 
 
 def tidy(text: str) -> str:
-    """The text with `\\n` at the ends of lines, without blank lines around it and without blanks at its end."""
+    """Return the text with `\\n` at the ends of lines, without blank lines around it and without blanks at its end."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    while lines and not lines[0].strip():
-        del lines[0]
-    while lines and not lines[-1].strip():
-        del lines[-1]
-    return "\n".join(lines).rstrip() if lines else ""
+    first = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+    return "\n".join(lines[first:]).rstrip()
 
 
 def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
-    """Splits at the headings of `level` and above; with `title`, the first heading of level 1 is the title."""
+    """Split at the headings of `level` and above; with `title`, the first heading of level 1 is the title."""
     lines = text.split("\n")
     cuts = headings(text, level)
     top = cuts.pop(0) if title and cuts and cuts[0].level == 1 else None
@@ -63,7 +60,7 @@ def split_sections(text: str, level: int = 2, title: bool = True) -> _Parts:
 
 
 def shift_headings(text: str, by: int = 1) -> str:
-    """The text with each of its headings so many levels deeper; a negative `by` undoes it, beyond level 6 as well."""
+    """Return the text with headings so many levels deeper; a negative `by` undoes it, beyond level 6 as well."""
     lines = text.split("\n")
     shown = blank_code(text).split("\n")
     for one in headings(text):
@@ -78,16 +75,14 @@ def shift_headings(text: str, by: int = 1) -> str:
 
 
 def demote_headings(text: str, least: int = 3) -> str:
-    """The tidy text with its headings moved down, if need be, so that none stands above level `least`, and
-    with nothing left open that would swallow what follows.
-    """
+    """Return the tidy text with no heading above level `least`, and no block left open that would hide what follows."""
     text = close_open_blocks(tidy(text))
     shallow = min((one.level for one in headings(text)), default=least)
     return tidy(shift_headings(text, max(0, least - shallow)))
 
 
 def until_stable(text: str, step: Callable[[str], str]) -> str:
-    """The text after as many steps as change it: closing a fence may make a heading of what follows, and so on."""
+    """Repeat a step until it changes nothing: closing a fence may make a heading of what follows, and so on."""
     for _ in range(10):
         if (after := step(text)) == text:
             break
@@ -96,20 +91,18 @@ def until_stable(text: str, step: Callable[[str], str]) -> str:
 
 
 def bullet_list(items: Sequence[str]) -> str:
-    """A list in Markdown; lines after the first of an item are indented."""
+    """Return a list in Markdown; lines after the first of an item are indented."""
     return "\n".join("- " + tidy(item).replace("\n", "\n  ").replace("\n  \n", "\n\n") for item in items)
 
 
 def list_items(text: str) -> tuple[str, ...]:
-    """The items of a list in Markdown, bullets gone; text that is no list throughout is one item."""
+    """Return the items of a list in Markdown without bullets; text that is not wholly a list is one item."""
     items: list[list[str]] = []
     for line in tidy(text).split("\n"):
         if _ITEM.match(line):
             items.append([line[2:].strip()])
-        elif items and (not line.strip() or line.startswith((" ", "\t"))):
-            items[-1].append(line)
-        elif items and items[-1][-1].strip():
-            items[-1].append(line)  # a lazy line of the item
+        elif items and (not line.strip() or line.startswith((" ", "\t")) or items[-1][-1].strip()):
+            items[-1].append(line)  # the last case is CommonMark's lazy continuation line
         else:
             whole = tidy(text)
             return (whole,) if whole else ()
