@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from kl_hooks.arch.graph_algorithms import components
 from kl_hooks.arch.import_survey import Survey
 from kl_hooks.arch.packages import NON_PRODUCT_NAMES
 from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
@@ -18,6 +17,7 @@ from kl_hooks.code.rewrite.import_use import LIBRARIES
 from kl_hooks.code.rewrite.side_effects import first_side_effect
 from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.git import files
+from kl_hooks.graph.algorithms import components
 from kl_hooks.model.manifest import Violation
 from kl_hooks.model.symbol import split_id
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.arch.graph_algorithms import components, levels, linear_order
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges
 from kl_hooks.arch.packages import Group, module_groups, nested_tests, product_modules
+from kl_hooks.graph.algorithms import components, levels, linear_order
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
 

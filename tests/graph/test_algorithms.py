@@ -6,7 +6,7 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.graph_algorithms import components, levels
+from kl_hooks.graph.algorithms import components, levels
 
 _graphs = st.dictionaries(st.integers(0, 9), st.lists(st.integers(0, 9), max_size=4, unique=True), max_size=10)
 
