@@ -94,10 +94,10 @@ def plan(path: str | None, shape: str) -> int:
         echo_json({
             "schema": "kl.task.plan/1", "active": made.active, "waves": [list(wave) for wave in made.waves],
             "unmet": [{"name": name, "token": one} for name, one in made.unmet],
-            "circles": [list(way) for way in made.circles], "blocked": list(made.blocked),
+            "circles": [list(way) for way in made.cycles], "blocked": list(made.blocked),
         })  # fmt: skip
-        return 1 if made.circles else 0
-    for way in made.circles:
+        return 1 if made.cycles else 0
+    for way in made.cycles:
         what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a circle: {' needs '.join(way)}"
         echo(f"{what}. Take one of its requirements out.")
     for number, wave in enumerate(made.waves, 1):
@@ -110,7 +110,7 @@ def plan(path: str | None, shape: str) -> int:
         echo(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
     if not todo:
         echo('nothing is to be done. Make a task: kl task new "…"' if not works else "everything is done.")
-    return 1 if made.circles else 0
+    return 1 if made.cycles else 0
 
 
 @click.command(epilog="Example: kl task eligible --done planner")

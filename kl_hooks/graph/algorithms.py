@@ -39,10 +39,11 @@ def components(nodes: Sequence[N], edges: Mapping[N, Sequence[N]]) -> list[list[
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    cut = stack.index(node)
-                    found.append(stack[cut:])
-                    on_stack.difference_update(stack[cut:])
-                    del stack[cut:]
+                    members = [stack.pop()]
+                    while members[-1] != node:
+                        members.append(stack.pop())
+                    on_stack.difference_update(members)
+                    found.append(members[::-1])
     return found
 
 

@@ -155,7 +155,7 @@ def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:
 
 
 def _plain_name(symbol: Symbol) -> str:
-    """Its dotted name, without the file that tells it apart from one of the same name."""
+    """Its dotted name, without the file that distinguishes it from one of the same name."""
     return _QUALIFIER.sub("", split_id(symbol.id)[1])
 
 

@@ -45,7 +45,7 @@ def graph_of(works: list[Work], there: set[str]) -> nx.DiGraph:
 def test_waves_and_circles_are_those_of_networkx(works: list[Work], there: set[str]) -> None:
     made, graph = plan_waves(works, there), graph_of(works, there)
     if nx.is_directed_acyclic_graph(graph):
-        assert made.circles == ()
+        assert made.cycles == ()
         stuck = {name for name, _ in made.unmet}
         stuck |= {later for name in stuck for later in nx.descendants(graph, name)}
         assert set(made.blocked) == stuck
@@ -55,9 +55,9 @@ def test_waves_and_circles_are_those_of_networkx(works: list[Work], there: set[s
         assert made.waves == ()
         groups = [g for g in nx.strongly_connected_components(graph) if len(g) > 1 or graph.has_edge(*list(g) * 2)]
         assert sorted(map(sorted, groups)) == sorted(
-            sorted(next(g for g in groups if circle[0] in g)) for circle in made.circles
+            sorted(next(g for g in groups if circle[0] in g)) for circle in made.cycles
         )
-        for circle in made.circles:
+        for circle in made.cycles:
             assert circle[0] == circle[-1] and len(set(circle)) == len(circle) - 1
             assert all(graph.has_edge(needed, name) for name, needed in pairwise(circle))
 
@@ -65,7 +65,7 @@ def test_waves_and_circles_are_those_of_networkx(works: list[Work], there: set[s
 @given(WORKS, st.sets(st.sampled_from(TOKENS).map(normalized_token), max_size=2))
 def test_doing_what_is_eligible_follows_the_waves(works: list[Work], there: set[str]) -> None:
     made = plan_waves(works, there)
-    if made.circles or made.unmet:
+    if made.cycles or made.unmet:
         return
     finished: set[str] = set()
     while ready := eligible_names(works, finished, there):
@@ -85,13 +85,13 @@ def test_what_is_no_token_is_said(text: str) -> None:
 
 
 def test_a_work_that_needs_what_it_gives_is_a_circle_of_its_own() -> None:
-    assert plan_waves([Work("a", ("artifact:x",), ("artifact:X",))]).circles == (("a", "a"),)
+    assert plan_waves([Work("a", ("artifact:x",), ("artifact:X",))]).cycles == (("a", "a"),)
 
 
 def test_the_whole_circle_is_named() -> None:
     works = [Work("a", ("artifact:c",), ("artifact:a",)), Work("b", ("artifact:a",), ("artifact:b",)),
              Work("c", ("artifact:b",), ("artifact:c",)), Work("d")]  # fmt: skip
-    assert plan_waves(works).circles == (("a", "c", "b", "a"),)
+    assert plan_waves(works).cycles == (("a", "c", "b", "a"),)
 
 
 def test_what_nobody_produces_is_listed_and_keeps_its_task_out_of_the_waves() -> None:
