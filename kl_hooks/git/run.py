@@ -90,7 +90,7 @@ def git(
 
 @contextmanager
 def start_git(
-    *args: str, cwd: str | Path, stdin: bool = False, timeout: float = 300.0, keep_index: bool = False
+    *args: str, cwd: str | Path, stdin: bool = False, timeout: float = 300.0, config: Sequence[tuple[str, str]] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A git that is read from (and, with `stdin`, written to) while it runs; gone when the block is left.
 
@@ -98,7 +98,7 @@ def start_git(
     """
     try:
         process = subprocess.Popen(
-            [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(None, keep_index, ()),
+            [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(None, False, config),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The tree that the work tree would become if it were committed as it is: what evidence is bound to.
+"""The tree that the working tree would become if it were committed as it is: what evidence is bound to.
 
-A dirty work tree gets the very id that the commit of the same content will have. Nothing is written anywhere.
+A dirty working tree gets the very ID that the commit of the same content will have. Nothing is written anywhere.
 """
 
 from __future__ import annotations
@@ -10,25 +10,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.git import worktree
 from kl_hooks.git.objects import TreeBuilder, object_id, tree_reader
-from kl_hooks.git.repository import Repository, branch_name, content_settings, find_repository, git_in, head
-from kl_hooks.git.worktree import WorktreeScan
+from kl_hooks.git.repository import Repository, branch_name, find_repository, git_in, head
+from kl_hooks.git.worktree import (
+    GITLINK,
+    REMOVED,
+    FileChange,
+    FileListing,
+    FileStates,
+    WorktreeScan,
+    scan_worktree,
+    staged_changes,
+)
 
 _MAX_UNTRACKED: Final = 256 * 1024 * 1024
 """Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""
 
 _State = tuple[bytes, str] | None
-"""(mode, blob id) of a file; None: it is not there."""
-_States = Mapping[bytes, _State]
+"""(mode, blob ID) of a file; None: it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeSnapshot:
-    """The work tree's content at one moment."""
+    """The working tree's content at one moment."""
 
     tree: str | None
-    """Id of the tracked files as they are on disk; None: unknown (a file can't be read)."""
+    """ID of the tracked files as they are on disk; None: unknown (a file can't be read)."""
     tree_all: str | None
     """The same with untracked, not ignored files; None: unknown, or not asked for."""
     dirty: bool
@@ -36,33 +43,32 @@ class TreeSnapshot:
     changed: int
     """How many tracked files differ from HEAD."""
     exact: bool
-    """False: a filter driver of the repository was not run, so a commit may get another id."""
+    """False: a filter driver of the repository was not run, so a commit may get another ID."""
     head: str | None = None
     branch: str | None = None
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
-    listing: worktree.FileListing = field(default_factory=worktree.FileListing, compare=False, repr=False)
+    listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
 
 
 def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None) -> TreeSnapshot:
     """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
-    one less with a `scan` that was taken just now, and another less if that has hashed what differs.
+    one less with a `scan` that was made just now, and another less if that has hashed what differs.
 
-    A submodule whose files are not those of its commit gives the superproject an id that no commit of it can have.
+    A submodule whose files are not those of its commit gives the superproject an ID that no commit of it can have.
 
-    GitFailed where the repository itself is broken; what can't be read makes an id None, no exception.
+    GitFailed where the repository itself is broken; what can't be read makes an ID None, no exception.
     """
     commit, base, branch = _head(repo)
     if scan is None:
-        known, seen = content_settings(repo), worktree.list_files(repo, untracked=untracked)
-        scan = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, base, known), seen))
+        scan = scan_worktree(repo, base=base, untracked=untracked)
         changes = scan.changes
     else:
         changes = scan.changes_from(base)
     others = scan.listing.untracked
     whole = untracked and _total_size(repo, others) <= _MAX_UNTRACKED
-    unknown = {p: c.mode for p, c in changes.items() if c.blob is None and c.mode != worktree.REMOVED}
+    unknown = _unknown(changes)
     found = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
     _add_nested_repositories(repo, found)
     tracked = _real_changes(changes, found)
@@ -81,7 +87,7 @@ def staged_tree(repo: Repository) -> TreeSnapshot:
     `dirty` and `changed` are about what is staged.
     """
     commit, base, branch = _head(repo)
-    changes = worktree.staged_changes(repo, base)
+    changes = staged_changes(repo, base)
     if any(change.mode is None for change in changes.values()):
         return TreeSnapshot(None, None, True, len(changes), True, commit, branch)
     now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
@@ -90,7 +96,7 @@ def staged_tree(repo: Repository) -> TreeSnapshot:
 
 
 def tree_of_revision(repo: Repository, rev: str) -> str | None:
-    """The tree id of a revision (a commit, a tag, a tree); None if there is no such thing."""
+    """The tree ID of a revision (a commit, a tag, a tree); None if there is none."""
     if rev.startswith("-"):
         return None
     out = git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128))
@@ -107,9 +113,8 @@ def differing_paths(repo: Repository, tree: str, other: str | None = None) -> li
     if other is not None:
         out = git_in(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
         return [os.fsdecode(path) for path in out.split(b"\0") if path]
-    known, seen = content_settings(repo), worktree.list_files(repo, untracked=False)
-    scan = WorktreeScan(repo, known, seen, worktree.with_unwatched(worktree.changed_files(repo, tree, known), seen))
-    found = scan.contents({p: c.mode for p, c in scan.changes.items() if c.blob is None and c.mode != worktree.REMOVED})
+    scan = scan_worktree(repo, base=tree, untracked=False)
+    found = scan.contents(_unknown(scan.changes))
     _add_nested_repositories(repo, found)
     return sorted(os.fsdecode(path) for path in {*_real_changes(scan.changes, found), *found.unreadable})
 
@@ -123,10 +128,15 @@ def _head(repo: Repository) -> tuple[str | None, str, str | None]:
     return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
 
 
-def _add_nested_repositories(repo: Repository, found: worktree.FileStates) -> None:
+def _unknown(changes: Mapping[bytes, FileChange]) -> dict[bytes, bytes | None]:
+    """Path → mode of the files whose content only the disk knows."""
+    return {path: one.mode for path, one in changes.items() if one.blob is None and one.mode != REMOVED}
+
+
+def _add_nested_repositories(repo: Repository, found: FileStates) -> None:
     """A repository inside this one whose tracked files were edited counts as the tree of what they are now."""
     for path, (mode, _) in list(found.files.items()):
-        if mode != worktree.GITLINK:
+        if mode != GITLINK:
             continue
         inner = find_repository(repo.top / os.fsdecode(path))
         now = snapshot(inner, untracked=False) if inner and inner.top != repo.top else None
@@ -137,36 +147,35 @@ def _add_nested_repositories(repo: Repository, found: worktree.FileStates) -> No
             found.files[path] = (mode, now.tree)
 
 
-def _real_changes(changes: Mapping[bytes, worktree.FileChange], found: worktree.FileStates) -> dict[bytes, _State]:
+def _real_changes(changes: Mapping[bytes, FileChange], found: FileStates) -> dict[bytes, _State]:
     """What really differs, now that the contents are known."""
-    settled: dict[bytes, _State] = {}
+    real: dict[bytes, _State] = {}
     for path, change in changes.items():
         if path in found.unreadable:
             continue
-        if change.mode == worktree.REMOVED:  # perhaps still on disk, but not tracked any more
-            now = None
-        elif change.mode and change.blob:
+        now: _State = None
+        if change.mode and change.blob:
             now = (change.mode, change.blob)
-        else:
+        elif change.mode != REMOVED:  # what is removed may still be on disk, but untracked
             now = found.files.get(path)
         if now != change.before and (now or change.before[1].strip("0")):
-            settled[path] = now
-    return settled
+            real[path] = now
+    return real
 
 
-def _tree_ids(repo: Repository, base: str, *states: _States) -> list[str]:
-    """The id of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
+def _tree_ids(repo: Repository, base: str, *states: Mapping[bytes, _State]) -> list[str]:
+    """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
     with tree_reader(repo) as load:
         builder = TreeBuilder(repo.object_format, base, load)
         return [_tree_id(builder, some) for some in states]
 
 
-def _tree_id(builder: TreeBuilder, files: _States) -> str:
-    """The id with these files changed."""
+def _tree_id(builder: TreeBuilder, files: Mapping[bytes, _State]) -> str:
+    """The ID with these files changed."""
     for path, state in files.items():
         if state is None:
             builder.drop(path)
-    for path, state in files.items():  # after: a folder may stand where a file was
+    for path, state in files.items():  # afterwards: a folder may now be where a file was
         if state is not None:
             builder.put(path, *state)
     return builder.root()
