@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of the time."""
 
     def now(self) -> int:
         """Microseconds since 1970-01-01 UTC."""
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock that stands still (tests, `--now`)."""
+    """A clock that does not move (tests, `--now`)."""
 
     def __init__(self, now: int) -> None:
         self._now = now

@@ -9,7 +9,7 @@ CLEAN, FINDINGS, USAGE_ERROR, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED = 0
 
 
 class KlError(Exception):
-    """Something expected went wrong. `str()` gives one line: place, reason, next step.
+    """An expected failure. `str()` gives one line: place, reason, next step.
 
     `place` is where (a file, a file:line:column, a command); `reason` what is wrong there; `hint` the next step.
     """
@@ -26,7 +26,7 @@ class KlError(Exception):
 
 
 class UsageProblem(KlError):
-    """Wrong use, or a configuration that can't be read: exit 2."""
+    """A usage error, or a configuration that can't be read: exit 2."""
 
     exit_code = USAGE_ERROR
 

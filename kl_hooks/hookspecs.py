@@ -1,6 +1,7 @@
 """Every hookspec, in one file: when it is called, with what, and who wins.
 
-A hookimpl stands in a room's `plugin.py` (built in) or in an installed package that the user's configuration names.
+A hookimpl is in the `plugin.py` of a package (built in) or in an installed package that the user's configuration
+names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ hookimpl = pluggy.HookimplMarker("kl")
 
 
 class Schema(NamedTuple):
-    """A room's tables in one of our databases, as numbered steps."""
+    """The tables of one owner in one of our databases, as numbered steps."""
 
     owner: str
     database: str
@@ -45,7 +46,7 @@ class FileOfEvidence(NamedTuple):
     now: str
     """ISO 8601."""
     tree: str | None
-    """The tree it is said to have run on (`--tree`)."""
+    """The tree it was run on, according to whoever imports it (`--tree`)."""
 
 
 class Source(NamedTuple):
@@ -76,11 +77,11 @@ class Retriever(NamedTuple):
     weight: int
     """Of its list in the fusion, percent; 100 is neutral."""
     find: Callable[[Any, Task, int], Sequence[Candidate]]
-    """(workspace, task, most rows) → candidates, best first. May raise: the package then says `failed`."""
+    """(workspace, task, most rows) → candidates, best first. May raise: the package then reports `failed`."""
 
 
 class Staleness(NamedTuple):
-    """What tells whether records of a kind still hold for the content as it is now."""
+    """A check whether records of a kind are still true of the current content."""
 
     kind: str
     find_stale: Callable[[Any, Sequence[Record]], Mapping[str, str]]
@@ -95,16 +96,16 @@ class Policy(NamedTuple):
     description: str
     """What it does, in one line."""
     find_changes: Callable[[Any, Lifecycle, int], Sequence[Change]]
-    """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what reading takes in."""
+    """(workspace, numbers, now in microseconds) → what it would change. Writes nothing but what reading ingests."""
     apply: Callable[[Any, Sequence[Change], int], None] | None = None
-    """(workspace, changes, now). What is no longer as the change says is passed over; done twice is done once.
-    None: there is nothing to do, the report says it.
+    """(workspace, changes, now). What no longer matches the change is skipped; applied twice is applied once.
+    None: nothing is applied, the report is all.
     """
 
 
 @hookspec
 def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
-    """Called when a database is opened for writing. Every answer counts; steps run in the order of rooms' names."""
+    """Called when a database is opened for writing. Every answer counts; steps run by their owners' names."""
 
 
 @hookspec
@@ -129,7 +130,7 @@ def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
 
 @hookspec
 def kl_stale() -> Sequence[Staleness]:  # type: ignore[empty-body]
-    """Called when records are shown. For each kind every answer is asked; a record is stale if one says why."""
+    """Called when records are shown. For each kind every answer is asked; a record is stale if one gives a reason."""
 
 
 @hookspec

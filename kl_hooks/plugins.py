@@ -1,4 +1,4 @@
-"""The plugin manager: built-in doors as dotted strings, third parties from entry point group `kl` if named."""
+"""The plugin manager: built-in plugins as dotted strings, installed ones from entry point group `kl` if named."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ BUILT_IN = (
     "kl_hooks.context.plugin",
     "kl_hooks.upkeep.plugin",
 )
-"""The doors of the rooms that offer something; imported when the manager is made, never here."""
+"""The plugins of our packages; imported when the manager is made, never here."""
 
 
 def manager(third_party: Sequence[str] = ()) -> pluggy.PluginManager:
-    """A plugin manager with the built-in doors and the installed plugins named (entry point group `kl`).
+    """A plugin manager with the built-in plugins and the installed ones named (entry point group `kl`).
 
     No name, no scan of the environment. UsageProblem for a name that is not installed. `KL_TRACE=1` prints each call.
     """
     made = pluggy.PluginManager("kl")
     made.add_hookspecs(hookspecs)
-    for door in BUILT_IN:
-        made.register(import_module(door), name=door)
+    for name in BUILT_IN:
+        made.register(import_module(name), name=name)
     for name in third_party:
         if not made.load_setuptools_entrypoints("kl", name):
             raise UsageProblem(

@@ -41,7 +41,7 @@ def build_catalog(root: Path, kinds: Sequence[Kind]) -> Catalog:
     """These kinds, in the order given (a plugin's are listed before ours), then those of the repository at `root`.
 
     UsageProblem where two of `kinds` share a name, a plural or a prefix: what is installed does not fit together. Of
-    two files of the repository that share one neither is taken: nobody can tell which was there first.
+    two files of the repository that share one neither is taken: nobody knows which was there first.
     """
     found: dict[str, Kind] = {}
     for kind in kinds:
@@ -81,7 +81,7 @@ class Workspace:
     """The opened repository. Made by `open_workspace`."""
 
     root: Path
-    """Top of the work tree; without git the folder that holds `.kl/`, or the folder asked for."""
+    """Top of the working tree; without git the folder that contains `.kl/`, or the folder asked for."""
     repo: Repository | None
     git_settings: GitSettings | None
     settings: Settings
@@ -175,7 +175,7 @@ def _flat(answers: list[Any]) -> list[Any]:
 def _refuse_tracked(repo: Repository, directory: Path) -> None:
     if directory.is_relative_to(repo.top) and is_tracked(repo, directory):
         raise EnvironmentProblem(
-            "git tracks files in this state directory, so its content came with the repository.",
+            "git tracks files in this state directory, so its content is part of the repository.",
             place=str(directory),
             hint="Choose another place (KL_STATE, or git config kl.state), or untrack it.",
         )

@@ -117,5 +117,5 @@ def test_a_state_directory_that_git_tracks_is_refused(repo: Path, environ: dict[
     (repo / "state").mkdir()
     (repo / "state" / "kl.db").write_bytes(b"came with the clone")
     git(repo, "add", ".")
-    with pytest.raises(EnvironmentProblem, match="came with the repository"):
+    with pytest.raises(EnvironmentProblem, match="part of the repository"):
         open_workspace(repo, environ=environ | {"KL_STATE": str(repo / "state")})

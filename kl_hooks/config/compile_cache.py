@@ -24,10 +24,10 @@ _Json = Any
 
 
 def load_compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Callable[[], _Json]) -> _Json:
-    """The compiled form of `text`: from the cache, else `compile()`, which is then kept for the next time.
+    """Return the compiled form of `text`: from the cache, else from `compile()`, which is then cached.
 
     `kind` names what it was compiled to and in which version (`manifest-1`). What `compile` raises is passed on, and
-    nothing is kept then. Trouble with the cache is never seen by the caller.
+    nothing is cached then. Trouble with the cache is never seen by the caller.
     """
     key = hashlib.sha256(text).hexdigest()
     if cache_dir is None:
@@ -41,12 +41,12 @@ def load_compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Calla
 
 
 def read_entry(cache_dir: Path, kind: str, key: str) -> _Json | None:
-    """What was kept under a key (hexadecimal digits); None for nothing, and for what is not as we left it."""
+    """The entry of a key (hexadecimal digits); None where it is missing, or not as we wrote it."""
     return _read(_entry_path(cache_dir, kind, key), kind, key)
 
 
 def write_entry(cache_dir: Path, kind: str, key: str, plain: _Json) -> None:
-    """Keeps something under a key; trouble is never seen by the caller."""
+    """Store an entry; trouble is never seen by the caller."""
     _write(_entry_path(cache_dir, kind, key), {"format": _FORMAT, "kind": kind, "sha256": key, "plain": plain})
 
 
@@ -75,7 +75,7 @@ def _read(path: Path, kind: str, key: str) -> _Json | None:
 
 
 def _write(place: Path, entry: dict[str, _Json]) -> None:
-    """Writes an entry, in folders that are private; the oldest ones make room."""
+    """Write an entry, in folders that are private; the oldest ones are evicted."""
     from kl_hooks.store.files import write_atomic
 
     try:

@@ -36,7 +36,7 @@ RESERVED_NAMES: Final = (
     "interview", "knowledge", "maintain", "mcp", "pool", "proposal", "report", "run", "seed", "serve", "skill", "stats",
     "status", "sync", "tool", "agents", "document", "verify",
 )  # fmt: skip
-"""Names that commands of kl have or will have: no kind can be called so."""
+"""Names that commands of kl have or will have: no kind can have one."""
 _VERB: Final = re.compile(r"[a-z][a-z0-9-]{1,29}")
 _TAKEN: Final = frozenset(
     {"id", "kind", "body", "path", "agent", "edit", "format", "shape", "asked", "title_option", "clear", "help"}
@@ -53,7 +53,7 @@ _Found = dict[str, tuple[TextNode, Node]]
 
 
 def _one_line(reader: NodeReader, found: _Found, key: str, where: str, default: str = "") -> str:
-    """The text of a key on one line, `default` where the key is not there or is wrong (and said)."""
+    """The text of a key on one line, `default` where the key is missing or wrong (and reported)."""
     if key not in found:
         return default
     node = found[key][1]
@@ -72,13 +72,13 @@ def _words(
     fits: Callable[[str], bool] = bool,
     known: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The texts of a list; those that do not fit (or are not known, where `known` is given) are said and left out."""
+    """The texts of a list; those that do not fit, or are not among `known`, are reported and omitted."""
     made: list[str] = []
     for one in reader.texts(found[key][1], f'"{key}"{where}') if key in found else ():
         if known and one.value not in known:
             reader.report(one, f'"{key}"{where}: "{one.value[:80]}" is not known.', _hint(one.value, known))
         elif not fits(one.value) or one.value in made or len(made) >= _MAX_ITEMS:
-            reader.report(one, f'"{key}"{where}: "{one.value[:80]}" does not fit, or stands there twice.')
+            reader.report(one, f'"{key}"{where}: "{one.value[:80]}" does not fit, or is there twice.')
         else:
             made.append(one.value)
     return tuple(made)
@@ -92,7 +92,7 @@ def _pairs(
         return {}
     node, made = found[key][1], {}
     if not isinstance(node, Map):
-        reader.report(node, f'"{key}"{where} must be a map: other word: word that is kept.')
+        reader.report(node, f'"{key}"{where} must be a map: other word: word that is stored.')
         return {}
     for name, value in node.entries:
         if not isinstance(value, TextNode) or value.value not in values:
@@ -109,7 +109,7 @@ def _hint(word: str, known: Sequence[str]) -> str:
 
 
 def _read_fields(reader: NodeReader, node: Node) -> tuple[Field, ...]:
-    """The fields in a list; what is wrong is said, and that field left out."""
+    """The fields in a list; what is wrong is reported, and that field omitted."""
     made: dict[str, Field] = {}
     sections: dict[str, str] = {}
     items = reader.items(node, '"fields"')
@@ -180,7 +180,7 @@ def _bound(reader: NodeReader, found: _Found, key: str, where: str, default: int
 def _read_name(
     reader: NodeReader, node: Node, found: _Found, what: str, shape: re.Pattern[str], taken: frozenset[str]
 ) -> str:
-    """The name of a field or verb; empty where it is missing or wrong (and said)."""
+    """The name of a field or verb; empty where it is missing or wrong (and reported)."""
     if "name" not in found:
         if found or not isinstance(node, Map):
             reader.report(node, f'a {what} without "name".')
@@ -211,9 +211,9 @@ def _read_verbs(reader: NodeReader, node: Node, statuses: Sequence[str], fields:
         if name in made:
             reader.report(item, f'two verbs are called "{name}".')
         person = "person" in found and reader.boolean(found["person"][1], f'"person"{where}', False)
-        says = _one_line(reader, found, "says", where, f"Make it {to}.")
+        description = _one_line(reader, found, "says", where, f"Make it {to}.")
         of = _words(reader, found, "of", where, known=statuses)
-        made[name] = Verb(name, to, says, of, _words(reader, found, "needs", where, known=fields), person)
+        made[name] = Verb(name, to, description, of, _words(reader, found, "needs", where, known=fields), person)
     return tuple(made.values())
 
 
@@ -240,7 +240,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
 def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
     """The kinds of the repository at `root`, by file name, and everything wrong with their files.
 
-    A file with a problem gives no kind. Whether two kinds share a name or a prefix is for the caller to say.
+    A file with a problem gives no kind. Whether two kinds share a name or a prefix is for the caller to check.
     """
     folder = root / _FOLDER
     problems: list[Problem] = []
@@ -255,32 +255,32 @@ def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
         )
     kinds: list[Kind] = []
     for name in files[:_MAX_ITEMS]:
-        said, place = len(problems), f"{_FOLDER}/{one_line(name, 80)}"
+        before, place = len(problems), f"{_FOLDER}/{one_line(name, 80)}"
         try:
             text = read_small(folder / name, within=root)
         except UsageProblem as error:
             problems.append(Problem(place, 0, 0, error.reason, error.hint))
             continue
         kind = read_kind(place, text, problems) if text is not None else None
-        if kind is not None and len(problems) == said:
+        if kind is not None and len(problems) == before:
             kinds.append(kind)
     return kinds, problems
 
 
 def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | None:
-    """The kind in one file; None where something is wrong with it, which `problems` then says, all at once."""
-    root, said = load_yaml(path_name, text)
-    problems += said
+    """The kind in one file; None where something is wrong with it, which is added to `problems`, all at once."""
+    root, syntax = load_yaml(path_name, text)
+    problems += syntax
     if root is None:
-        if not said:
+        if not syntax:
             problems.append(Problem(path_name, 0, 0, "is empty.", "A kind needs name, prefix, purpose and statuses."))
         return None
     reader = NodeReader(path_name, [])
     found = reader.keys(_renamed(root), _KEYS)
     kind = _build_kind(reader, root, found) if isinstance(root, Map) else None
-    echoes = {(one.line, one.column) for one in said}
+    echoes = {(one.line, one.column) for one in syntax}
     problems += sorted({one for one in reader.problems if (one.line, one.column) not in echoes})
-    return kind if not said and not reader.problems else None
+    return kind if not syntax and not reader.problems else None
 
 
 def _renamed(root: Node) -> Node:
@@ -339,7 +339,7 @@ def _budget_category(reader: NodeReader, found: _Found) -> str:
 
 
 def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
-    """Where the file does not say: the first status; where that is a proposal, what accepting it leads to.
+    """The default: the first status; where that is a proposal, what accepting it leads to.
 
     Known by their words: a verb that closes or rejects must not bring what it ends into context packages.
     """

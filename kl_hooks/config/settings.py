@@ -86,7 +86,7 @@ def load_settings(root: Path, git: Mapping[str, str], environ: Mapping[str, str]
 
 
 def user_settings_file(environ: Mapping[str, str]) -> Path | None:
-    """Where the user's own configuration stands; None where the environment names no home."""
+    """Path of the user's own configuration; None where the environment names no home."""
     if environ.get("XDG_CONFIG_HOME", "").startswith("/"):
         return Path(environ["XDG_CONFIG_HOME"]) / "kl" / "config.yaml"
     return Path(environ["HOME"]) / ".config" / "kl" / "config.yaml" if environ.get("HOME") else None
@@ -295,12 +295,12 @@ def read_lifecycle(text: bytes) -> tuple[dict[str, int], list[Problem]]:
     root, problems = load_yaml(LIFECYCLE_FILE, text)
     reader, numbers = NodeReader(LIFECYCLE_FILE, problems), {}
     found = reader.keys(root, ("version", *_LIFECYCLE_KEYS)) if root else {}
-    for key, (said, node) in found.items():
+    for key, (name, node) in found.items():
         before = len(problems)
         if key == "version":
             reader.choice(node, '"version"', ("1",))
             continue
-        number = reader.number(node, f'"{said.value}"', 0, MOST_DAYS, 0)
+        number = reader.number(node, f'"{name.value}"', 0, MOST_DAYS, 0)
         if len(problems) == before:
             numbers[key] = number
     return numbers, sorted(set(problems))

@@ -24,7 +24,7 @@ class TextNode:
     line: int
     column: int
     plain: bool = True
-    """Written without quotes: only then is an empty text a value left out."""
+    """Written without quotes: only then is an empty text a missing value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class _OpenNode:
 
 
 class _Builder:
-    """Turns events into nodes without recursion; says what is not allowed and goes on wherever it can."""
+    """Turns events into nodes without recursion; reports what is not allowed and goes on wherever it can."""
 
     def __init__(self, path_name: str, problems: list[Problem]) -> None:
         self.root: Node | None = None
@@ -85,7 +85,7 @@ class _Builder:
         self._open: list[_OpenNode] = []
         self._documents = self._nodes = 0
 
-    def _say(self, message: str, hint: str = "", place: tuple[int, int] | None = None) -> None:
+    def _report(self, message: str, hint: str = "", place: tuple[int, int] | None = None) -> None:
         self._problems.append(Problem(self._path, *(place or self.last), message, hint))
 
     def take(self, event: Any) -> bool:
@@ -95,7 +95,7 @@ class _Builder:
         if name == "DocumentStartEvent":
             self._documents += 1
             if self._documents > 1:
-                self._say("a second document starts here; a file holds one.", "Take the `---` out.")
+                self._report("a second document starts here; a file holds one.", "Take the `---` out.")
                 return False
         elif name in ("SequenceEndEvent", "MappingEndEvent"):
             self._put(self._open.pop().node())
@@ -106,15 +106,15 @@ class _Builder:
     def _node(self, name: str, event: Any) -> bool:
         self._nodes += 1
         if self._nodes > _MAX_NODES:
-            self._say(f"more than {_MAX_NODES} values; this file is too large.")
+            self._report(f"more than {_MAX_NODES} values; this file is too large.")
             return False
         for problem in self._refused(name, event):
-            self._say(problem, "Write the value out.")
+            self._report(problem, "Write the value out.")
         if name == "AliasEvent" or name == "ScalarEvent":
             self._put(self._text(event))
             return True
         if len(self._open) >= _MAX_DEPTH:
-            self._say(f"nested deeper than {_MAX_DEPTH} levels.")
+            self._report(f"nested deeper than {_MAX_DEPTH} levels.")
             return False
         self._open.append(_OpenNode(name == "MappingStartEvent", *self.last))
         return True
@@ -131,7 +131,7 @@ class _Builder:
     def _text(self, event: Any) -> TextNode:
         value = getattr(event, "value", "")
         if _SURROGATE.search(value):
-            self._say("half a character (a lone surrogate).", "Write the character itself.")
+            self._report("half a character (a lone surrogate).", "Write the character itself.")
             value = _SURROGATE.sub("\ufffd", value)
         return TextNode(value, *self.last, plain=getattr(event, "style", None) is None)
 
@@ -153,13 +153,13 @@ class _Builder:
 
     def _as_key(self, parent: _OpenNode, node: Node) -> TextNode:
         if not isinstance(node, TextNode):
-            self._say("a key must be text.", place=(node.line, node.column))
+            self._report("a key must be text.", place=(node.line, node.column))
             return TextNode("", node.line, node.column)
         if node.value == "<<" and node.plain:
-            self._say("the merge key `<<` is not allowed here.", "Write the values out.")
+            self._report("the merge key `<<` is not allowed here.", "Write the values out.")
         elif node.value in parent.seen:
             first = parent.seen[node.value]
-            self._say(f'"{node.value}" is given twice (first at line {first}).')
+            self._report(f'"{node.value}" is given twice (first at line {first}).')
         return node
 
 
@@ -220,7 +220,7 @@ def _decode(path_name: str, text: bytes, problems: list[Problem]) -> str | None:
     bad = _UNPRINTABLE.search(decoded)
     if bad:
         line, column = _place(decoded[: bad.start()])
-        problems.append(Problem(path_name, line, column, f"the character U+{ord(bad[0]):04X} can't stand in YAML."))
+        problems.append(Problem(path_name, line, column, f"the character U+{ord(bad[0]):04X} is not allowed in YAML."))
         return None
     return decoded
 
@@ -235,13 +235,13 @@ def _from_parser(path_name: str, error: Any) -> Problem:
     """The parser's own complaint in our words where we have better ones."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-    said = str(error.problem or error.context or "it ends too early")
-    if "'\\t'" in said:
+    message = str(error.problem or error.context or "it ends too early")
+    if "'\\t'" in message:
         return Problem(path_name, line, column, "found a tab; YAML needs spaces.")
-    better = _PARSER_MESSAGES.get(said) or (
-        _PARSER_MESSAGES.get(str(error.context)) if "unexpected end" in said else None
+    better = _PARSER_MESSAGES.get(message) or (
+        _PARSER_MESSAGES.get(str(error.context)) if "unexpected end" in message else None
     )
-    return Problem(path_name, line, column, better or f"can't be read as YAML: {said}.")
+    return Problem(path_name, line, column, better or f"can't be read as YAML: {message}.")
 
 
 _TRUE: Final = frozenset({"true", "yes", "on"})
@@ -295,7 +295,7 @@ class NodeReader:
         return found
 
     def text(self, node: Node, what: str) -> str:
-        """A text that is not empty; empty where it was wrong (and said)."""
+        """A text that is not empty; empty where it was wrong (and reported)."""
         if isinstance(node, TextNode) and node.value.strip():
             return node.value
         self.report(node, f"{what} must be text, not {'empty' if isinstance(node, TextNode) else _node_type(node)}.")
@@ -326,7 +326,7 @@ class NodeReader:
         return default
 
     def choice(self, node: Node, what: str, choices: Sequence[str]) -> str:
-        """One of `choices`; the first of them where it was wrong (and said)."""
+        """One of `choices`; the first of them where it was wrong (and reported)."""
         word = node.value if isinstance(node, TextNode) else ""
         if word in choices:
             return word

@@ -1,4 +1,4 @@
-"""What has been committed since we last looked, out of one streaming `git log`."""
+"""The commits since the last known ones, out of one streaming `git log`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
         try:
             process.stdin.write(wanted.encode("ascii"))
             process.stdin.close()
-        except BrokenPipeError:  # the exit code below says why
+        except BrokenPipeError:  # git ended early: the exit code below has the reason
             pass
         found = [_commit(cells, cut) for cells in _records(process.stdout, f"\0{mark}\0".encode())]
         code = process.wait()
@@ -106,7 +106,7 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
     )
     boundary = sha in cut
     names = [] if boundary else [name for name in cells[_FIXED + 1 :] if name]
-    if names:  # a newline of git's stands before the first one; any other is the name's own
+    if names:  # git puts a newline before the first one; any other is the name's own
         names[0] = names[0].removeprefix(b"\n")
     return Commit(
         sha=sha,

@@ -1,6 +1,6 @@
 """Files by blob ID: staged, at a revision, or really on disk; and their contents.
 
-Symbolic links and submodules are left out: they have no source of their own.
+Symbolic links and submodules are omitted: they have no source of their own.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class FileEntry(NamedTuple):
 def staged_files(repo: Repository, suffixes: Sequence[str] = ()) -> list[FileEntry]:
     """What the commit being made would hold, of files with these endings (none: all). One git process.
 
-    Files only announced (`git add -N`) or in conflict are left out: neither can be committed as they are.
+    Files only announced (`git add -N`) or in conflict are omitted: neither can be committed as they are.
     """
     rows = index_rows(repo, suffixes)
     return [FileEntry(path, blob, mode) for path, mode, blob, stage in rows if stage == "0" and mode in _FILES]
@@ -148,7 +148,7 @@ def symbolic_links(repo: Repository, source: str, paths: Sequence[str]) -> list[
 
 
 def tree_contains(repo: Repository, tree: str, path: str) -> bool:
-    """Whether a file or folder of this path is in a tree; True where git can't tell. One git process."""
+    """Whether a file or folder of this path is in a tree; True where git has no answer. One git process."""
     try:
         return bool(git_in(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path))
     except (GitFailed, ValueError):
@@ -169,7 +169,7 @@ def read_files(
     """The contents of files, in no promised order; one git process for all, none if the disk has them as git would.
 
     `objects`: from git only. `worktree`: from disk where that still is the content of the entry, else from git. What
-    can't be had or is larger than `MAX_BLOB_BYTES` is left out: compare if that matters.
+    can't be read or is larger than `MAX_BLOB_BYTES` is omitted: compare if that matters.
     """
     wanted = []
     for entry in entries:
@@ -198,7 +198,7 @@ def _read_from_disk(repo: Repository, entry: FileEntry) -> bytes | None:
 
 
 def _content_on_disk(repo: Repository, entry: FileEntry) -> bytes | None:
-    """The file's content if it still is what the entry says: facts kept by blob id must not be mixed up."""
+    """The file's content if it still is that of the entry: facts stored by blob ID must not be mixed up."""
     content = _read_from_disk(repo, entry)
     if content is None or object_id(repo.object_format, b"blob", content) == entry.blob:
         return content
@@ -228,8 +228,10 @@ def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str
         out = git_in(repo, "ls-tree", "--full-tree", "-z", "HEAD", "--", *paths)
     except GitFailed:
         return frozenset(paths)
-    held = dict(_tree_row(line) for line in out.split(b"\0") if line)
-    return frozenset(path for path in paths if held.get(path) != _blob_on_disk(repo, path, held.get(path, "")))
+    committed = dict(_tree_row(line) for line in out.split(b"\0") if line)
+    return frozenset(
+        path for path in paths if committed.get(path) != _blob_on_disk(repo, path, committed.get(path, ""))
+    )
 
 
 def _tree_row(line: bytes) -> tuple[str, str]:
@@ -250,7 +252,7 @@ def files_matching(folder: Path, patterns: bytes, scratch: Path) -> list[str]:
     """Paths of files below `folder`, `/` between, that the patterns name, sorted. Nothing in `folder` is written.
 
     `scratch` is an empty folder of the caller's for an empty repository and the patterns. Links are not followed; names
-    that are not UTF-8 are left out. GitMissing, GitFailed as they come.
+    that are not UTF-8 are omitted. Raises GitMissing, GitFailed.
     """
     listed, empty = scratch / "patterns", scratch / "empty.git"
     listed.write_bytes(patterns)

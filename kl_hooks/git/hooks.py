@@ -1,6 +1,6 @@
 """Native git hooks: installed next to what is there, removed without a trace, and their state in plain words.
 
-Nothing is ever overwritten. A git hook that was there first is kept as `NAME.kl-chained` and run by ours. Where
+Nothing is ever overwritten. An earlier git hook is renamed to `NAME.kl-chained` and run by ours. Where
 pre-commit or prek rule, ours becomes their `NAME.legacy`, which they run and give back: so each of the three can be
 installed and uninstalled in any order.
 """
@@ -101,18 +101,18 @@ class HookChange:
     name: str
     path: Path
     action: str
-    """installed, updated, unchanged · removed, restored · inert, refused, kept: not done, for `reason`."""
+    """installed, updated, unchanged · removed, restored · inert, refused, `kept`: not done, for `reason`."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HookState:
-    """How one git hook stands."""
+    """The state of one git hook."""
 
     name: str
     path: Path
     state: str
-    """installed, called (by somebody's own git hook), missing, edited, broken (its interpreter is gone), inert (git
+    """installed, called (by somebody's own git hook), missing, edited, broken (its interpreter was removed), inert (git
     does not run it)."""
     reason: str = ""
 
@@ -151,7 +151,7 @@ def _install(path: Path, text: bytes) -> HookChange:
     main, legacy = path, path.with_name(path.name + _LEGACY)
     host = runs_legacy_hook(hook_content(main)) and not _is_ours(hook_content(main))
     if not host and _is_ours(hook_content(legacy)) and not _is_edited(hook_content(legacy) or b""):
-        legacy.unlink()  # pre-commit is gone; nothing runs this one any more
+        legacy.unlink()  # pre-commit was uninstalled: nothing runs this one any more
     target = legacy if host else main
     there = hook_content(target)
     if there is not None and _is_ours(there):
@@ -232,7 +232,7 @@ def _orphan(path: Path) -> list[HookChange]:
 
 
 def hook_states(repo: Repository) -> list[HookState]:
-    """How each of our git hooks stands. One git process."""
+    """The states of our git hooks. One git process."""
     place = _place(repo)
     return [_state(repo, place, name) for name in HOOK_NAMES]
 
@@ -241,10 +241,10 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
     path = place.folder / name
     if not place.ours_to_change:
         installed = _is_ours(hook_content(repo.common_dir / "hooks" / name))
-        told = _not_ours(repo, place, name)
-        if not told.reason:
-            return HookState(name, told.path, "called")
-        return HookState(name, told.path, "inert" if installed else "missing", told.reason)
+        advice = _not_ours(repo, place, name)
+        if not advice.reason:
+            return HookState(name, advice.path, "called")
+        return HookState(name, advice.path, "inert" if installed else "missing", advice.reason)
     main = hook_content(path)
     legacy = path.with_name(name + _LEGACY)
     target, text = (path, main) if _is_ours(main) else (legacy, hook_content(legacy))
@@ -255,7 +255,7 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
         return HookState(name, target, "inert", f"make it executable: chmod +x {target}")
     python = _interpreter(text)
     if python is not None and not os.access(python, os.X_OK):
-        return HookState(name, target, "broken", f"{python} is gone.")
+        return HookState(name, target, "broken", f"{python} does not exist any more.")
     if _is_edited(text):
         return HookState(name, target, "edited", "somebody has changed it; kl leaves it alone.")
     return HookState(name, target, "installed", "run by pre-commit's file." if target == legacy else "")
@@ -295,7 +295,7 @@ def _inside(repo: Repository) -> list[Path]:
 
 def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:
     """`core.hooksPath` leads out of `.git`: what to add there by hand, or nothing if it is there already."""
-    folder = place.folder.parent if place.folder.name == "_" else place.folder  # husky's wrappers stand in `_`
+    folder = place.folder.parent if place.folder.name == "_" else place.folder  # husky's wrappers are in `_`
     path = folder / name
     shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
     line = _LINES[name]

@@ -132,7 +132,7 @@ def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
             try:
                 process.stdin.write("".join(f"{blob}\n" for blob in part).encode("ascii"))
                 process.stdin.flush()
-            except BrokenPipeError:  # git is gone: what is left reads as missing
+            except BrokenPipeError:  # git ended: the remaining IDs read as missing
                 pass
             for _ in part:
                 yield _next_object(process.stdout, b"blob")
@@ -149,7 +149,7 @@ def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
             try:
                 writer.write(f"{tree}\n".encode("ascii"))
                 writer.flush()
-            except BrokenPipeError:  # git is gone: there is no answer either
+            except BrokenPipeError:  # git ended: there is no answer either
                 pass
             content = _next_object(reader, b"tree")
             if content is None:

@@ -1,4 +1,4 @@
-"""The repository: where it is, where HEAD is, what its configuration says about kl, which commits revisions name."""
+"""The repository: where it is, where HEAD is, what its configuration sets for kl, which commits revisions name."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _MARK: Final = "--kl-next"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A git repository with a work tree."""
+    """A git repository with a working tree."""
 
     top: Path
-    """The work tree's top folder (of a linked worktree: that worktree's)."""
+    """Top folder of the working tree (of a linked worktree: that worktree's)."""
     git_dir: Path
     """Of this worktree; the same as `common_dir` in the main one."""
     common_dir: Path
     """Shared by all worktrees."""
     bare: bool
-    """Marked bare although a work tree was found: most git commands will refuse."""
+    """Marked bare although a working tree was found: most git commands will refuse."""
     object_format: str
     """`sha1` or `sha256`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
-    """What git's configuration says that matters to kl."""
+    """The part of git's configuration that matters to kl."""
 
     kl: dict[str, str] = field(default_factory=dict)
     """`kl.*`, names in lower case and without the `kl.`."""
     hooks_path: str | None = None
-    """`core.hooksPath` as it stands there."""
+    """`core.hooksPath` as written."""
     drivers: tuple[str, ...] = ()
     """Filter drivers that the repository's own configuration defines: programs we never run."""
     file_mode: bool = True
@@ -62,7 +62,7 @@ def directory_options(repo: Repository) -> tuple[str, str]:
 
 
 def find_repository(start: Path) -> Repository | None:
-    """The repository that `start` stands in; None if there is none. One git process.
+    """The repository that contains `start`; None if there is none. One git process.
 
     EnvironmentProblem where git is missing, too old or refuses (not our folder), or the repository is bare.
     """
@@ -103,7 +103,7 @@ def _why_not(args: list[str], start: Path) -> Repository | None:
 
 def _bare(start: Path) -> EnvironmentProblem:
     return EnvironmentProblem(
-        "is a bare repository or the inside of .git: kl needs a work tree.",
+        "is a bare repository or the inside of .git: kl needs a working tree.",
         place=str(start),
         hint="Run kl in a clone or a worktree of it.",
     )
@@ -169,7 +169,7 @@ _WORTH_ASKING: Final = re.compile(rb"filter|include|filemode\s*(?:=(?!\s*true\b)
 
 
 def content_settings(repo: Repository) -> GitSettings:
-    """`read_git_settings` for whoever hashes content; no git process where the files plainly have nothing to say."""
+    """`read_git_settings` for whoever hashes content; no git process where the files plainly set nothing of it."""
     for path in (repo.common_dir / "config", repo.git_dir / "config.worktree"):
         try:
             if _WORTH_ASKING.search(path.read_bytes()):

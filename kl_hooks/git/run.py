@@ -1,4 +1,4 @@
-"""How git is started: one safe way, whatever the repository's configuration and the environment say.
+"""Starting git: one safe way, whatever the repository's configuration and the environment ask for.
 
 A git hook runs with `GIT_DIR`, `GIT_INDEX_FILE` and more in its environment, and a test suite that it starts
 inherits them: git would then answer for, or write to, another repository than the one in `cwd`. So all `GIT_*`
@@ -24,7 +24,7 @@ _PREFIX: Final = (
     "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
     "-c", "core.trustctime=true", "-c", "core.checkStat=default",
 )  # fmt: skip
-"""Before every command: what each of these switches off starts a program, writes, or tells another story."""
+"""Before every command: what each of these switches off starts a program, writes, or changes the answer."""
 
 LOCAL_VARIABLES: Final = frozenset(
     (
@@ -92,7 +92,7 @@ def git(
 def start_git(
     *args: str, cwd: str | Path, stdin: bool = False, timeout: float = 300.0, config: Sequence[tuple[str, str]] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A git that is read from (and, with `stdin`, written to) while it runs; gone when the block is left.
+    """A git that is read from (and, with `stdin`, written to) while it runs; ended when the block is left.
 
     Its exit code is the caller's to look at. It is ended after `timeout` seconds. Raises as `git`.
     """
@@ -122,12 +122,12 @@ def start_git(
 def _close(pipe: object) -> None:
     try:
         pipe.close()  # type: ignore[attr-defined]
-    except BrokenPipeError:  # git ended before it had read everything: its exit code says more
+    except BrokenPipeError:  # git ended before it had read everything: its exit code has the reason
         return
 
 
 def executable() -> str:
-    """The path of git. Relative entries of PATH are left out: they could find one inside the repository."""
+    """The path of git. Relative entries of PATH are skipped: they could find one inside the repository."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         found = os.path.join(folder, "git")  # noqa: PTH118
         if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):  # noqa: PTH113, PTH117
@@ -158,12 +158,12 @@ def _environment(
 
 def failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
     """The exception for an unexpected exit code, with git's own first line as the reason."""
-    said = stderr.decode("utf-8", "replace").strip()
+    text = stderr.decode("utf-8", "replace").strip()
     hint = ""
-    if "dubious ownership" in said:
+    if "dubious ownership" in text:
         hint = "If you trust that folder: git config --global --add safe.directory <folder>"
-    first = one_line(said.partition("\n")[0], 300) or f"exit code {returncode}"
-    return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=said, hint=hint)
+    first = one_line(text.partition("\n")[0], 300) or f"exit code {returncode}"
+    return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=text, hint=hint)
 
 
 def _verb(args: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Actors: whether a coding agent runs this process, told by its environment. A name, not a proof (SECURITY.md)."""
+"""Actors: which coding agent runs this process, by its environment. A name, not a proof (SECURITY.md)."""
 
 from __future__ import annotations
 

@@ -51,14 +51,14 @@ class Observation:
 
 
 _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
-"""Classes that both say how an execution of the code under test went."""
+"""Classes that both observe how one execution of the code under test ended."""
 
 
 def are_independent(a: Observation, b: Observation) -> bool:
     """Whether these are two observations: different executions, made under conditions that differ in one respect.
 
     In the class of evidence, the environment, the way of running, or an attested producer. What is unknown on one
-    side differs from nothing. Who watched, and what the environment says of itself, make no difference (ADR-0017).
+    side differs from nothing. The observer and the environment's word on itself make no difference (ADR-0017).
     """
     if a.run == b.run:
         return False
@@ -125,7 +125,7 @@ class Claim:
     expires: str | None = None
     support: tuple[Support, ...] = ()
     freshness: str = "not assessed"
-    """`current` (this tree), `older tree`, `expired`, `not assessed`; with `reasons` saying why."""
+    """`current` (this tree), `older tree`, `expired`, `not assessed`; explained by `reasons`."""
     reasons: tuple[str, ...] = ()
     rule: str = "independent"
     """What two hard observations must be for `verified`, see `tier`."""

@@ -64,7 +64,7 @@ class Breach:
     said: str = ""
     """What is wrong where no import is (a module that an exhaustive contract does not list)."""
     guidance: str = ""
-    """What the contract says to those who break it."""
+    """The advice of the contract to those who break it."""
 
     @property
     def fingerprint(self) -> str:

@@ -12,7 +12,7 @@ FIELD_TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "fla
 a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by
 text."""
 AUTHORITIES: Final = ("human", "agent", "auto")
-"""Who stands behind a record, the weightiest first."""
+"""Who vouches for a record, the weightiest first."""
 BUDGET_CATEGORIES: Final = (
     "feature_context", "similar_outcomes", "relevant_patterns", "architecture_context", "warnings", "domain_knowledge",
     "role_constraints", "quality_gate_configs", "turn_states", "implementation_modes",
@@ -22,7 +22,7 @@ BUDGET_CATEGORIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that a record of a kind says."""
+    """One field of the records of a kind."""
 
     name: str
     type: str
@@ -31,11 +31,11 @@ class Field:
     """What to write here, as the form and the docs page put it: one line."""
     required: bool = False
     section: str = ""
-    """The heading it stands under in the body of a file; empty: it stands in the front matter."""
+    """Its heading in the body of a file; empty: it is part of the front matter."""
     choices: tuple[str, ...] = ()
     """The words of a `choice`; the first is the default."""
     also: Mapping[str, str] = field(default_factory=dict)
-    """Other spellings of its words that are read, and what is kept for them."""
+    """Other spellings of its words that are read, and what is stored for them."""
     aliases: tuple[str, ...] = ()
     """Other names of the field that are read."""
     least: int = 0
@@ -45,13 +45,13 @@ class Field:
     """For `ids`: the relation of the Links."""
     example: str = ""
     persons: Mapping[str, str] = field(default_factory=dict)
-    """Words of a `choice` that only a person may say or take back, and the command with which one does."""
+    """Words of a `choice` that only a person may set or withdraw, and the command with which one does."""
     internal: bool = False
-    """True where programs write it, not people: it stands in no form and is offered as no option."""
+    """True where programs write it, not people: it is in no form and is offered as no option."""
     ends: tuple[str, ...] = ()
     """Words of a `choice` with which a record no longer holds, whatever its status."""
     directive: bool = False
-    """True for a field of an observation that tells its readers what to do: an agent's value waits for a person."""
+    """True for a field of an observation that instructs its readers: an agent's value waits for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Kind:
     summary_field: str = ""
     """The field that its one-line summary ends with; empty: the last of the texts that it must have."""
     list_fields: tuple[str, ...] = ()
-    """Fields that a list shows beside the title, because the status does not say what matters."""
+    """Fields that a list shows next to the title, because the status does not show what matters."""
     budget_category: str = "domain_knowledge"
     """One of `BUDGET_CATEGORIES`."""
     filed: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class Kind:
     ttl: Mapping[str, int] = field(default_factory=dict)
     """Authority → days until a record expires; who is not named never expires."""
     retention: int = 0
-    """Days that an ended or expired record is kept in the state; 0: for ever."""
+    """Days that an ended or expired record is retained in the state; 0: for ever."""
     proof: str = ""
     """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty: none."""
     spellings: Mapping[str, str] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Kind:
     """Name of the Event that is counted for each record of it; empty: nothing is. Its files hold the count as of the
     last time one was written, in the fields `COUNT_FIELDS`; see `records.events`."""
     nature: str = "directive"
-    """`directive`: it tells its readers what to do, so what an agent writes waits for a person. `observation`: it
+    """`directive`: it instructs its readers, so what an agent writes waits for a person. `observation`: it
     reports what happened, so it is recorded at once, with the name of whoever reports it."""
     by: str = "kl"
     """The plugin or file that it comes from."""
@@ -192,7 +192,7 @@ COUNT_FIELDS: Final = (
 """Of a kind whose Events are counted: the base count, which travels with the file."""
 FIRST_FIELDS: Final = (
     Field("title", "line", "What it is, in one line.", required=True, aliases=("name",)),
-    Field("status", "line", "Where it stands."),
+    Field("status", "line", "Its status."),
     Field("date", "date", "When it was made.", aliases=("created_at", "created")),
     Field("updated", "date", "When it was last changed.", aliases=("updated_at",)),
 )
@@ -201,7 +201,7 @@ LAST_FIELDS: Final = (
     Field("about", "ids", "The files and symbols it is about.", relation="about"),
     Field("related", "ids", "Other records it belongs with.", relation="related"),
     Field("tags", "words", "Short words to find it by."),
-    Field("authority", "choice", "Who stands behind it.", choices=AUTHORITIES),
+    Field("authority", "choice", "Who vouches for it.", choices=AUTHORITIES),
     Field("source", "line", "Where it comes from: a person, a session, a file."),
     Field("expires", "date", "When it ends.", aliases=("expires_at",)),
     Field("supersedes", "ids", "The records it takes the place of.", relation="supersedes"),

@@ -15,7 +15,7 @@ MOST_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How long things stay as they are, in whole days. 0 switches a rule off, but for `adr_retention_days`."""
+    """How long records and files stay unchanged, in whole days. 0 switches a rule off, but for `adr_retention_days`."""
 
     adr_retention_days: int = 0
     """A superseded decision stays among the others so long, counted from its last change; then it goes to `archive/`.
@@ -24,21 +24,21 @@ class Lifecycle:
     memory_reinforce_window_days: int = 90
     """An approved memory that nothing confirmed for so long is a candidate again."""
     confidence_decay_days: int = 30
-    """A verified claim whose newest observation is older counts as inferred, unless the claim says when it ends."""
+    """A verified claim whose newest observation is older counts as inferred, unless the claim has an end of its own."""
     orphaned_node_grace_period_days: int = 7
-    """The graph of a worktree that is gone is kept so long after it was last written."""
+    """The graph of a removed worktree is retained so long after it was last written."""
     max_provenance_age_days: int = 0
     """An asserted claim is archived at this age although it has not expired. 0: age alone archives nothing."""
     memory_candidate_pruning_days: int = 180
     """A candidate memory that nobody looked at and nothing confirmed for so long is taken out."""
     purge_expired_days: int = 30
-    """A record in the state that expired is kept so long, found by nobody; then it is taken out."""
+    """A record in the state that expired is retained so long, hidden from searches; then it is deleted."""
     run_rows_days: int = 90
     """A test run of this age keeps its header and its place in the chain; its per-test rows go, where a newer run has
     a word on each of these tests and nothing rests on them.
     """
     package_log_days: int = 90
-    """Events of context packages are kept at least so long."""
+    """Events of context packages are retained at least so long."""
 
     @staticmethod
     def old(now: int, at: int, days: int) -> bool:
@@ -59,9 +59,9 @@ class Change:
     reason: str
     """Why, in one line: what is so, and which number makes it a reason."""
     old: str = ""
-    """How it stands now: a status, a path, a tier."""
+    """The current value: a status, a path, a tier."""
     new: str = ""
-    """How it will stand; empty: it will be gone."""
+    """The new value; empty: it is deleted."""
 
     def to_dict(self) -> dict[str, str]:
         """As in `--format json`, and as the body of its Event."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.contract import Contract
 
 MANIFEST: Final = ".kl/architecture.yaml"
-"""Where it stands, from the top of the repository."""
+"""Its path from the top of the repository."""
 BASELINE: Final = ".kl/baseline.json"
 """The violations that are accepted for now."""
 
@@ -26,7 +26,7 @@ class Layer:
     may_depend_on: tuple[str, ...]
     """Names of layers; `below` has been resolved to names. A layer may always depend on itself."""
     line: int
-    """Line of its `may_depend_on` in the manifest (of its name where that key is left out)."""
+    """Line of its `may_depend_on` in the manifest (of its name where that key is missing)."""
     decision: str = ""
     """The record behind the rule, such as `ADR-0004`."""
     namespaces: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Violation:
     source_layer: str
     target_layer: str
     statement: str
-    """The import as it stands in the source, one line."""
+    """The import as written in the source, one line."""
     method: str
     """`import`, `lazy import`, `type-checking import` …"""
     rule: str

@@ -13,11 +13,11 @@ class Signals:
     """What a task's words point at; all in the order of the text, each once."""
 
     keywords: tuple[str, ...] = ()
-    """Lower-case words longer than two letters, stop words left out; at most 15."""
+    """Lower-case words longer than two letters, without stop words; at most 15."""
     symbols: tuple[str, ...] = ()
     """Names that look like code: `PascalCase`, `snake_case`, `dotted.names`; at most 10."""
     failures: tuple[str, ...] = ()
-    """Words such as `error` or `broken`, with the code name beside them; at most 10."""
+    """Words such as `error` or `broken`, with the code name next to them; at most 10."""
     paths: tuple[str, ...] = ()
     """Words that look like a file, such as `src/a.py`; at most 10."""
 
@@ -35,14 +35,14 @@ class Candidate:
     """Something a retriever found."""
 
     id: str
-    """Id of the thing: the same id from two retrievers is one item."""
+    """Its ID: the same ID from two retrievers is one item."""
     kind: str
-    """`symbol`, `commit`, `evidence`, `decision` …: the heading it stands under."""
+    """`symbol`, `commit`, `evidence`, `decision` …: its heading."""
     title: str
     text: str
     """The whole of it, plain text, already redacted."""
     summary: str
-    """One line that stands for it where the whole does not fit."""
+    """One line to show where the whole does not fit."""
     path: str = ""
     line: int = 0
     tier: Tier = Tier.GUESSED
@@ -51,7 +51,7 @@ class Candidate:
     """`human`, `agent` or `auto`."""
     reasons: tuple[str, ...] = ()
     touches: tuple[str, ...] = ()
-    """Other files it speaks for: those that a commit changed. What stands in them is nearer to the task."""
+    """Other files it covers: those that a commit changed. Their content is nearer to the task."""
     marks: tuple[str, ...] = ()
     """What a reader must know of its origin before its first word: `agent`, `not committed`."""
     is_lasting: bool = False
@@ -74,7 +74,7 @@ class Item:
     form: str
     """`full`, `summary` or `redacted`."""
     text: str
-    """As it stands in the package."""
+    """As rendered in the package."""
     tokens: int
     score: int
     """Millionths."""

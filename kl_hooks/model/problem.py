@@ -10,7 +10,7 @@ from kl_hooks.model.text import one_line
 
 
 class Problem(NamedTuple):
-    """One thing wrong at one place. Line and column count from 1; 0 means the file as a whole."""
+    """One mistake at one place. Line and column count from 1; 0 means the file as a whole."""
 
     path: str
     line: int
@@ -25,7 +25,7 @@ class Problem(NamedTuple):
 
 
 _LONGEST: Final = 1000
-"""Characters of one problem: it may quote what the file says, which must not begin a line of its own."""
+"""Characters of one problem: it may quote the file, which must not begin a line of its own."""
 
 
 class Problems(UsageProblem):

@@ -16,7 +16,7 @@ _RANK: Final = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 SUPPORTS: Final = frozenset({"passed", "clean"})
 """Outcomes that speak for their subject: a test that passed, a command with exit 0, a check without findings."""
 REFUTES: Final = frozenset({"failed", "error"})
-"""Outcomes that speak against it. Everything else says nothing either way."""
+"""Outcomes that speak against it. Everything else counts for neither."""
 
 
 def worst_outcome(outcomes: Iterable[str]) -> str:
@@ -89,7 +89,7 @@ class Receipt:
     """One capture: who ran what, on which tree, in which environment, with which outcomes. Append-only."""
 
     run: str
-    """Random id of this capture: the same capture taken in twice is one receipt, a new run is a new one."""
+    """Random id of this capture: the same capture ingested twice is one receipt, a new run is a new one."""
     source: str
     """pytest, command, commits, junit, arch …"""
     observer: str

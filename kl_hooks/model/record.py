@@ -18,13 +18,13 @@ class Record:
     """Name of its Kind."""
     id: str
     values: Mapping[str, Value]
-    """Field → value. A field that says nothing is not there."""
+    """Field → value. An empty field is missing."""
     body: str = ""
     """Of a file: the Markdown after the front matter, as written."""
     path: str = ""
     """Of a file: its path from the root; empty: it rests in the state."""
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Of a file: field → the line it stands on, from 1."""
+    """Of a file: field → its line, from 1."""
     broken: str = ""
     """Where the file can't be read today: why. The rest is then its last good version."""
     proposal: int = 0
@@ -52,7 +52,7 @@ class Record:
 
     @property
     def status(self) -> str:
-        """Where it stands."""
+        """Its status."""
         return self.text("status")
 
     @property

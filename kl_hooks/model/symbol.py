@@ -9,7 +9,7 @@ ID_PREFIXES: Final = (
     "file", "namespace", "type", "interface", "method", "function", "property", "field", "test",
     "commit", "tree", "layer", "adr", "command", "check", "violation",
 )  # fmt: skip
-"""What can stand before the colon. `command:` is a command line, `check:` a validator of ours."""
+"""What can precede the colon. `command:` is a command line, `check:` a validator of ours."""
 
 RECORD_ID: Final = re.compile(
     r"[A-Z][A-Z0-9]{1,9}-(?:[0-9]{4,9}(?![0-9])|[0-9a-f]{8,16}(?![0-9a-z])"
@@ -38,10 +38,10 @@ def is_hex(text: str) -> bool:
 
 
 class Symbol(NamedTuple):
-    """A named thing in the source."""
+    """A named element of the source."""
 
     id: str
-    """`namespace: type: interface: function: method: property: field:` and its dotted name, `<locals>` kept;
+    """`namespace: type: interface: function: method: property: field:` and its dotted name, with `<locals>`;
     `test:` and its path and name as pytest would call it."""
     path: str
     """The file, from the repository's root, with `/`."""
@@ -58,7 +58,7 @@ class Symbol(NamedTuple):
 
 
 class Link(NamedTuple):
-    """`source` stands in `relation` to `target`, found at a place by a method."""
+    """`source` is in `relation` to `target`, found at a place by a method."""
 
     source: str
     relation: str

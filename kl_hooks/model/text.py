@@ -1,4 +1,4 @@
-"""Text that came from somewhere else, made harmless for a terminal, a log, a page, a file name or a reader."""
+"""Text from somewhere else, made harmless for a terminal, a log, a page, a file name or a reader."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ def quoted_field(text: str, limit: int = 300) -> str:
 
 
 def quoted_lines(text: str, prefix: str) -> str:
-    """The defused lines, each after `prefix`, blank ones at both ends left out."""
+    """The defused lines, each after `prefix`, without blank ones at both ends."""
     lines = [line.rstrip() for line in defuse(text).strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)

@@ -1,5 +1,5 @@
-"""Keeps things: the state directory, spools, SQLite (and one day PostgreSQL), the cache, redaction.
+"""Storage: the state directory, spools, SQLite (and one day PostgreSQL), the cache, redaction.
 
-How something is kept is decided here and nowhere else; *what* is kept is each room's own `Schema`. Nothing in this
-room knows what a test, a symbol or a decision is.
+How something is stored is decided here and nowhere else; *what* is stored is the `Schema` of each package. Nothing in
+this package knows what a test, a symbol or a decision is.
 """

@@ -1,4 +1,4 @@
-"""The cache: what can be derived again, kept for a while outside the repository. Any trouble at all is a miss."""
+"""The cache: derived values, stored for a while outside the repository. Any trouble at all is a miss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _DIGEST_SIZE: Final = 32
 class Cache:
     """Text keys → bytes, with a lifetime; the oldest go when it is larger than `size_limit` bytes.
 
-    Nothing is opened, made or imported before the first `get` or `set`. A key must say all that the value depends on.
+    Nothing is opened, created or imported before the first `get` or `set`: diskcache takes as long to import as a short
+    command runs. A key must contain everything that the value depends on.
     """
 
     def __init__(self, directory: Path, size_limit: int = _SIZE_LIMIT) -> None:
@@ -30,7 +31,7 @@ class Cache:
         self._off = False
 
     def get(self, key: str) -> bytes | None:
-        """The value, or None: not there, expired, altered, unreadable, or the cache can't be used."""
+        """Return the value, or None: missing, expired, altered, unreadable, or the cache can't be used."""
         if self._inner is None and not self.directory.is_dir():
             return None
         try:
@@ -42,21 +43,21 @@ class Cache:
         return value[_DIGEST_SIZE:]
 
     def set(self, key: str, value: bytes, ttl: float | None) -> None:
-        """Keeps `value` for `ttl` seconds (None: until there is no room); does nothing where that fails."""
+        """Store `value` for `ttl` seconds (None: until the cache is full); a failure is ignored."""
         try:
             self._open().set(key, _digest(key, value) + value, expire=ttl)
         except Exception:  # as in get: it will be derived again
             return
 
     def clear(self) -> None:
-        """Forgets everything, as far as it can."""
+        """Remove everything, as far as possible."""
         try:
             self._open().clear()
         except Exception:  # as in get
             return
 
     def expired(self, now: float) -> int:
-        """How many values' time is over at `now` (seconds); 0 where that can't be told."""
+        """Count the values that are expired at `now` (seconds); 0 where that is unknown."""
         if self._inner is None and not self.directory.is_dir():
             return 0
         try:
@@ -65,14 +66,14 @@ class Cache:
             return 0
 
     def drop_expired(self, now: float) -> None:
-        """Drops the values whose time is over, as far as it can."""
+        """Remove the values that are expired at `now`, as far as possible."""
         try:
             self._open().expire(now, retry=False)
         except Exception:  # as in get
             return
 
     def close(self) -> None:
-        """Lets go of the files; a later `get` opens them again."""
+        """Close the files; a later `get` opens them again."""
         inner, self._inner = self._inner, None
         if inner is not None:
             inner.close()
@@ -98,7 +99,7 @@ class Cache:
 
 
 def _digest(key: str, value: bytes) -> bytes:
-    """Tells a value that was damaged, cut, or put under another key."""
+    """A checksum that differs for a value that was damaged, cut, or moved to another key."""
     return hashlib.sha256(b"%d %b%b" % (len(key), key.encode(), value)).digest()
 
 

@@ -1,5 +1,5 @@
-"""diskcache with its dangerous doors shut. It unpickles what its own rows say is pickled, opens and removes whatever
-file name they hold, and obeys whatever settings they carry; whoever can write the database could use each of these.
+"""diskcache with its dangerous features off. It unpickles what its own rows mark as pickled, opens and removes whatever
+file name they contain, and obeys whatever settings they carry; whoever can write the database could use each of these.
 
 Here: no pickle in either direction, no file but those of the shape that diskcache itself writes, no setting but ours.
 Refusals are OSErrors, which diskcache takes for a miss.
@@ -36,7 +36,7 @@ class _Disk(diskcache.Disk):  # type: ignore[misc]
     """Text keys, bytes values; raw or in a file of ours."""
 
     def put(self, key: Any) -> tuple[str, bool]:
-        """The key as it stands in the database."""
+        """The key as the database has it."""
         if type(key) is not str:
             raise _Refused(key)
         return key, True

@@ -43,11 +43,11 @@ _NEW_FILE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | o
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | None = None, sync: bool = True) -> None:
-    """Writes `data` to `path`: a new file beside it, synced, renamed over it, the folder synced.
+    """Write `data` to `path`: a new file in its folder, synced, renamed over it, the folder synced.
 
     A link at `path` is replaced, not followed. With `within`, no folder between it and the file may be a link: a
     checkout whose `.kl` leads elsewhere gets nothing written there. `mode` as far as the umask allows. `sync=False` is
-    for what can be derived again and shows when it is not whole: a power loss may take it. OSError as it comes
+    for what can be derived again and shows when it is not whole: a power loss may destroy it. Raises OSError
     (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
     """
     folder = os.open(path.parent, _DIRECTORY_FLAGS) if within is None else _without_links(within, path.parent)
@@ -101,7 +101,7 @@ _LOCAL_FILE_SYSTEMS: Final = frozenset(
 
 
 def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
-    """True if the file system of `folder` is known to be local; False for the others and where it can't be told."""
+    """True if the file system of `folder` is known to be local; False for the others and where that is unknown."""
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:

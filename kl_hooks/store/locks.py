@@ -32,7 +32,7 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
             os.pwrite(handle, f"{ours} {one_line(what)}\n".encode(), 0)
             yield
         finally:
-            # said aloud, not left to close: a forked child may hold a copy of the handle, and must not let go for us
+            # explicitly, not by closing: flock(2) belongs to the open file description, which a forked child shares
             if os.getpid() == ours:
                 os.ftruncate(handle, 0)
                 fcntl.flock(handle, fcntl.LOCK_UN)

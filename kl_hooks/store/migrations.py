@@ -26,7 +26,7 @@ _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
 
 
 def steps_taken(db: Database) -> dict[str, int]:
-    """Room → its newest step in this database."""
+    """Owner of tables → its newest step in this database."""
     known = db.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_step'")
     return dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if known else {}
 
@@ -38,7 +38,7 @@ def is_current(db: Database, schemas: Sequence[Schema]) -> bool:
 
 
 def refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
-    """StoreNewer where a room has a step that this kl does not know."""
+    """StoreNewer where the database has a step that this kl does not know."""
     have = steps_taken(db)
     for schema in schemas:
         if have.get(schema.owner, 0) > len(schema.steps):
@@ -46,7 +46,7 @@ def refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
 
 
 def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Path | None) -> int:
-    """Takes the missing steps, in the order of the rooms' names; how many. The caller holds the store lock.
+    """Take the missing steps, in the order of their owners' names; return how many. The caller holds the store lock.
 
     With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `refuse_newer`.
     """
@@ -62,15 +62,15 @@ def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Pat
     return count
 
 
-def _step(db: Database, room: str, number: int, sql: str) -> int:
+def _step(db: Database, owner: str, number: int, sql: str) -> int:
     with db.transaction():
         db.execute(_RECORD)
         # asked again inside: another process may have taken it while we waited
-        if db.row("SELECT 1 FROM schema_step WHERE room = ? AND step = ?", (room, number)):
+        if db.row("SELECT 1 FROM schema_step WHERE room = ? AND step = ?", (owner, number)):
             return 0
         for statement in split_statements(sql):
             db.execute(statement)
-        db.execute("INSERT INTO schema_step (room, step) VALUES (?, ?)", (room, number))
+        db.execute("INSERT INTO schema_step (room, step) VALUES (?, ?)", (owner, number))
     return 1
 
 
@@ -87,8 +87,8 @@ def split_statements(sql: str) -> list[str]:
 
 
 def refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> None:
-    """StoreDamaged for a table that no step made. Says nothing where a room has tables here that is not known today
-    (a plugin that is not there any more).
+    """StoreDamaged for a table that no step made. Not checked where tables belong to an unknown owner (a plugin that
+    is not installed any more).
     """
     if not steps_taken(db).keys() <= {schema.owner for schema in schemas}:
         return
@@ -100,7 +100,7 @@ def refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> No
 
 
 def _back_up(db: Database, directory: Path) -> None:
-    """A whole copy before the first step; the newest two are kept."""
+    """A whole copy before the first step (`VACUUM INTO`, SQLite 3.27); the newest two are retained."""
     directory.mkdir(mode=0o700, exist_ok=True)
     old = sorted(path for path in directory.glob("kl-*.db") if path.stem[3:].isdecimal())
     number = int(old[-1].stem[3:]) + 1 if old else 1
@@ -127,7 +127,7 @@ _CHANGE: Final = re.compile(
 
 
 def refuse_incomplete(db: Database, schemas: Sequence[Schema], path: Path) -> None:
-    """StoreDamaged where a table is gone that a step made which was taken."""
+    """StoreDamaged where a table is missing that a recorded step made."""
     have = steps_taken(db)  # asked first: of a step that is taken meanwhile the tables are there
     names = _table_names(db)
     for schema in schemas:
@@ -138,7 +138,7 @@ def refuse_incomplete(db: Database, schemas: Sequence[Schema], path: Path) -> No
 
 
 def refuse_unrecorded(db: Database, schemas: Sequence[Schema], path: Path) -> None:
-    """StoreDamaged where a table is there already that a step would make which is not said to have been taken."""
+    """StoreDamaged where a table exists that only a step makes which is not recorded as taken."""
     names = _table_names(db)  # asked first: of a table that is made meanwhile the step is there
     have = steps_taken(db)
     for schema in schemas:

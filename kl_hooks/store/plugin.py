@@ -1,4 +1,4 @@
-"""The door of `store`: the redaction that everything passes before it is written."""
+"""Entry point of `store`: the redaction that everything passes before it is written."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 assignments, words with the look of a token), then what plugins add. Control characters become visible escapes, and
 colors are dropped. Applying it twice changes nothing more.
 
-A net, not a promise: a secret without a known look, a telling name or a value in the environment passes through.
+A net, not a promise: a secret without a known look, a revealing name or a value in the environment passes through.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 from kl_hooks.model.text import safe_text
 
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "cred", "auth", "key", "bearer")
-"""One of these stands, in small or capital letters, wherever `secret_assigned` finds something."""
+"""One of these is part, in small or capital letters, of everything that `_assignment` finds."""
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -54,7 +54,7 @@ _ABOUT: Final = _words(
     endpoint
     """
 )
-"""Last words that say the value is something *about* the secret."""
+"""Last words of names whose value is something *about* the secret."""
 _PLACEHOLDER: Final = re.compile(
     r"none|null|nil|true|false|undefined|self|str|bytes|bytearray|int|float|bool|object|any|optional|string|text|"
     r"required|optional|changeme|example|dummy|x{3,}|\*+|\.+|-+|_+|<.*|\{.*|\$.*|%.*|\[.*|\(.*",
@@ -219,11 +219,11 @@ _LONGEST_CACHED: Final = 100
 """Characters of a word that is worth remembering."""
 _MAX_CACHED: Final = 20_000
 _harmless_words: Final[set[str]] = set()
-"""Words that are no secret, as seen before: source says the same long words over and over, and what becomes of a word
-depends on nothing around it.
+"""Words that are no secret, cached: source repeats the same long words over and over, and the verdict on a word depends
+on nothing around it.
 """
 _MAY_TURN: Final = re.compile(r"[0-9]|[A-Z](?:[^A-Z]*[A-Z]){3}")
-"""Stands in every word with more than nine turns: without a digit each takes a capital letter, or two for one more."""
+"""Part of every word with more than nine turns: without a digit each takes a capital letter, or two for one more."""
 _HEX_DIGITS: Final = "0123456789abcdef"
 
 
@@ -262,7 +262,7 @@ def _redact_part(match: re.Match[str]) -> str:
 
 
 def _is_integrity_hash(match: re.Match[str]) -> bool:
-    """An integrity hash (`sha512-…`, `sha256=…`): says what a file is, opens nothing."""
+    """An integrity hash (`sha512-…`, `sha256=…`): identifies a file, opens nothing."""
     before = match.string[max(0, match.start() - 10) : match.start()]
     return bool(_INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before))
 
@@ -286,7 +286,7 @@ _HEAD: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
 
 @cache
 def _assignment() -> re.Pattern[str]:
-    """A name that may say secret, with the sign after it; compiled on first need."""
+    """A name that may mean a secret, with the sign after it; compiled on first need."""
     return re.compile(
         r"(?:[Pp](?:[Aa][Ss][Ss]|[Ww][Dd])|[Ss][Ee][Cc][Rr][Ee][Tt]|[Tt][Oo][Kk][Ee][Nn]|[Cc][Rr][Ee][Dd]|[Aa][Uu][Tt][Hh]|"
         r"[Kk][Ee][Yy]|[Bb]earer)"
@@ -299,9 +299,9 @@ def _assignment() -> re.Pattern[str]:
 
 
 def _hide_assignments(text: str) -> str:
-    """The values of names that say secret. What could be code (`token = self.token`) stays."""
+    """`text` without the values of names that mean a secret. What could be code (`token = self.token`) stays."""
     parts: list[str] = []
-    kept = at = 0
+    copied = at = 0
     while match := _assignment().search(text, at):
         at = max(match.end(), match.start() + 1)
         name = _assigned_name(match)
@@ -312,13 +312,13 @@ def _hide_assignments(text: str) -> str:
         first = pattern.match(text, match.end(), match.end() + _VALUE_HEAD)
         if first and _is_assigned_secret(match, name, first[0], quoted):
             end = pattern.match(text, match.end())
-            parts += [text[kept : match.end()], "[redacted:assignment]"]
-            kept = at = end.end() if end else at
-    return "".join([*parts, text[kept:]]) if parts else text
+            parts += [text[copied : match.end()], "[redacted:assignment]"]
+            copied = at = end.end() if end else at
+    return "".join([*parts, text[copied:]]) if parts else text
 
 
 def _assigned_name(match: re.Match[str]) -> str:
-    """The identifier around the keyword: what stands before it (at most 40 characters) belongs to the name."""
+    """The identifier around the keyword: what precedes it (at most 40 characters) belongs to the name."""
     head = _HEAD.search(match.string, max(0, match.start() - 40), match.start())
     return (head[0] if head else "") + match.string[match.start() : match.end("rest")]
 
@@ -381,7 +381,7 @@ _hidden: tuple[str, ...] = ()
 def configure_redaction(
     functions: Iterable[tuple[str, _Redactor]] = (), environ: Mapping[str, str] | None = None
 ) -> None:
-    """Sets what is applied after ours (answers of the hookspec `kl_redact`; ours among them is known and left out),
+    """Set what is applied after ours (answers of the hookspec `kl_redact`; ours among them is skipped),
     and whose environment's secrets are looked for (default: this process's, as it is now).
     """
     global _added, _hidden
@@ -390,7 +390,7 @@ def configure_redaction(
 
 
 def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Values (eight characters or more, longest first) of variables whose names say secret."""
+    """Values (eight characters or more, longest first) of variables whose names mean a secret."""
     named = {k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and _is_secret_name(k)}
     values = {v for v in named.values() if not _is_placeholder(v)}
     return tuple(sorted((v for v in values if v.lower() not in _COMMON_VALUES), key=lambda v: (-len(v), v)))
@@ -446,7 +446,7 @@ def compile_patterns() -> None:
 def redact_value(value: Any) -> Any:
     """The same plain value with every string redacted, keys of dicts too.
 
-    Under a key that says secret (`"password"`), a string is hidden whole; so is the argument after `--password`.
+    Under a key that means a secret (`"password"`), a string is hidden whole; so is the argument after `--password`.
     """
     if isinstance(value, str):
         return redact(value)

@@ -98,7 +98,7 @@ class SpoolWriter:
             self._break(error)
             raise
         if written != len(data):
-            self.broken = f"only {written} of {len(data)} bytes went in"
+            self.broken = f"only {written} of {len(data)} bytes were written"
             raise OSError(ENOSPC, self.broken, str(self.path))
 
     def record(self, value: Any) -> None:
@@ -120,7 +120,7 @@ class SpoolWriter:
     def missing(self, word: str) -> str:
         """What became of the file, if what was written is not there under its name any more; empty while it is.
 
-        `word` stands in the first record. For the end of a capture: it asks the disk. OSError where that can't be told.
+        `word` is part of the first record. For the end of a capture: it asks the disk. OSError where that is unknown.
         """
         if _getpid() != self._pid:
             return ""
@@ -245,7 +245,7 @@ class SpoolContent:
     ended: bool = False
     """The last record is an end record; without one the run is incomplete."""
     cut: bool = False
-    """It is larger than what we read: the rest was left out."""
+    """It is larger than what is read: the rest is omitted."""
 
 
 def _integer(digits: str) -> int:
@@ -306,7 +306,7 @@ def pending_spools(directory: Path) -> list[Path]:
 def remove_nameless_spools(directory: Path, now: float) -> int:
     """Removes what a writer killed while its file had no name yet left behind an hour ago or more; how many.
 
-    `now`: seconds since 1970, as file systems tell it. Never raises.
+    `now`: seconds since 1970, by the clock of the file system. Never raises.
     """
     removed = 0
     with suppress(OSError), os.scandir(directory) as entries:

@@ -30,7 +30,7 @@ _SUPER: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
 def _refuse_foreign(path: Path) -> None:
-    """StoreDamaged where what is at `path` is not one of our databases, or what is beside it not one of its files.
+    """StoreDamaged where `path` is not one of our databases, or what is next to it not one of its files.
 
     EnvironmentProblem where it may not be read.
     """
@@ -53,7 +53,7 @@ def _refuse_foreign_files(path: Path) -> None:
 
 
 def has_content(path: Path) -> bool:
-    """A file with something in it. PermissionError where that can't be told, which is not the same as no."""
+    """True for a file with content. PermissionError where that is unknown, which is not the same as no."""
     try:
         return path.lstat().st_size > 0
     except (FileNotFoundError, NotADirectoryError):
@@ -66,12 +66,12 @@ def side_files(path: Path) -> list[Path]:
 
 
 def has_open_journal(path: Path) -> bool:
-    """A journal or log with content beside it: somebody is at work on it, or was stopped in the middle."""
+    """A journal or log with content next to it: somebody is at work on it, or was stopped in the middle."""
     return any(has_content(name) for name in side_files(path)[:2])
 
 
 def damaged_error(path: Path, reason: str) -> StoreDamaged:
-    """The exception, with the way out. Nothing is ever moved or deleted by us."""
+    """The exception, with a hint. Nothing is ever moved or deleted by us."""
     hint = f"Captures wait in the spool. Keep it for a look: mv {path.name} {path.name}.damaged; then: kl doctor"
     return StoreDamaged(f"{reason}.", place=str(path), hint=hint)
 
@@ -109,7 +109,7 @@ def _refuse_header(path: Path) -> None:
 
 
 def _last_bytes(path: Path) -> bytes:
-    """The last bytes; none where the file is gone by now, which is what a journal does when its writer commits."""
+    """The last bytes; none where the file was removed meanwhile: a writer that commits removes its journal."""
     try:
         with path.open("rb") as file:
             file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
@@ -122,7 +122,7 @@ FORMAT: Final = 1
 """Number of the whole store's format (`user_version`); raised only where older kl must not write."""
 BUSY_MS: Final = 60_000
 _RACES: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR_SHORT_READ", "SQLITE_PROTOCOL", "SQLITE_READONLY_R")
-"""Errors that say another process was faster, or was stopped in the middle; never that something is damaged."""
+"""Errors that mean another process was faster, or was stopped in the middle; never that something is damaged."""
 _OUTSIDE: Final = ("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_AUTH", "SQLITE_PERM", "SQLITE_NOMEM")
 
 
@@ -136,20 +136,20 @@ class SqliteDatabase:
         self._inode = path.stat().st_ino
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        with self._telling():
+        with self._translated():
             return self._connection.execute(sql, params).fetchall()
 
     def row(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
-        with self._telling():
+        with self._translated():
             found: Row | None = self._connection.execute(sql, params).fetchone()
             return found
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> None:
-        with self._telling():
+        with self._translated():
             self._connection.execute(sql, params)
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._telling():
+        with self._translated():
             self._connection.executemany(sql, rows)
 
     @contextmanager
@@ -183,7 +183,7 @@ class SqliteDatabase:
             raise EnvironmentProblem(reason, place=str(self.path), hint="Try again.")
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -193,13 +193,13 @@ class SqliteDatabase:
 def _translate(error: sqlite3.Error, path: Path) -> Exception:
     """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own faults stay as they are."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    says = f"{one_line(str(error))}, {name}"
+    reason = f"{one_line(str(error))}, {name}"
     if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
-        return StoreBusy(f"another process is using it ({says}).", place=str(path), hint="Try again, or: kl doctor")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in says:
-        return damaged_error(path, f"can't be read ({says})")
+        return StoreBusy(f"another process is using it ({reason}).", place=str(path), hint="Try again, or: kl doctor")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in reason:
+        return damaged_error(path, f"can't be read ({reason})")
     if name.startswith(_OUTSIDE):
-        return EnvironmentProblem(f"can't be used ({says}).", place=str(path), hint="See: kl doctor")
+        return EnvironmentProblem(f"can't be used ({reason}).", place=str(path), hint="See: kl doctor")
     return error
 
 
@@ -232,7 +232,7 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
 
 @lru_cache(maxsize=64)
 def full_text_terms(words: tuple[str, ...], tokenizer: str) -> dict[str, str]:
-    """Word → the term that a full text with this tokenizer makes of it; words without one are left out.
+    """Word → the term that a full text with this tokenizer makes of it; words without one are omitted.
 
     Asked of a full text in memory: nobody else folds exactly as SQLite does. Needs FTS5.
     """
@@ -266,7 +266,7 @@ def _create(path: Path) -> None:
 
 
 def _is_read_only_folder(path: Path) -> bool:
-    """Nothing can be written beside it: SQLite could neither lock nor recover it."""
+    """Nothing can be written next to it: SQLite could neither lock nor recover it."""
     return not os.access(path.parent, os.W_OK)
 
 

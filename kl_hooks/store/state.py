@@ -15,7 +15,7 @@ from kl_hooks.store.files import sync_folder, write_atomic
 _README: Final = """This is the state directory of kl (the knowledge layer of this repository).
 
   kl.db          receipts of test runs, commands, commits and checks; claims
-  spool/         captures that have not been taken in yet
+  spool/         captures that have not been ingested yet
   graph/         the code graph, one file per worktree; can be built again
   events.jsonl   which context packages were made, and from what
   high-water     how many receipts kl.db had at the last write
@@ -76,7 +76,7 @@ def locate_state(
 
 
 def spool_directories(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
-    """Where a spool may be written, in order, each with the word that marks what came from there."""
+    """Where a spool may be written, in order, each with the origin of what is written there."""
     places = [(state.spool, "local")]
     user = user_state_directory(environ) / _key(state.directory) / "spool"
     if user != state.spool:
@@ -133,7 +133,7 @@ def _explain(directory: Path) -> None:
 
 
 def _only_ours(directory: Path) -> bool:
-    """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may hold other things."""
+    """No file of anybody else's in it: a folder that somebody named with `KL_STATE` may contain other files."""
     names = {"kl.db", "spool", "graph", "crash", "backup", "high-water", "store.lock"}
     return all(name in names or name.startswith("kl.db-") for name in os.listdir(directory))  # noqa: PTH208
 
@@ -190,7 +190,7 @@ def read_high_water(path: Path) -> dict[str, Any] | None:
 
 
 def write_high_water(path: Path, mark: dict[str, Any], *, sync: bool = True) -> None:
-    """Replaces the mark. OSError as it comes. Without `sync` a power loss may take it.
+    """Replace the mark. Raises OSError. Without `sync` a power loss may destroy it.
 
     Root (in a container, under sudo) leaves it to the owner of the folder, who could not read it otherwise.
     """

@@ -138,7 +138,7 @@ layers:
         ("<<: {a: b}\nlayers: [{name: a, paths: [x]}]", "architecture.yaml:1:1: the merge key `<<` is not allowed here. Write the values out."),
         ("a: " + "[" * 60 + "]" * 60, "architecture.yaml:1:53: nested deeper than 50 levels."),
         ("layers: [" + "a," * 10_001 + "]", "architecture.yaml:1:20004: more than 10000 values; this file is too large."),
-        ("a\0b", "architecture.yaml:1:2: the character U+0000 can't stand in YAML."),
+        ("a\0b", "architecture.yaml:1:2: the character U+0000 is not allowed in YAML."),
         ("layers: [{name: a, paths: [x]}]\nexhaustive: maybe", 'architecture.yaml:2:13: "exhaustive" must be true or false.'),
         ("layers: [{name: a, paths: [x]}]\ntype_checking_imports: no", 'architecture.yaml:2:24: "type_checking_imports" must be one of: ignore, enforce.'),
         ("layers: [{name: a, paths: [x]}]\nexceptions: {a: b}", 'architecture.yaml:2:13: "exceptions" must be a list, not a map. Write [] for none.'),

@@ -95,7 +95,7 @@ verbs:
         'k.yaml:1:1: the key "purpose" is missing.',
         'k.yaml:1:7: "name" is "Run Book"; it must be small letters, digits and `-`, a letter first.',
         'k.yaml:2:9: "prefix" is "run"; it must be 2 to 10 capitals and digits, a letter first.',
-        'k.yaml:3:19: "statuses": "Draft" does not fit, or stands there twice.',
+        'k.yaml:3:19: "statuses": "Draft" does not fit, or is there twice.',
         'k.yaml:4:8: "live": "shown" is not known. Known: draft.',
         f'k.yaml:5:8: "share" must be one of: {", ".join(BUDGET_CATEGORIES)}. Did you mean "warnings"?',
         'k.yaml:8:12: "id" is there for every kind; a field needs a name of its own.',

@@ -85,7 +85,7 @@ def test_all_problems_at_once_in_the_order_of_the_file() -> None:
 
 def test_bytes_that_are_no_text() -> None:
     assert said(b"a: 1\nb: \xff\n") == ["f.yaml:2:4: this byte is not UTF-8. Save the file as UTF-8."]
-    assert said(b"a: \x00") == ["f.yaml:1:4: the character U+0000 can't stand in YAML."]
+    assert said(b"a: \x00") == ["f.yaml:1:4: the character U+0000 is not allowed in YAML."]
     assert said("a: 1".encode("utf-16")) != []
     assert plain(load_yaml("f.yaml", b"\xef\xbb\xbfa: 1")[0]) == {"a": "1"}
 
