@@ -127,7 +127,7 @@ def _excusable(one: Violation, verdict: Verdict) -> bool:
 
 def _finding(one: Violation, rule: _Rule, accepted: bool) -> Finding:
     how = "" if one.method in ("", "import") else f" ({one.method})"
-    hint = f" hint: {one.way_out}" if one.way_out else ""
+    hint = f" hint: {one.suggested_fix}" if one.suggested_fix else ""
     rests = f"layer rule, {one.rule}{', ' + one.decision if one.decision else ''}"
     said = f"{one.statement}{how}: {rule.title} ({rests}).{hint}"
     weak = one.method == "type-checking import"
@@ -147,7 +147,7 @@ def _breach(one: Breach, verdict: Verdict) -> Finding:
     path, _, line = one.rule.rpartition(":")
     if one.chain and one.chain[0].path:
         path, line = one.chain[0].path, str(one.chain[0].lines[0] if one.chain[0].lines else 0)
-    said = f"{rule.title}: {one.said or way} ({one.rule})"
+    said = f"{rule.title}: {one.message or way} ({one.rule})"
     return Finding(rule, path, int(line), 0, one_line(said, 1000), one.fingerprint)
 
 

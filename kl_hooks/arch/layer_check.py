@@ -208,7 +208,7 @@ def _chain_violation(
         method=INDIRECT_METHOD,
         rule=f"{manifest.path}:{source.line}",
         decision=source.decision,
-        way_out=f"take out one import of this chain: {' -> '.join([*told, names[-1]])}",
+        suggested_fix=f"take out one import of this chain: {' -> '.join([*told, names[-1]])}",
         allowed=source.may_depend_on,
     )
 
@@ -296,7 +296,7 @@ def _violation(manifest: Manifest, edge: Edge, statement: str, way: str) -> Viol
         method=edge.link.method,
         rule=f"{manifest.path}:{edge.source.line}",
         decision=edge.source.decision,
-        way_out=way,
+        suggested_fix=way,
         allowed=edge.source.may_depend_on,
     )
 

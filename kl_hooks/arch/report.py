@@ -37,7 +37,7 @@ def contract_lines(breaches: Sequence[Breach]) -> list[str]:
 
 
 def _breach(one: Breach) -> list[str]:
-    lines = [f"    {one_line(one.said, 160)}"] if one.said else []
+    lines = [f"    {one_line(one.message, 160)}"] if one.message else []
     for number, step in enumerate(one.chain):
         lines.append(_line(step, "" if not number else "  "))
     lines += [_line(step, "  or ") for step in one.also]
@@ -63,7 +63,7 @@ def breach_to_dict(one: Breach) -> dict[str, Any]:
     """A breach as plain data, its fingerprint with it."""
     keys = ("contract", "type", "importer", "imported", "rule", "decision", "said", "guidance", "fingerprint")
     steps = {"chain": [_plain(step) for step in one.chain], "also": [_plain(step) for step in one.also]}
-    return {key: getattr(one, key) for key in keys} | steps
+    return {key: getattr(one, "message" if key == "said" else key) for key in keys} | steps
 
 
 def _plain(step: Step) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
         f"{one.path}:{one.line}: {one.source_layer} must not import {one.target_layer} ({rule})",
         f"    {statement}",
         f"    {' ' * start}{'^' * (end - start)}{how}",
-        *([f"    hint: {one.way_out}"] if one.way_out else []),
+        *([f"    hint: {one.suggested_fix}"] if one.suggested_fix else []),
         f"    ID {one.id}; {one.source_layer} may import: {', '.join(one.allowed) or '(nothing)'}",
     ]
     return [_safe(line) for line in lines]
@@ -245,7 +245,7 @@ def violation_to_dict(one: Violation) -> dict[str, Any]:
     """A violation as plain data, with its fingerprint (shared by equal imports) and its ID (unique)."""
     keys = (
         "path", "line", "importer", "imported", "source_layer", "target_layer", "statement", "method", "rule",
-        "decision", "way_out",
+        "decision",
     )  # fmt: skip
     ids = {"fingerprint": one.fingerprint, "id": one.id}
-    return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed)} | ids
+    return {key: getattr(one, key) for key in keys} | {"way_out": one.suggested_fix, "allowed": list(one.allowed)} | ids

@@ -61,7 +61,7 @@ class Breach:
     rule: str
     """`.kl/architecture.yaml:14`."""
     decision: str = ""
-    said: str = ""
+    message: str = ""
     """What is wrong where no import is (a module that an exhaustive contract does not list)."""
     guidance: str = ""
     """The advice of the contract to those who break it."""
@@ -70,4 +70,4 @@ class Breach:
     def fingerprint(self) -> str:
         """16 hexadecimal digits over the contract and the modules on the way; no line number in it."""
         way = [[step.importer, step.imported] for step in self.chain]
-        return digest("breach/1", [self.contract, self.importer, self.imported, way, self.said])[:16]
+        return digest("breach/1", [self.contract, self.importer, self.imported, way, self.message])[:16]

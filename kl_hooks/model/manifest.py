@@ -85,7 +85,7 @@ class Violation:
     rule: str
     """`.kl/architecture.yaml:9`."""
     decision: str = ""
-    way_out: str = ""
+    suggested_fix: str = ""
     allowed: tuple[str, ...] = ()
     """The layers that the source layer may depend on."""
     number: int = 1

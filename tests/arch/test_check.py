@@ -72,8 +72,8 @@ def test_a_way_out_is_found_in_the_source(tmp_path: Path) -> None:
     write(folder, {ORDER: "from shop.web.page import Page\n\n\ndef total(page: Page) -> int:\n    return 1\n"})
     sh(folder, "add", "-A")
     write(folder, {ORDER: "from shop.web.page import Page\n\nx = Page()\n"})
-    assert verdict(folder).violations[0].way_out.startswith("pass it in")
-    assert verdict(folder, STAGED).violations[0].way_out.startswith("only annotations use it here")
+    assert verdict(folder).violations[0].suggested_fix.startswith("pass it in")
+    assert verdict(folder, STAGED).violations[0].suggested_fix.startswith("only annotations use it here")
 
 
 def test_untracked_files_are_seen_in_the_work_tree_only(tmp_path: Path) -> None:

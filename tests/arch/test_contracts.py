@@ -134,7 +134,7 @@ def test_every_built_in_type(tmp_path: Path, written: str, expected: list[list[s
 def test_an_exhaustive_contract_names_what_it_does_not_list(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED + "    exhaustive: true\n", "src/shop/new.py": ""})
     (one,) = judged(folder).contracts
-    assert one.said == "shop.new is not listed as a layer, and the contract is exhaustive"
+    assert one.message == "shop.new is not listed as a layer, and the contract is exhaustive"
 
 
 def test_everything_import_linter_refuses_is_said_at_once_with_its_line(tmp_path: Path) -> None:

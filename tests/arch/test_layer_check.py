@@ -122,7 +122,7 @@ def test_type_checking_imports_are_a_choice() -> None:
     links = [link("shop.domain.order", "shop.api.http", 3, "type-checking import")]
     assert violations(manifest(), links, MODULES) == []
     (found,) = violations(manifest("type_checking_imports: enforce\n"), links, MODULES)
-    assert found.way_out.startswith("only a type checker needs this import")
+    assert found.suggested_fix.startswith("only a type checker needs this import")
 
 
 def test_one_statement_of_two_names_is_one_violation() -> None:
@@ -145,7 +145,7 @@ def test_an_exception_holds_through_its_last_day() -> None:
     rules = manifest("exceptions: [{from: shop.domain.order, to: shop.api.http, until: 2027-01-31}]\n")
     assert violations(rules, [BREAKING], MODULES, today="2027-01-31") == []
     (found,) = violations(rules, [BREAKING], MODULES, today="2027-02-01")
-    assert "the exception at .kl/architecture.yaml:12 ended on 2027-01-31" in found.way_out
+    assert "the exception at .kl/architecture.yaml:12 ended on 2027-01-31" in found.suggested_fix
 
 
 def test_an_exception_names_modules_exactly_or_whole_layers() -> None:
@@ -172,7 +172,7 @@ def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:
 def test_files_are_read_for_the_places_that_are_asked_for_alone() -> None:
     def way_out(*closely: tuple[str, int]) -> str:
         (found,) = violations(manifest(), [BREAKING], MODULES, Seen(), closely=closely)
-        return found.way_out
+        return found.suggested_fix
 
     assert "place()" in way_out(("src/shop/domain/order.py", 3))
     assert "place()" not in way_out(("src/shop/domain/order.py", 4)) and "place()" not in way_out()
@@ -188,10 +188,10 @@ def test_chains_are_violations_where_they_are_forbidden_and_only_there() -> None
 def test_a_way_out_through_a_module_that_may() -> None:
     legal = link("shop.ports", "shop.api.http", 1)
     (found,) = violations(manifest(), [BREAKING, legal], MODULES)
-    assert found.way_out == "get it through shop.ports (ports), which may import shop.api.http"
+    assert found.suggested_fix == "get it through shop.ports (ports), which may import shop.api.http"
     used = link("shop.domain.price", "shop.ports", 18)
     (found,) = violations(manifest(), [BREAKING, legal, used], MODULES)
-    assert found.way_out.endswith("and which src/shop/domain/price.py:18 uses already")
+    assert found.suggested_fix.endswith("and which src/shop/domain/price.py:18 uses already")
 
 
 LEGAL = link("shop.ports", "shop.api.http", 1)
@@ -219,7 +219,7 @@ def test_no_way_out_leads_through_a_module_that_has_it_not_or_imports_the_import
     links: list[Link], more: str
 ) -> None:
     found = [one for one in violations(manifest(more), [BREAKING, *links], MODULES) if one.line == 3]
-    assert [one.way_out.partition(",")[0] for one in found] == ["pass it in as an argument"]
+    assert [one.suggested_fix.partition(",")[0] for one in found] == ["pass it in as an argument"]
 
 
 def test_a_way_out_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> None:
@@ -229,7 +229,7 @@ def test_a_way_out_through_a_module_that_is_imported_with_others_or_for_type_che
         link("shop.ports", "shop.domain.order", 1, "type-checking import"),
     ]
     (found,) = violations(manifest(), [BREAKING, LEGAL, *others], MODULES)
-    assert found.way_out.startswith("get it through shop.ports")
+    assert found.suggested_fix.startswith("get it through shop.ports")
 
 
 def test_a_program_of_a_package_is_no_way_out() -> None:
@@ -239,43 +239,43 @@ def test_a_program_of_a_package_is_no_way_out() -> None:
         "namespace:shop.ports.__main__", "imports", "namespace:shop.api.http", "src/shop/ports/__main__.py", 1, "import"
     )
     (found,) = violations(rules, [BREAKING, legal], modules)
-    assert found.way_out.startswith("pass it in")
+    assert found.suggested_fix.startswith("pass it in")
 
 
 def test_where_chains_are_forbidden_no_way_out_makes_one() -> None:
     (found,) = violations(manifest("indirect: forbid\n"), [BREAKING, LEGAL], MODULES)
-    assert found.way_out.startswith("pass it in")
+    assert found.suggested_fix.startswith("pass it in")
 
 
 def test_where_too_many_modules_would_be_followed_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suggestions, "_MAX_WALKS", 0)
     (found,) = violations(manifest(), [BREAKING, LEGAL], MODULES)
-    assert found.way_out.startswith("pass it in")
+    assert found.suggested_fix.startswith("pass it in")
 
 
 def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None:
     noted = link("shop.domain.order", "shop.api.http", 9)
     (found,) = violations(manifest(), [noted], MODULES, Seen())
-    assert found.way_out.startswith("only annotations use it here: move it under `if TYPE_CHECKING:`")
+    assert found.suggested_fix.startswith("only annotations use it here: move it under `if TYPE_CHECKING:`")
     (found,) = violations(manifest("type_checking_imports: enforce\n"), [noted], MODULES, Seen())
-    assert found.way_out.startswith("pass it in")
+    assert found.suggested_fix.startswith("pass it in")
 
 
 def test_a_way_out_for_what_nothing_uses() -> None:
     (found,) = violations(manifest(), [link("shop.domain.order", "shop.api.http", 8)], MODULES, Seen())
-    assert found.way_out == "nothing uses it here: drop it, as kl arch fix does where that is safe"
+    assert found.suggested_fix == "nothing uses it here: drop it, as kl arch fix does where that is safe"
 
 
 def test_a_way_out_through_an_argument_names_who_takes_one_already() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
-    assert found.way_out == "pass the user in as an argument of place() (order.py:6)" + expected
+    assert found.suggested_fix == "pass the user in as an argument of place() (order.py:6)" + expected
 
 
 def test_a_way_out_without_such_a_module() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES)
     expected = "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
-    assert found.way_out == expected
+    assert found.suggested_fix == expected
 
 
 def test_layers_without_files_are_warned_of_with_the_closest_folder() -> None:
@@ -355,7 +355,7 @@ def test_a_chain_is_one_violation_with_every_place() -> None:
     (found,) = violations(chain_manifest(), CHAIN, CHAIN_MODULES)
     assert (found.path, found.line, found.source_layer, found.target_layer) == ("top/c.py", 3, "top", "low")
     assert (found.method, found.statement, found.decision) == (INDIRECT_METHOD, "top.c -> mid.b -> low.a", "ADR-0007")
-    assert found.way_out.endswith("this chain: top.c (top/c.py:3) -> mid.b (mid/b.py:7) -> low.a")
+    assert found.suggested_fix.endswith("this chain: top.c (top/c.py:3) -> mid.b (mid/b.py:7) -> low.a")
 
 
 def test_it_has_to_be_asked_for() -> None:

@@ -35,7 +35,7 @@ FEW = 3
 def ways_out(folder: Path) -> list[str]:
     verdict, _ = run_check(opened(folder))
     assert verdict is not None
-    return [one.way_out for one in verdict.violations]
+    return [one.suggested_fix for one in verdict.violations]
 
 
 def drifted(folder: Path) -> Path:
@@ -89,7 +89,7 @@ def test_modules_that_share_their_name_with_others_are_found(named: str) -> None
         for path in (ORDER, "src/shop/ports/p.py")
     ]
     (found,) = violations(read_manifest(MANIFEST, RULES.encode()), links, modules)
-    assert found.way_out == "get it through shop.ports.p (ports), which may import shop.web.w0"
+    assert found.suggested_fix == "get it through shop.ports.p (ports), which may import shop.web.w0"
 
 
 def test_of_two_imports_on_a_line_each_is_asked_for_itself(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_of_two_names_on_a_line_each_is_needed_for_itself(tmp_path: Path) -> Non
     write(folder, {ORDER: "from shop.web import form, page\n\nform.x()\n"})
     verdict, _ = run_check(opened(folder))
     assert verdict is not None
-    assert [(one.imported, one.way_out.startswith("nothing uses it")) for one in verdict.violations] == [
+    assert [(one.imported, one.suggested_fix.startswith("nothing uses it")) for one in verdict.violations] == [
         ("shop.web.form", False), ("shop.web.page", True),
     ]  # fmt: skip
 
@@ -123,7 +123,7 @@ def way_out(folder: Path, source: str = WORKTREE) -> str:
     verdict, _ = run_check(opened(folder), source)
     assert verdict is not None
     (found,) = verdict.violations
-    return found.way_out
+    return found.suggested_fix
 
 
 def test_they_are_those_of_the_content_that_is_judged(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ VERDICTS = st.builds(
     verdict,
     st.builds(
         lambda text, line, target: replace(
-            broken(line=line, target=target), path=text.replace("\0", "") or "x", statement=text, way_out=text
+            broken(line=line, target=target), path=text.replace("\0", "") or "x", statement=text, suggested_fix=text
         ),
         TEXTS,
         st.integers(1, 10**6),
