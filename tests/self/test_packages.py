@@ -1,4 +1,4 @@
-"""The house keeps its own rules: one order of rooms, no circles, a paragraph everywhere, nothing grown too large."""
+"""kl follows its own architecture: one order of packages, no import cycles, docstrings everywhere, short functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kl_hooks.model.manifest import MANIFEST
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
 LONGEST_FUNCTION = 60
-FENCES = {
+OWNERS = {
     "kl_hooks/cli/": ("click", "rich"),
     "kl_hooks/code/": ("libcst", "grimp", "tree_sitter"),
     "kl_hooks/store/": ("sqlite3", "diskcache", "psycopg", "redis"),
@@ -39,10 +39,10 @@ FILES = sorted(
 )
 
 
-def rooms() -> list[list[str]]:
-    """The layers of import-linter's contract `rooms`, from the bottom up; those beside each other in one list."""
+def package_rows() -> list[list[str]]:
+    """The layers of import-linter's contract `packages`, from the bottom up; siblings in one list."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (contract,) = [one for one in config["contracts"] if one["id"] == "rooms"]
+    (contract,) = [one for one in config["contracts"] if one["id"] == "packages"]
     return [[name.strip() for name in row.split("|")] for row in reversed(contract["layers"])]
 
 
@@ -50,10 +50,10 @@ def tree_of(path: str) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
-def test_both_orders_of_rooms_agree() -> None:
+def test_both_orders_of_packages_agree() -> None:
     manifest = read_manifest(MANIFEST, (ROOT / MANIFEST).read_bytes())
     expected: dict[str, set[str]] = {}
-    for row in rooms():
+    for row in package_rows():
         below = set(expected)
         expected.update(dict.fromkeys(row, below))
     expected["pytest_kl"] = set(expected)
@@ -63,11 +63,11 @@ def test_both_orders_of_rooms_agree() -> None:
         assert layer.paths in ((f"{place}/",), (f"{place}.py",)), layer
 
 
-def test_every_room_is_there_and_no_other() -> None:
+def test_every_package_exists_and_no_other() -> None:
     here = {
         name.removeprefix("kl_hooks/").partition("/")[0].removesuffix(".py") for name in FILES if "kl_hooks" in name
     }
-    assert here - {"__init__", "__main__"} == {name for row in rooms() for name in row}
+    assert here - {"__init__", "__main__"} == {name for row in package_rows() for name in row}
 
 
 def test_our_own_check_is_clean() -> None:
@@ -80,28 +80,28 @@ def test_our_own_check_is_clean() -> None:
     assert [f"{v.path}:{v.line} {v.statement}" for v in violations(manifest, links, modules)] == []
 
 
-def test_libraries_stay_behind_their_fences() -> None:
-    home = {library: folder for folder, libraries in FENCES.items() for library in libraries}
+def test_each_library_is_imported_by_one_package() -> None:
+    owner = {library: folder for folder, libraries in OWNERS.items() for library in libraries}
     outside = []
     for path in FILES:
         for module, _, level, line, *_ in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]:
             library = module.partition(".")[0]
-            if not level and library in home and not path.startswith(home[library]):
-                outside.append(f"{path}:{line}: {library} belongs to {home[library]}")
+            if not level and library in owner and not path.startswith(owner[library]):
+                outside.append(f"{path}:{line}: {library} belongs to {owner[library]}")
     assert outside == []
 
 
-def test_import_linter_has_a_fence_for_what_is_imported() -> None:
+def test_import_linter_protects_what_is_imported() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    fenced = {name for one in config["contracts"] for name in one.get("protected_modules", ())}
-    known = {library for libraries in FENCES.values() for library in libraries}
+    protected = {name for one in config["contracts"] for name in one.get("protected_modules", ())}
+    known = {library for libraries in OWNERS.values() for library in libraries}
     used = {
         row[0].partition(".")[0]
         for path in FILES
         for row in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]
         if not row[2]
     }
-    assert fenced == known & used
+    assert protected == known & used
 
 
 def test_import_linter_keeps_every_contract(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_import_linter_keeps_every_contract(tmp_path: Path) -> None:
     assert "0 broken" in done.stdout
 
 
-def test_no_circles_with_lazy_and_type_checking_imports_counted() -> None:
+def test_no_cycles_with_lazy_and_type_checking_imports_counted() -> None:
     call = (
         f"import grimp, json; g = grimp.build_graph(*{PACKAGES!r}, cache_dir=None);"
         "print(json.dumps([[a, b] for a in sorted(g.modules) for b in g.find_modules_directly_imported_by(a)]))"
@@ -124,18 +124,18 @@ def test_no_circles_with_lazy_and_type_checking_imports_counted() -> None:
     assert done.returncode == 0, done.stderr
     edges = json.loads(done.stdout)
     assert len(edges) > len(FILES)
-    circles = [sorted(c) for c in networkx.strongly_connected_components(networkx.DiGraph(edges)) if len(c) > 1]
-    assert circles == []
+    cycles = [sorted(c) for c in networkx.strongly_connected_components(networkx.DiGraph(edges)) if len(c) > 1]
+    assert cycles == []
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_every_module_says_what_it_is_for(path: str) -> None:
+def test_every_module_has_a_docstring(path: str) -> None:
     doc = ast.get_docstring(tree_of(path))
     assert doc and len(doc.split()) >= 4, path
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.endswith("__init__.py")])
-def test_a_room_s_paragraph_imports_nothing(path: str) -> None:
+def test_the_docstring_of_a_package_imports_nothing(path: str) -> None:
     assert not [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
