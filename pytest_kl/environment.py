@@ -1,4 +1,4 @@
-"""What is recorded before the first test: the environment, what was asked for, and what the arguments leave out."""
+"""What is recorded before the first test: the environment, what was asked for, and what the arguments omit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOCKS = (
     "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "requirements.txt", "requirements-dev.txt",
     "constraints.txt", "conda-lock.yml", "pixi.lock",
 )  # fmt: skip
-"""Files at the root that say which packages are installed."""
+"""Files at the root that pin the installed packages."""
 
 
 def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
@@ -119,14 +119,14 @@ NARROWING = {
 
 
 OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
-"""Settings that say what a test is: `-o` on the command line makes another project of it."""
+"""Settings that define what a test is: `-o` on the command line makes another project of it."""
 
 
 def selection_of(config: pytest.Config, repo: Repository | None = None) -> dict[str, Any]:
     """`{"args", …}`: what was typed, what configuration and environment added, and the options that narrow the run.
 
-    Options show their value in force, so it makes no difference whether `-k` came from the command line, a file or
-    PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments leave out; `overridden`: `-o` for what a
+    Options show their value in force, so it makes no difference whether `-k` is from the command line, a file or
+    PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments omit; `overridden`: `-o` for what a
     test is; `config_file`: `-c` with a file from outside the repository; `weakened`:
     see there. Plain values; secrets in them are redacted by
     whoever writes them down.
@@ -184,19 +184,19 @@ NAMED = 3
 
 
 def omitted_test_files(config: pytest.Config, repo: Repository | None) -> dict[str, Any] | None:
-    """`{"files", "first"}`; None where nothing is left out, as far as arguments and `--ignore` say.
+    """`{"files", "first"}`; None where nothing is omitted, judged by arguments and `--ignore`.
 
     The project's test files are those that `python_files` fits, below `testpaths` where there are any, else below the
     folder of pytest's configuration file, else in the whole repository. Git is asked only if something may be missing.
     """
-    if repo is None or not _may_leave_out(config, repo):
+    if repo is None or not _may_omit_files(config, repo):
         return None
     asked = [_real(path) for path in _requested_paths(config)]
     ignored = [_absolute(config, path) for path in config.getoption("ignore", None) or ()]
     globs = [str(_absolute(config, path)) for path in config.getoption("ignore_glob", None) or ()]
     try:
         project = list(_project_files(config, repo))
-    except (EnvironmentProblem, OSError) as problem:  # then nobody can say that it was all of them
+    except (EnvironmentProblem, OSError) as problem:  # then nobody knows that it was all of them
         return {"files": 1, "first": [f"(not known: {short(str(problem))})"]}
     missing = [
         name
@@ -211,7 +211,7 @@ def project_folder(config: pytest.Config, repo: Repository) -> Path:
     return config.inipath.parent if config.inipath else repo.top
 
 
-def _may_leave_out(config: pytest.Config, repo: Repository) -> bool:
+def _may_omit_files(config: pytest.Config, repo: Repository) -> bool:
     if config.getoption("ignore", None) or config.getoption("ignore_glob", None):
         return True
     source = config.args_source

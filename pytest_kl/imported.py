@@ -149,7 +149,7 @@ class Content:
         return False
 
     def candidates(self, name: str) -> Iterator[tuple[str, str]]:
-        """(root, path) of the files that a dotted name could stand for."""
+        """(root, path) of the files that a dotted name could mean."""
         top, tail = name.partition(".")[0], name.replace(".", "/")
         for root in sorted(self.roots.get(top, ())):
             for path in (join(root, tail + ".py"), join(root, tail, "__init__.py")):
@@ -159,7 +159,7 @@ class Content:
 
 @dataclass
 class _Projects:
-    """What the project files of a content say about where its packages are."""
+    """Where the packages of a content are, by its project files."""
 
     content: Content
     _texts: dict[str, str] = field(default_factory=dict)

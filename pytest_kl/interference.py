@@ -65,16 +65,17 @@ class Interference:
         return found
 
 
-def merge_tallies(known: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """What workers tell, together: all of them collect the same, each calls tests of its own."""
-    both = {**known, **told}
-    one, other = known.get("not_called"), told.get("not_called")
-    if one and other:
+def merge_tallies(known: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The reports of workers, together: all of them collect the same, each calls tests of its own."""
+    both = {**known, **other}
+    first, second = known.get("not_called"), other.get("not_called")
+    if first and second:
         both["not_called"] = {
-            "tests": one["tests"] + other["tests"], "first": [*one["first"], *other["first"]][:NAMED], "by": one["by"],
+            "tests": first["tests"] + second["tests"], "by": first["by"],
+            "first": [*first["first"], *second["first"]][:NAMED],
         }  # fmt: skip
-    elif one or other:
-        both["not_called"] = one or other
+    elif first or second:
+        both["not_called"] = first or second
     return both
 
 
@@ -92,7 +93,7 @@ def has_foreign_switch(item: pytest.Item) -> bool:
 class Switches:
     """Notes in the report of a test who switched it off, if not its own file; xdist carries it to the controller.
 
-    The report itself does not tell: since pytest 8.4 a skip in a fixture is given the place of the test.
+    The report itself does not show it: since pytest 8.4 a skip in a fixture is given the place of the test.
     """
 
     def __init__(self, marked: set[str]) -> None:
@@ -137,7 +138,7 @@ def outside(report: pytest.TestReport, root: str) -> str:
 
 
 def local_implementations(config: pytest.Config, name: str) -> Iterator[str]:
-    """The files that implement a hook, as one that decides: wrappers, pytest and installed plugins are left out."""
+    """The files that implement a hook, as one that decides: without wrappers, pytest and installed plugins."""
     paths = sysconfig.get_paths()
     installed = tuple(f"{Path(paths[key]).resolve()}/" for key in ("purelib", "platlib", "stdlib"))
     own = (str(PYTEST.resolve()), str(Path(__file__).resolve().parent))
@@ -176,7 +177,7 @@ class Calls:
 
 @contextmanager
 def watched(code: CodeType) -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether this code has started since; True where nobody can tell."""
+    """Yield a function that returns whether this code has started since; True where that is unknown."""
     if sys.version_info >= (3, 12):
         with _monitored(code) as started:
             yield started
@@ -257,7 +258,7 @@ class Tally:
             self._interference.look(items)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """`-k`, `-m`, `--lf`, `--deselect` and other plugins tell here what they left out."""
+        """`-k`, `-m`, `--lf`, `--deselect` and other plugins report what they deselected."""
         self.deselected += len(items)
 
     def plain(self) -> dict[str, Any]:
@@ -271,7 +272,7 @@ class Tally:
 
 
 class WorkerTally(Tally):
-    """The same in a worker, which tells the controller at its end."""
+    """The same in a worker, which reports to the controller at its end."""
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__()
@@ -280,7 +281,7 @@ class WorkerTally(Tally):
         self._observer = Observer(lambda: Content.unpacked(packed)) if packed else None
 
     def pytest_sessionfinish(self) -> None:
-        """Hands over plain values, the only thing that may be attached."""
+        """Attach plain values: xdist can send no others."""
         output = getattr(self._config, "workeroutput", {})
         output["kl"] = self.plain()
         if self._observer is not None:

@@ -25,7 +25,7 @@ compile_patterns()  # now: a suite may replace `re`
 ENCODE = JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 """Canonical JSON of values that we made ourselves; `json.dumps` could be somebody's mock by now."""
 LONGEST_ID = 4096
-"""Characters; of a longer test id the beginning and a digest of the whole are kept."""
+"""Characters; of a longer test ID the beginning and a digest of the whole are stored."""
 SYNC_EVERY = 1.0
 """Seconds between two calls of fdatasync: what a power cut may cost."""
 
@@ -70,7 +70,7 @@ class Journal:
         self._plan = nodeids
 
     def name(self, nodeid: str) -> str:
-        """The id as it stands in the record."""
+        """The ID in the record."""
         return clean_id(self._prefix + (without_group(nodeid) if self._grouped else nodeid))
 
     def _quote(self, nodeid: str) -> str:
@@ -142,7 +142,7 @@ class Listener:
             if test is None:
                 test = self._open[nodeid] = TestState()
             elif test.repeat and when == "setup":
-                test.closed()  # older rerunfailures say nothing of the teardown of an attempt that is repeated
+                test.closed()  # older rerunfailures report no teardown of an attempt that is repeated
             facts = report.__dict__
             if report.outcome == "passed" and "wasxfail" not in facts:
                 if when == "call" and not test.verdict:

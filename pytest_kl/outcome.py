@@ -13,7 +13,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import redact
 
 MESSAGE_LENGTH = 300
-"""Characters of a message that are kept."""
+"""Characters of a message that are stored."""
 LOOKED_AT = 8000
 """Characters of it that are looked at: redaction comes before cutting, lest half a secret pass as none."""
 
@@ -22,7 +22,7 @@ def detail_of(longrepr: object, root: str) -> dict[str, Any]:
     """`{"message", "path", "line"}` of what pytest calls longrepr; without path and line where it has none.
 
     Paths below `root` (which ends in `/`) are given from there. Never raises: the text comes from the tests, and a
-    `__repr__` of theirs that fails is theirs to mend.
+    `__repr__` of theirs that fails is theirs to fix.
     """
     try:
         return _detail(longrepr, root)
@@ -58,7 +58,7 @@ RANK = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 
 
 def word_of(when: str, outcome: str, marked: bool) -> str:
-    """What one report says: a verdict, or empty where it says nothing (a setup or teardown that went well).
+    """The verdict of one report; empty where it has none (a setup or teardown that passed).
 
     `when` is setup, call, teardown or `???` (a worker crashed); `outcome` passed, failed or skipped; `marked` is true
     where the report carries `wasxfail`. A strict xfail that passes arrives as failed, and stays that.
@@ -77,7 +77,7 @@ def word_of(when: str, outcome: str, marked: bool) -> str:
 class TestState:
     """What has been reported of one test so far."""
 
-    __test__ = False  # no test class, whatever its name says
+    __test__ = False  # no test class, whatever its name
     verdict = ""
     seconds = 0.0
     reruns = 0
@@ -103,7 +103,7 @@ class TestState:
         return False
 
     def final(self) -> tuple[str, Mapping[str, Any] | None]:
-        """The verdict and what is known about it; the verdict is empty for a test that never ran (`--setup-only`)."""
+        """The verdict and its details; the verdict is empty for a test that never ran (`--setup-only`)."""
         if not self.reruns:
             return self.verdict, self.detail
         verdict = "flaky" if self.verdict == "passed" else self.verdict
@@ -120,7 +120,7 @@ class Ending:
     """How a run ended, as far as it can be seen from inside."""
 
     exit: int | None
-    """pytest's exit status; None where it never said one."""
+    """pytest's exit status; None where there is none."""
     verdicts: Sequence[str]
     """Of every test and of every collector that failed or was skipped."""
     ran: int
@@ -141,7 +141,7 @@ class Ending:
 
 
 def outcome_counts(verdicts: Iterable[str]) -> dict[str, int]:
-    """How often each of the seven words stands there, all seven named."""
+    """How often each of the seven outcomes occurs, zeros included."""
     seen = Counter(verdicts)
     return {word: seen[word] for word in TEST_OUTCOMES}
 
@@ -216,7 +216,7 @@ def run_result(ending: Ending) -> dict[str, Any]:
     """`{"exit", "complete", "how", "verdict", "reasons", "counts"}`.
 
     A pass needs every selected test reported, at least one of them passed, no failure, exit status 0 and no
-    `--collect-only`. What is neither a pass nor a failure is inconclusive. Complete means that pytest came to its own
+    `--collect-only`. What is neither a pass nor a failure is inconclusive. Complete means that pytest reached its own
     end and every selected test has a verdict.
     """
     numbers, way, against = outcome_counts(ending.verdicts), how_it_ended(ending), objections(ending)
@@ -242,7 +242,7 @@ def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
     if place.tree and place.dirty:
         line += f" + uncommitted changes ({place.changed} file{'' if place.changed == 1 else 's'})"
     if elsewhere:
-        line += f", kept in {one_line(elsewhere, WIDTH)}"
+        line += f", stored in {one_line(elsewhere, WIDTH)}"
     if previous:
         line += f"; the run before ({previous[:SHORT]}) has no end and is no evidence of success"
     return line
@@ -251,11 +251,11 @@ def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
 def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[str]:
     """What the run is worth, why if it is no pass, and how to look at it: two or three lines.
 
-    `elsewhere` as in the header, which a quiet pytest leaves out.
+    `elsewhere` as in the header, which a quiet pytest does not print.
     """
-    told = count_phrase(result["counts"]) or "no test was run"
-    kept = f", kept in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
-    lines = [f"kl: run {run[:SHORT]}: {told}; recorded as {run_outcome(result)}{kept}"]
+    counts = count_phrase(result["counts"]) or "no test was run"
+    place = f", stored in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
+    lines = [f"kl: run {run[:SHORT]}: {counts}; recorded as {run_outcome(result)}{place}"]
     if result["verdict"] == "inconclusive":
         lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
     return [*lines, f"kl: kl evidence show {run[:SHORT]}"]
@@ -269,5 +269,5 @@ def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:
 
 def failure_line(problem: BaseException, *, started: bool) -> str:
     """One line for our own failure: what it means, and why."""
-    what = "recording stopped, this run is kept as incomplete" if started else "not recorded"
+    what = "recording stopped, this run is stored as incomplete" if started else "not recorded"
     return one_line(f"kl: {what} - {str(problem) or type(problem).__name__}", WIDTH)

@@ -103,7 +103,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 
 
 class SecondName:
-    """Stands where this module would be registered a second time, which pytest refuses with a traceback."""
+    """A placeholder where this module would be registered twice, which pytest refuses with a traceback."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:

@@ -54,7 +54,7 @@ class Lost(OSError):
 
 
 def open_recording(config: pytest.Config, folder: Path) -> Recording:
-    """Opens a record and writes down what is known. Raises KlError or OSError where no place can be written."""
+    """Open a record and write what is fixed before the run. Raises KlError or OSError where no place can be written."""
     ws = open_workspace(folder, environ=dict(os.environ))
     run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
     previous = unfinished_run(ws.state.spool)
@@ -106,7 +106,7 @@ def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
 
 
 def unfinished_run(spool: Path) -> str:
-    """The id of the newest run that waits in the spool, if its process is gone and it has no end; else empty."""
+    """The ID of the newest run in the spool, if its process has ended without an end record; else empty."""
     waiting = pending_spools(spool)
     try:
         if not waiting or waiting[-1].stat().st_size > LARGEST_LOOKED_AT:
@@ -166,7 +166,7 @@ class Recorder:
         self._interrupted = ""
         self._internal_error = False
         self._trouble = ""
-        self._told = False
+        self._reported = False
 
     # the beginning
 
@@ -179,7 +179,7 @@ class Recorder:
         except Exception as problem:
             self._fail(problem)
             if self._strict:
-                self._told = True
+                self._reported = True
                 raise pytest.exit.Exception(self._trouble, returncode=STRICT_EXIT) from problem
 
     def _start(self) -> None:
@@ -228,11 +228,11 @@ class Recorder:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker is gone. One that ended well has left its numbers; a crashed one has not."""
+        """A worker has ended. One that did not crash has sent its numbers."""
         output = getattr(node, "workeroutput", None)
         output = output if isinstance(output, dict) else {}
-        if isinstance(told := output.get("kl"), dict) and told:
-            self._from_workers = merge_tallies(self._from_workers, told)
+        if isinstance(tally := output.get("kl"), dict) and tally:
+            self._from_workers = merge_tallies(self._from_workers, tally)
         if isinstance(imported := output.get(IMPORTED), dict):
             self._reports.append(imported)
 
@@ -282,7 +282,7 @@ class Recorder:
             except Exception as problem:
                 self._fail(problem)
         if self._trouble:
-            self._say(terminalreporter)
+            self._report_trouble(terminalreporter)
         elif self._recording is not None and not self._silent:
             try:
                 recording, result = self._recording, outcome.run_result(self._ending())
@@ -312,7 +312,7 @@ class Recorder:
             except Exception as trouble:
                 self._fail(trouble)
         if self._trouble:
-            self._say(None)
+            self._report_trouble(None)
             if self._strict and status == outcome.OK:
                 return STRICT_EXIT
         return status
@@ -345,14 +345,14 @@ class Recorder:
         except Exception as trouble:
             self._fail(trouble)
             with suppress(OSError, ValueError):
-                self._say(None)
+                self._report_trouble(None)
             if self._strict and self._status == outcome.OK:
                 with suppress(OSError, ValueError):
                     sys.stdout.flush()
                 os._exit(STRICT_EXIT)  # at exit nothing else changes the status of a process
 
     def _correct(self, recording: Recording, result: dict[str, Any]) -> None:
-        """Says that the verdict differs from what the summary said; a closed stderr must not cost the record."""
+        """Print that the verdict differs from the summary; a closed stderr must not cost the record."""
         with suppress(OSError, ValueError):
             print(*outcome.correction_lines(recording.run, result), sep="\n", file=sys.__stderr__)
 
@@ -411,11 +411,11 @@ class Recorder:
             if plugins.has_plugin(name):
                 plugins.unregister(name=name)
 
-    def _say(self, terminalreporter: Any) -> None:
-        """Says once what went wrong; without pytest's terminal on stderr."""
-        if self._told:
+    def _report_trouble(self, terminalreporter: Any) -> None:
+        """Report our failure once; without pytest's terminal on stderr."""
+        if self._reported:
             return
-        self._told = True
+        self._reported = True
         if terminalreporter is None:
             print(self._trouble, file=sys.__stderr__)
         else:

@@ -1,4 +1,4 @@
-"""Capturing: a spool file is opened with what is known before, filled with evidence, closed with the result.
+"""Capturing: a spool file is opened before a run, filled with evidence, closed with the result.
 
 An observer fails open: what can't be recorded is reported in one line, and nothing else changes.
 """
@@ -29,8 +29,8 @@ IN_CHECKOUT: Final = "spool:checkout"
 def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
     """Folder and origin word, in the order in which they are tried.
 
-    The one in the checkout is left out where it is a link: a link may have come with the checkout, and would lead our
-    writing, and our tidying, anywhere.
+    Without the one in the checkout where it is a link: a link may belong to the repository, and could point our writing
+    and our cleaning anywhere.
     """
     return [
         (folder, origin)
@@ -123,7 +123,7 @@ def close_capture(
     before: WorktreeState,
     after: WorktreeState,
 ) -> None:
-    """Writes what came out and closes the capture. Acknowledged, and durable, when it returns. OSError as it comes."""
+    """Write the evidence and the result, and close the capture: durable when it returns. May raise OSError."""
     with writer:
         count = 0
         for count, one in enumerate(evidence, 1):  # noqa: B007

@@ -1,4 +1,4 @@
-"""Adding to the ledger, the high-water marks that show when the store has gone back, and the audit of its chain.
+"""Adding to the ledger, the high-water marks that show a store that lost receipts, and the audit of its chain.
 
 Two marks remember how many receipts the store had, and its chain there. The first is the file `high-water` beside
 `kl.db`. The second is in the user's state folder, keyed by the git directory, so that it survives when the whole
@@ -113,7 +113,7 @@ def ledger_writer(ws: Workspace, *, accept: bool = False) -> Iterator[Database]:
         marks = read_marks(ws)
         start = chain_head(db)
         if marks.first is None and start == (0, CHAIN_START):
-            # written before anything is added, so that a mark that is missing always says something
+            # before anything is added, so that a missing mark always means something
             state.write_high_water(path, {"seq": 0, "chain": CHAIN_START})
         now = iso(ws.clock.now())
         breaks = [] if accept else _breaks_to_remember(db, marks, start[0], now)
@@ -168,8 +168,8 @@ def _second_mark_path(ws: Workspace) -> Path | None:
     """Where the second mark is; None without git: then the state directory is in the user's folder already.
 
     The key is the identity of the git directory (device, inode, path): a copy of the repository has another. A file
-    system may give the inode of a deleted repository to the next one at the same path (ext4 does), so the time at
-    which `description` came there, which nothing rewrites, is part of it: its ctime, which no copy brings along.
+    system may give the inode of a deleted repository to the next one at the same path (ext4 does), so the ctime of
+    `description` is part of it: git never rewrites that file, and no copy preserves a ctime.
     """
     if ws.repo is None or not any(ws.environ.get(name, "").startswith("/") for name in ("HOME", "XDG_STATE_HOME")):
         return None
@@ -207,7 +207,7 @@ class Audit:
     anchors: tuple[str, ...]
     """Which remembered heads could be checked, and what each proves."""
     folded: int = 0
-    """Receipts whose evidence upkeep took out: of these the header and the chain were checked."""
+    """Receipts that were compacted: of these the header and the chain were checked."""
 
 
 _ROWS = (
@@ -217,7 +217,7 @@ _ROWS = (
 
 
 def audit(db: Database | None, marks: Marks) -> Audit:
-    """Recomputes everything. `db` is None where there is none; `marks` are read before it was opened."""
+    """Recompute everything. `db` is None where there is none; `marks` are read before it was opened."""
     mark = marks.first
     problems: list[str] = []
     folds: list[int] = []
@@ -271,7 +271,7 @@ def _row_problems(db: Database, row: Any) -> list[str]:
         own = receipt.source == "commits" and not str(origin).startswith("imported")
         noted = receipt.result.get("log") if own else None
         if noted and noted != log_digest(commit_rows(db, stored)):
-            found.append("what the log says of its commits was edited")
+            found.append("its commits were edited in the log")
         return [f"receipt {seq}: {what}" for what in found]
     except _DAMAGED as problem:
         return [f"receipt {seq}: can't be read ({type(problem).__name__}: {problem})"]
@@ -282,29 +282,28 @@ def _header_problems(plain: Any, receipt: Receipt, stored: str, columns: tuple[A
         yield f"the header was edited (its hash is not its id {str(stored)[:12]})"
     if receipt.evidence_digest != plain["evidence_digest"]:
         yield "its evidence was edited (digest differs)"
-    told = (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent)
-    if told != columns:
+    if columns != (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent):
         yield "a column differs from the header"
 
 
 def _fold_problems(db: Database, row: Any) -> Iterator[str]:
-    """A fold takes all of the evidence out, and only of runs of tests."""
+    """Compaction removes all of the evidence, and only of runs of tests."""
     if row[7] is None:
         return
     if row[9] not in COMPACTABLE:
-        yield f"it is said to be folded, and receipts of {row[9]} never are"
+        yield f"it is marked as folded, and receipts of {row[9]} never are"
     if row[5] is not None or row[6] is not None or db.row("SELECT 1 FROM evidence WHERE receipt = ?", (row[0],)):
-        yield "it is said to be folded, and part of its evidence is there"
+        yield "it is marked as folded, and part of its evidence is there"
 
 
 def _strays(db: Database) -> Iterator[str]:
-    """Rows that hang on no receipt, and evidence that is filed under another subject than its own."""
+    """Rows that belong to no receipt, and evidence that is filed under another subject than its own."""
     for seq, count in db.rows(
         "SELECT receipt, COUNT(*) FROM evidence WHERE receipt NOT IN (SELECT seq FROM receipt) GROUP BY receipt"
     ):
         yield f"{count} pieces of evidence belong to a receipt {seq} that is not there"
     for (sha,) in db.rows("SELECT sha FROM commit_log WHERE receipt NOT IN (SELECT id FROM receipt)"):
-        yield f"commit {str(sha)[:12]} stands in the log, and no receipt brought it"
+        yield f"commit {str(sha)[:12]} is in the log, and no receipt names it"
     for seq, place, subject, body in db.rows("SELECT receipt, position, subject, body FROM evidence"):
         try:
             same = json.loads(body)["subject"] == subject
@@ -315,9 +314,9 @@ def _strays(db: Database) -> Iterator[str]:
 
 
 def _altered_lists(db: Database) -> Iterator[str]:
-    for key, told in db.rows("SELECT id, digest FROM test_list"):
+    for key, recorded in db.rows("SELECT id, digest FROM test_list"):
         try:
-            same = list_digest(test_names(db, key)) == told
+            same = list_digest(test_names(db, key)) == recorded
         except _DAMAGED:
             same = False
         if not same:
@@ -339,31 +338,31 @@ def _mark_problems(db: Database | None, marks: Marks, at: int, marked: str | Non
 
 
 def _anchors(mark: dict[str, Any] | None) -> tuple[str, ...]:
-    held = f"checked at receipt {mark['seq']}" if mark else "missing"
+    state = f"checked at receipt {mark['seq']}" if mark else "missing"
     return (
-        f"high-water mark beside the store: {held}; it shows accidents and careless edits",
+        f"high-water mark beside the store: {state}; it shows accidents and careless edits",
         "commit trailers: none read by this version; they would show a rewrite by one person",
         "CI attestation: none read by this version; it would show a rewrite by the owner too",
     )
 
 
 def _altered_assertions(db: Database) -> Iterator[str]:
-    """The claims that are not what their receipts say, in words."""
-    told = _asserted_in_receipts(db)
+    """The claims that differ from their receipts."""
+    asserted = _asserted_in_receipts(db)
     rows = {
         row[0]: tuple(row[1:])
         for table in ("claim_archive", "claim")
         for row in db.rows(f"SELECT id, text, about, author, made_at, expires FROM {table} ORDER BY made_at, id")
     }
-    for key in sorted(told.keys() | rows.keys()):
+    for key in sorted(asserted.keys() | rows.keys()):
         if key not in rows:
             yield f"claim {key}: it was asserted, and is not there any more"
-        elif told.get(key) != rows[key]:
+        elif asserted.get(key) != rows[key]:
             yield f"claim {key}: it is not what was asserted"
 
 
 def _asserted_in_receipts(db: Database) -> dict[str, tuple[Any, ...]]:
-    """Id of a claim → its newest assertion as a row."""
+    """ID of a claim → its newest assertion as a row."""
     found: dict[str, tuple[Any, ...]] = {}
     for at, body in db.rows(
         "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
@@ -374,5 +373,5 @@ def _asserted_in_receipts(db: Database) -> dict[str, tuple[Any, ...]]:
             claim = Claim(plain["text"], plain["subject"], plain["author"], at, plain["expires"])
             found[claim.id] = (claim.text, claim.about, claim.author, claim.made_at, claim.expires)
         except (ValueError, KeyError, TypeError):
-            continue  # the receipt itself is found to be edited
+            continue  # reported as an edited receipt
     return found

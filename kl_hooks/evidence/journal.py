@@ -69,7 +69,7 @@ def _flaws(receipt: Receipt) -> Iterator[str]:
 
 def _result_flaws(result: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(result.get("complete"), bool) or not _is_text(result.get("verdict")):
-        yield "its result says neither whether it is complete nor what it found"
+        yield "its result states neither whether it is complete nor what it found"
     if result.get("exit") is not None and not _is_count(result["exit"], -_LONGEST):
         yield "its exit code is no number"
     if not isinstance(result.get("how", ""), str):
@@ -126,7 +126,7 @@ KILLED: Final = {"exit": None, "complete": False, "how": "killed", "verdict": "i
 def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     """The receipt that these records make; None where they are no capture that this kl understands.
 
-    Without an end record the run is incomplete: its result says `killed`, and the test that was running is an error.
+    Without an end record the run is incomplete: its result is `killed`, and the test that was running is an error.
     """
     if not records or schema_of_records(records) != SPOOL_SCHEMA:
         return None
@@ -137,7 +137,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     result = dict(_mapping(end.get("result"))) if end else _killed(evidence)
     if end and (end.get("tests"), end.get("evidence")) != (lines, len(others)):
         result |= {"complete": False, "verdict": "inconclusive"}
-        result["reasons"] = [*_list(result.get("reasons")), "records of this run were lost before they were taken in"]
+        result["reasons"] = [*_list(result.get("reasons")), "records of this run were lost before they were imported"]
     receipt = Receipt(
         run=opening.get("run"),
         source=opening.get("source"),
@@ -201,7 +201,7 @@ def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
 
 
 def _test(record: Any) -> Evidence | None:
-    """What a line of a test says; None for anything else: an end record that counts it then tells that it was lost."""
+    """The result in a line of a test; None for anything else: the count in the end record then shows the loss."""
     if not _row(record, "t") or len(record) != 6:
         return None
     _, nodeid, outcome, micros, detail, following = record
@@ -236,7 +236,7 @@ QUARANTINED: Final = ".aside"
 
 @dataclass(frozen=True, slots=True)
 class PendingCapture:
-    """One spool file whose writer is gone."""
+    """A spool file whose writer has ended."""
 
     path: Path
     origin: str
@@ -248,7 +248,7 @@ class PendingCapture:
 
 
 def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
-    """The files that can be taken in, oldest first, and how many are left alone: still being written, or newer."""
+    """The files that can be imported, oldest first, and how many can't: still being written, or of a newer kl."""
     found, left = [], 0
     for path, origin in _pending_files(ws):
         try:
@@ -309,7 +309,7 @@ def _spool_files(directory: Path) -> list[Path]:
 
 
 def _capture(path: Path) -> tuple[Receipt | None, str]:
-    """The capture in this file, or why it can't be told; neither where there is none or it is not finished."""
+    """The capture in this file, or why it can't be read; neither where there is none or it is not finished."""
     try:
         spool = read_spool(path)
     except FileNotFoundError:  # another process has imported it
@@ -346,7 +346,7 @@ def _pending_files(ws: Workspace) -> Iterator[tuple[Path, str]]:
 
 
 def _is_ours(ws: Workspace, path: Path) -> bool:
-    """A spool file in the work tree may have come with the checkout: only untracked files of this user count."""
+    """A spool file in the working tree may belong to the repository: only untracked files of this user count."""
     try:
         status = path.lstat()
         mine = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()

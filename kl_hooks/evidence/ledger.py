@@ -31,7 +31,7 @@ CHAIN_START: Final = "0" * 64
 def chain_link(previous: str, receipt: str, origin: str = "local") -> str:
     """The chain's value after `receipt`, given its value before: 64 hexadecimal digits.
 
-    Where a receipt came from decides what it weighs, so an origin that is not `local` is part of it.
+    The origin of a receipt decides what it weighs, so an origin that is not `local` is part of it.
     """
     more = "" if origin == "local" else f"\0{origin}"
     return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}{more}".encode()).hexdigest()
@@ -109,7 +109,7 @@ def unpack_ids(blob: bytes) -> list[int]:
 
 
 COMPACTABLE: Final = ("pytest", "junit")
-"""Sources of the receipts whose evidence upkeep may take out."""
+"""Sources of the receipts that can be compacted: runs of tests."""
 
 
 RETAINED: Final = 50
@@ -174,7 +174,7 @@ def _fits(evidence: Evidence) -> bool:
 def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, bytes | None, list[tuple[int, Evidence]]]:
     """The interned list, the packed outcomes, and what does not fit in a column (with its position).
 
-    The column holds the tests at the beginning of the evidence; what stands after them has rows of its own.
+    The column holds the tests at the beginning of the evidence; what follows has rows of its own.
     """
     tests = list(takewhile(_fits, evidence))
     special = [(at, e) for at, e in enumerate(evidence) if at >= len(tests) or e.detail or e.executed is not None]
@@ -185,7 +185,7 @@ def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, by
 
 
 def list_digest(names: Sequence[str]) -> str:
-    """What a list of tests is known by. A name may hold a newline: then no newline can stand between two names."""
+    """The identity of a list of tests. A name may contain a newline: then newlines can't separate the names."""
     text = "\n".join(names)
     if text.count("\n") >= len(names):
         return digest("test-list/1", list(names))
@@ -242,7 +242,7 @@ def _without_tests(db: Database) -> set[int]:
     )
     found = set()
     for seq, header in db.rows(sql):
-        with suppress(*UNREADABLE):  # an edited row is listed, and reading it says what is wrong
+        with suppress(*UNREADABLE):  # an edited row is listed, and reading it reports what is wrong
             plain = json.loads(header)
             if header_ran_no_test(plain["selection"], plain["result"]):
                 found.add(seq)
@@ -299,16 +299,14 @@ LIMITING_KEYS: Final = (
     "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
     "dropped",
 )  # fmt: skip
-"""What in a run's `selection` says that tests were left out, where it is given and not empty."""
+"""Keys of a run's `selection` that mean, where they are not empty, that it omitted tests."""
 
 
 def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a run's `selection` that left tests out of it; empty: none did, as far as it can be seen."""
-    left_out = selection.get("left_out")
+    """The parts of a run's `selection` that omitted tests; empty: none did, as far as it can be seen."""
+    omitted = selection.get("left_out")
     found = {key: selection[key] for key in LIMITING_KEYS if selection.get(key)}
-    if isinstance(left_out, Mapping) and left_out.get("files"):
-        found["left_out"] = left_out
-    return found
+    return found | ({"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {})
 
 
 def entries_of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
@@ -413,7 +411,7 @@ class _Run:
 
 
 def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
-    """The newest runs of a source, newest first. A row that somebody edited is left out."""
+    """The newest runs of a source, newest first. A row that somebody edited is omitted."""
     rows = db.rows(
         "SELECT seq, id, chain, origin, header, test_list, outcomes FROM receipt WHERE source = ?"
         " ORDER BY seq DESC LIMIT ?",
@@ -448,11 +446,11 @@ def _failed(run: _Run) -> Iterator[str]:
 
 def _failing_entry(run: _Run, wanted: set[str]) -> Entry:
     seq, id, chain, origin, header, _, _ = run.row
-    told = {one.subject for one in run.special}
+    detailed = {one.subject for one in run.special}
     plain = [
         Evidence("TestResult", _NAME + name, TEST_OUTCOMES[code])
         for name, code in zip(run.names, run.codes, strict=True)
-        if name in wanted and _NAME + name not in told
+        if name in wanted and _NAME + name not in detailed
     ]
     receipt = receipt_from_header(
         json.loads(header), tuple(plain + [one for one in run.special if one.kind == "TestResult"])

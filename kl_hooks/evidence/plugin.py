@@ -1,4 +1,4 @@
-"""The door of `evidence`: its tables, the readers of evidence files, and what it offers to a task."""
+"""The entry point of `evidence`: its tables, the readers of evidence files, and what it offers to a task."""
 
 from __future__ import annotations
 

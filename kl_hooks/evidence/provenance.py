@@ -26,7 +26,7 @@ CI: Final = (
     ("JENKINS_URL", "jenkins", ("BUILD_TAG",)),
     ("TF_BUILD", "azure", ("BUILD_BUILDID",)),
 )
-"""Variable that tells the service, its name, and the variables that name the job."""
+"""The variable that identifies the service, its name, and the variables that name the job."""
 
 
 def session(environ: Mapping[str, str]) -> str | None:
@@ -66,7 +66,7 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WorktreeState:
-    """The content of a work tree at one moment."""
+    """The content of a working tree at one moment."""
 
     tree: str | None = None
     """Git tree id of the tracked files as they are on disk."""

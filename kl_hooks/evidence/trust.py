@@ -1,4 +1,4 @@
-"""What an observation weighs: whether it can count as hard, and what age takes from a claim. Pure."""
+"""What an observation weighs: whether it can count as hard, and how a claim ages. Pure."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ def execution_mode(receipt: Receipt) -> str:
 
     One xdist worker runs the tests in their order, one after the other: that is serial.
     """
-    told = receipt.environment.get("way")
-    if not isinstance(told, Mapping):
+    way = receipt.environment.get("way")
+    if not isinstance(way, Mapping):
         return ""
-    workers = told.get("distributed")
+    workers = way.get("distributed")
     parts = ["distributed" if isinstance(workers, int) and workers > 1 else "serial"]
-    if told.get("random_order"):
-        if told.get("seed") in (None, ""):
+    if way.get("random_order"):
+        if way.get("seed") in (None, ""):
             return ""  # an order that nobody can repeat may have been the same
-        parts.append(f"random:{told['random_order']}:{told['seed']}")
+        parts.append(f"random:{way['random_order']}:{way['seed']}")
     return " ".join(parts)
 
 
 def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") -> str:
     """In one phrase why it can't count as hard; empty where it can."""
     if origin.startswith("imported"):
-        return "imported, and nothing signed proves where it came from"
+        return "imported, and nothing signed proves its origin"
     if evidence.outcome == "flaky":
         return "flaky: it passed only on a later attempt"
     if not receipt.result.get("complete"):
@@ -65,19 +65,19 @@ def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") ->
 
 
 def ran_no_test(receipt: Receipt) -> bool:
-    """True for a run that only listed tests, or that pytest refused to begin: it says nothing about any content."""
+    """True for a run that only listed tests, or that pytest refused to begin: no evidence about any content."""
     return header_ran_no_test(receipt.selection, receipt.result)
 
 
 def header_ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
-    """The same, of two values of its header. One that failed to collect a file says something."""
+    """The same, of two values of its header. One that failed to collect a file is evidence."""
     counts = result.get("counts") or {}
     none = result.get("how") == "usage-error" or bool(selection.get("collect_only"))
     return none and not any(counts.get(word) for word in REFUTES)
 
 
 def stance(evidence: Evidence) -> str:
-    """`for`, `against` or `nothing`: what an outcome says of its subject."""
+    """`for`, `against` or `nothing`: what an outcome means for its subject."""
     return "for" if evidence.outcome in SUPPORTS else "against" if evidence.outcome in REFUTES else "nothing"
 
 
@@ -128,7 +128,7 @@ DAY: Final = 86_400_000_000
 def aged(claim: Claim, now: int, days: int) -> Claim:
     """The claim as it counts at `now`: a verified one whose newest observation is older than `days` is inferred.
 
-    A claim that says itself when it ends does not decay, and with 0 days none does. Applied again it changes nothing.
+    A claim with an end of its own does not decay, and with 0 days none does. Applied again it changes nothing.
     """
     if not days or claim.expires or claim.tier is not Tier.VERIFIED:
         return claim

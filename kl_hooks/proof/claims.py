@@ -45,7 +45,7 @@ _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 def record_claim(
     ws: Workspace, text: str, about: str = "", cited: Sequence[str] = (), expires: str | None = None, author: str = ""
 ) -> Claim:
-    """Assert something, with what supports it. Without `about` it is about the first thing cited.
+    """Assert something, with what supports it. Without `about` it is about the first citation.
 
     UsageProblem for an ID that is none, for what is cited and not there, and for an end in the past.
     """

@@ -1,7 +1,7 @@
 """Which tests a content is expected to have, and which of them its test runs never reported.
 
 Expected are the tests of the files that pytest's configuration names, read from their source: nothing is
-collected, imported or run. What can't be told from source alone is not assessed, and never called missing.
+collected, imported or run. What source alone can't show is not assessed, and never called missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PytestConfig(NamedTuple):
     """What a test is, as pytest has it."""
 
     path: str = ""
-    """The file that says so, from the repository's root; empty: pytest's defaults."""
+    """The configuration file, from the repository's root; empty: pytest's defaults."""
     testpaths: tuple[str, ...] = ()
     python_files: tuple[str, ...] = ("test_*.py", "*_test.py")
     python_classes: tuple[str, ...] = ("Test",)
@@ -152,7 +152,7 @@ def config_for(configs: Mapping[str, PytestConfig], path: str) -> PytestConfig:
 
 
 def _table(name: str, content: bytes) -> Mapping[str, Any] | None:
-    """What a file says to pytest; None where it does not configure it. ValueError for one that can't be read."""
+    """The table for pytest; None where a file does not configure pytest. ValueError for one that can't be read."""
     if len(content) > LARGEST_CONFIG:
         raise ValueError("too large")
     text = content.decode("utf-8-sig")
@@ -192,7 +192,7 @@ def _words(value: object) -> tuple[str, ...] | None:
 
 
 def config_difference(now: PytestConfig, before: PytestConfig) -> str:
-    """In words what two configurations say differently: `testpaths, python_files in pytest.ini`."""
+    """The keys in which two configurations differ: `testpaths, python_files in pytest.ini`."""
     changed = ", ".join(key for key in CONFIG_KEYS if getattr(now, key) != getattr(before, key))
     return f"{changed} in {now.path or 'no configuration file'}" if changed else ""
 
@@ -249,7 +249,7 @@ def defined_tests(content: bytes) -> DefinedTests:
 def conditional_ignores(content: bytes) -> frozenset[str]:
     """The texts that a `conftest.py` adds to `collect_ignore` or `collect_ignore_glob` under a condition.
 
-    Files for one version of Python or one platform are left out like this, and no run of another can collect them.
+    Files for one version of Python or one platform are ignored like this, and no run of another can collect them.
     """
     try:
         tree = parse_tree(content) if len(content) <= LARGEST else ast.Module([], [])
@@ -366,7 +366,7 @@ class _File:
         return name in _KEEPING or name.startswith(_KEEPING_BELOW) or name in self._marks
 
     def _dotted(self, node: ast.expr) -> str:
-        """`pytest.mark.skip` for what is called so here, whatever it was imported as; empty for anything else."""
+        """`pytest.mark.skip` whatever name it was imported as; empty for anything else."""
         return _dotted(node, self._names)
 
 
@@ -435,7 +435,7 @@ def _values(values: Iterable[object], kind: type) -> bool:
 
 SETTINGS: Final = ".kl/config.yaml"
 _COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
-"""Limits of a run that still collects everything, and says how much that was."""
+"""Limits of a run that still collects everything, and counts it."""
 
 
 class Missing(NamedTuple):
@@ -453,7 +453,7 @@ class ContentSource:
     blobs: Mapping[str, str]
     """Path → blob ID of tracked Python files and of files that may configure pytest or kl."""
     read: Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
-    """The contents of files by path; those that can't be had are left out."""
+    """The contents of files by path, of those that can be read."""
 
     def text(self, path: str) -> bytes | None:
         """The content of one file; None where there is none."""
@@ -490,9 +490,9 @@ class Reported:
     skipped: set[str] = field(default_factory=set)
     """Files and folders that were skipped as a whole."""
     whole: set[str] = field(default_factory=set)
-    """Files of which nothing can have been left out by a selection."""
+    """Files that were run as a whole."""
     everything: bool = False
-    """True where one run was limited by nothing, or the runs together make up for what each left out."""
+    """True where one run was limited by nothing, or the runs together reported everything."""
     _ids: set[str] = field(default_factory=set)
     _collected: list[tuple[int, str]] = field(default_factory=list)
     """Of each limited run: how many tests it collected, and the digest of their names (empty: an older kl's)."""
@@ -521,7 +521,7 @@ class Reported:
             self._collected.append((receipt.selection["collected"], digest))
 
     def close(self) -> Reported:
-        """Call it when all runs are in: what one left out may have been reported by the others, test by test."""
+        """Call it when all runs are in: what one omitted may have been reported by the others, test by test."""
         # runs that collected other names can't be added up: a parameter may hold a clock
         if len(set(self._collected)) == 1 and len(self._ids) >= self._collected[0][0]:
             self.everything = True
@@ -592,7 +592,7 @@ class Expected:
         return Assessment(tuple(missing), tuple(unsure))
 
     def _unsure(self, path: str, found: DefinedTests | None) -> str:
-        """Why nobody can tell whether this file has tests that could be collected; empty where one can."""
+        """Why it is unknown whether this file has tests that could be collected; empty where it is known."""
         if path in self.ignored:
             return "a conftest.py ignores it under a condition"
         return found.error if found is not None else "its content could not be read"
@@ -610,11 +610,11 @@ def compare_file(
         if doubtful and not reported.everything:
             return [Missing(path, "no complete run collected it")], []
         return [], [path] if doubtful else []
-    gone = [Missing(f"{path}::{name}", "not reported") for name in certain if not _was_reported(reported, path, name)]
+    lost = [Missing(f"{path}::{name}", "not reported") for name in certain if not _was_reported(reported, path, name)]
     open_ = [f"{path}::{name}" for name in doubtful if not _was_reported(reported, path, name)]
-    if not reported.complete(path) and not gone:
+    if not reported.complete(path) and not lost:
         return [Missing(path, "only a part of it ran")], open_
-    return gone, open_
+    return lost, open_
 
 
 def _was_reported(reported: Reported, path: str, name: str) -> bool:

@@ -47,7 +47,7 @@ class Proof:
     """The answer, with the run that gives it and the reasons."""
 
     tier: Tier
-    """Of "the tests pass on this tree": guessed where nothing proves it."""
+    """Of "the tests pass on this tree": guessed without evidence."""
     run: str | None
     """The newest run that proves it, by itself or with others."""
     reasons: tuple[str, ...]
@@ -56,7 +56,7 @@ class Proof:
     missing: tuple[Missing, ...] = ()
     """Tests that are expected and that no good run of this content reported, in the environment that comes closest."""
     not_assessed: tuple[str, ...] = ()
-    """Tests and files of which source alone can't tell whether pytest collects them."""
+    """Tests and files of which source alone can't show whether pytest collects them."""
     notes: tuple[str, ...] = ()
     """What is worth knowing, and changes nothing."""
     runs: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def judge(
     if missing := seen.gaps:
         return entries, Proof(Tier.GUESSED, None, tuple(f"not assessed: {one}" for one in missing))
     if ws.repo and trees and trees[0] == object_id(ws.repo.object_format, b"tree", b""):
-        # before the first `git add` every repository has this tree, whatever lies beside it
+        # before the first `git add` every repository has this tree, whatever its files
         return entries, Proof(Tier.GUESSED, None, (NOTHING_TRACKED,))
     parents = seen.parents(entries)
     repo, db = ws.repo, seen.db
@@ -194,13 +194,13 @@ def selection_words(receipt: Receipt) -> str:
         words.append(f"{found['deselected']} tests deselected")
     if "dropped" in found:
         words.append(f"{found['dropped']} tests taken out by a plugin or a conftest.py")
-    if left_out := found.get("left_out"):
-        words.append(f"{left_out['files']} test files left out: {_first_of(left_out.get('first'), left_out['files'])}")
+    if omitted := found.get("left_out"):
+        words.append(f"{omitted['files']} test files omitted: {_first_of(omitted.get('first'), omitted['files'])}")
     return ", ".join(words)
 
 
 def had_untracked_files(entries: Sequence[Entry], run: str | None, tree: str | None) -> bool:
-    """True if this run, on the tracked files of `tree`, had untracked files beside them: no commit holds those."""
+    """True if this run, on the tracked files of `tree`, ran with untracked files, which no commit contains."""
     return any(
         e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
     )
@@ -227,9 +227,9 @@ def proof(
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
-    `trees`: the ids that the content has, where a run with untracked files beside it must not count for it alone.
-    `tree_contains`: whether a path from the repository's root is in this content; where it can't be told, it is.
-    `expected`: the tests that the content has; without it a run counts for what it says itself. `earlier_runs`:
+    `trees`: the ids that the content has, where a run with untracked files must not count for it alone.
+    `tree_contains`: whether a path from the repository's root is in this content; where that is unknown, it is.
+    `expected`: the tests that the content has; without it a run counts for what it reported. `earlier_runs`:
     the complete runs of other contents before one, in the same environment, newest first.
     """
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
@@ -260,7 +260,7 @@ def proof(
         tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
         covered.not_assessed,
-        (*_gone_notes(past), *_not_tests_notes(others), *covered.notes, *dict.fromkeys(notes)), names,
+        (*_past_notes(past), *_not_tests_notes(others), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone,
     )  # fmt: skip
 
@@ -273,12 +273,12 @@ def _reasons(
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    return reasons + _gone_notes(past)
+    return reasons + _past_notes(past)
 
 
-def _gone_notes(past: Sequence[tuple[str, str]]) -> list[str]:
+def _past_notes(past: Sequence[tuple[str, str]]) -> list[str]:
     """Tests that failed, and whose file is not in this content: worth knowing where it is proven too."""
-    return [f"{test} failed in run {run[:8]}; its file was untracked, and is gone" for test, run in past[:_NAMED]]
+    return [f"{test} failed in run {run[:8]}; its file was untracked, and is removed" for test, run in past[:_NAMED]]
 
 
 def _not_tests_notes(others: Sequence[tuple[str, str]]) -> list[str]:
@@ -287,7 +287,7 @@ def _not_tests_notes(others: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _followed(runs: Sequence[Entry], good: Sequence[Entry]) -> set[str]:
-    """The runs that a complete, good run came after."""
+    """The runs before a complete, good run."""
     first = next((at for at, one in enumerate(runs) if one in good), len(runs))
     return {one.receipt.run for one in runs[first + 1 :]}
 
@@ -295,7 +295,7 @@ def _followed(runs: Sequence[Entry], good: Sequence[Entry]) -> set[str]:
 def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expected] | None) -> list[tuple[str, str]]:
     """Failures in files that no configuration collects: a script named on the command line, a doctest asked for once.
 
-    A file that pytest's own defaults take for tests is never one, whatever the configuration says today.
+    A file that pytest's own defaults take for tests is never one, whatever the configuration is today.
     """
     found = [one for one in failing if not PytestConfig().collects(one[0].partition("::")[0])]
     if not found or expected is None:
@@ -400,7 +400,7 @@ def _missing(
 def _since(
     wanted: Expected, reported: Reported, runs: Sequence[Entry], before: Entry, newest: bool
 ) -> Iterator[Missing]:
-    """What a complete run of another content reported, and these runs left out or (the newest) newly switched off.
+    """What a complete run of another content reported, and these runs omitted or (the newest) newly switched off.
 
     More than one is looked at, because the run before may itself be one that left tests out and proved nothing.
     """
@@ -432,19 +432,19 @@ def _named_missing(missing: Sequence[Missing]) -> Iterator[str]:
 
 
 def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
-    """The runs of more than this content that a good run of just this content came after.
+    """The runs of more than this content before a good run of just this content.
 
-    Just this: the untracked files of that run are known too. A failed test of such a run may be gone with its file.
+    Just this: the untracked files of that run are known too. A failed test of such a run may be removed with its file.
     """
     last = next((at for at, one in enumerate(runs) if one in good and one.receipt.tree_all), len(runs))
     return {one.receipt.run for one in runs[last:] if _more_than(one.receipt, trees)}
 
 
 def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, str]]:
-    """The tests whose last word in these runs (newest first) is a failure, each with the run that said so.
+    """The tests whose last result in these runs (newest first) is a failure, each with its run.
 
-    The content is the same, so a failed test that a later run does not even mention was left out of that run. A skip
-    says nothing but in a good run; what was imported, or ran while files changed, takes no failure back. A file that
+    The content is the same, so a failed test that a later run does not even mention was omitted there. A skip
+    means nothing but in a good run; what was imported, or ran while files changed, settles no failure. A file that
     could not be collected is settled by a word of any test in it.
     """
     last: dict[str, tuple[str, str]] = {}
@@ -465,16 +465,14 @@ def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, st
 
 
 def _more_than(receipt: Receipt, trees: Sequence[str]) -> str:
-    """Why a run of more than this content says nothing about it alone: tests may have needed the untracked files."""
+    """Why a run of more than this content is no evidence for it alone: tests may have needed the untracked files."""
     if not trees or receipt.tree_all in (None, receipt.tree, *trees):
         return ""
-    told = receipt.environment.get("untracked")
-    if not isinstance(told, Mapping):
+    untracked = receipt.environment.get("untracked")
+    if not isinstance(untracked, Mapping):
         return "untracked files were there when it ran"
-    names = [str(name) for name in told.get("first") or ()]
-    if not names:
-        return ""
-    return f"untracked files were there when it ran: {_first_of(names, told.get('files'))}"
+    names = [str(name) for name in untracked.get("first") or ()]
+    return f"untracked files were there when it ran: {_first_of(names, untracked.get('files'))}" if names else ""
 
 
 def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
@@ -493,17 +491,13 @@ def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
         return against
     if weakened := receipt.selection.get("weakened"):
         return f"weaker than configured: {', '.join(map(str, weakened))}"
-    if not_called := receipt.selection.get("not_called"):
-        return _not_called(not_called)
+    if facts := receipt.selection.get("not_called"):
+        known = facts if isinstance(facts, Mapping) else {}
+        what = f"{known.get('by')} replaces how tests are called (pytest_pyfunc_call)"
+        number = known.get("tests")
+        return f"{what}; {number} passed without being called: {_first_of(known.get('first'), number)}"
     listed = [_LIMIT_OPTIONS[key] for key in _NOTHING_RUN if receipt.selection.get(key)]
     return f"no test was run ({', '.join(listed)})" if listed else ""
-
-
-def _not_called(told: object) -> str:
-    known = told if isinstance(told, Mapping) else {}
-    names, number, by = known.get("first"), known.get("tests"), known.get("by")
-    what = f"{by} replaces how tests are called (pytest_pyfunc_call)"
-    return f"{what}; {number} passed without being called: {_first_of(names, number)}"
 
 
 _LOOK_BACK: Final = 20
@@ -546,7 +540,7 @@ class Nearest:
 def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | None) -> Nearest | None:
     """The newest proven content whose objects git has, against the content with these tree IDs.
 
-    `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git can't tell.
+    `other`: the tree to compare with; None: what is on disk. None where nothing was proven, or git has no answer.
     """
     if ws.repo is None or seen.gaps:
         return None
@@ -597,11 +591,11 @@ STORE: Final = "store"
 
 
 ACCEPTED: Final = "accepted"
-"""An Event of this name, about `STORE`, says that a store which had gone back was accepted as it is."""
+"""An Event of this name, about `STORE`, accepts a store that lost receipts as it is."""
 
 
 def accept(ws: Workspace, reason: str) -> list[Rollback]:
-    """Take the store as it is from now on, with an Event that says why; what was missing. Raises as `Store.writing`."""
+    """Take the store as it is from now on, with an Event that has the reason. Raises as `Store.writing`."""
     from kl_hooks.records.events import Event, insert_events
     from kl_hooks.store.redaction import redact
 
@@ -616,7 +610,7 @@ def accept(ws: Workspace, reason: str) -> list[Rollback]:
 
 
 def accepted(ws: Workspace) -> list[Event]:
-    """The Events that accepted a store which had gone back, oldest first."""
+    """The Events that accepted a store after it lost receipts, oldest first."""
     from kl_hooks.records.events import list_events
 
     return list_events(ws, STORE, ACCEPTED)

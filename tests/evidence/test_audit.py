@@ -138,11 +138,14 @@ EDITS = {
     "a column for searching": ("UPDATE receipt SET tree = 'x' WHERE seq = 2", "a column differs"),
     "a parent": ("UPDATE receipt SET parent = 'x' WHERE seq = 2", "a column differs"),
     "a value of the chain": ("UPDATE receipt SET chain = 'x' WHERE seq = 2", "chain is broken"),
-    "a commit's message": ("UPDATE commit_log SET body = 'Trust me.' WHERE body <> ''", "log says of its commits"),
-    "a commit that is gone": ("DELETE FROM commit_log WHERE body <> ''", "log says of its commits"),
+    "a commit's message": (
+        "UPDATE commit_log SET body = 'Trust me.' WHERE body <> ''",
+        "its commits were edited in the log",
+    ),
+    "a commit that is gone": ("DELETE FROM commit_log WHERE body <> ''", "commits were edited in the log"),
     "a commit that never was": (
         "INSERT INTO commit_log SELECT 'f00', tree, '', at, author, subject, body, files, '', 'x' FROM commit_log",
-        "no receipt brought it",
+        "no receipt names it",
     ),
     "a claim": ("UPDATE claim SET expires = NULL", "not what was asserted"),
     "a claim that is gone": ("DELETE FROM claim WHERE about = 'file:a.py'", "is not there any more"),
@@ -354,4 +357,4 @@ def test_commits_of_another_clone_are_no_edit(full: Checkout, repo: Checkout) ->
     sync_evidence(repo.workspace())
     foreign = next(e for e in repo.entries() if e.receipt.source == "commits" and e.origin.startswith("imported"))
     sql(repo.state / "kl.db", f"UPDATE commit_log SET receipt = '{foreign.id}'")
-    assert "what the log says of its commits was edited" in the_problems(repo)
+    assert "its commits were edited in the log" in the_problems(repo)

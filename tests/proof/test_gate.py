@@ -27,8 +27,8 @@ def seen(**outcomes: str) -> tuple[Evidence, ...]:
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
-        (PART, "1 test files left out: b.py"),
-        ({"left_out": {"files": 9, "first": ["a", "b", "c"]}}, "9 test files left out: a, b, c and 6 more"),
+        (PART, "1 test files omitted: b.py"),
+        ({"left_out": {"files": 9, "first": ["a", "b", "c"]}}, "9 test files omitted: a, b, c and 6 more"),
         ({"dropped": 2}, "2 tests taken out"),
         ({"overridden": ["python_files=a.py"]}, "-o 'python_files=a.py'"),
         ({"config_file": "/elsewhere.ini"}, "-c '/elsewhere.ini'"),
@@ -106,7 +106,7 @@ def after_scratch(holds: tuple[str, ...] = ("a.py",), scratch: Any = SCRATCH, **
 def test_a_failure_of_an_untracked_test_that_is_gone_does_not_stand_against_a_later_whole_run() -> None:
     found = after_scratch()
     assert (found.tier.word, found.run, found.failed) == ("inferred", "a2" * 16, "")
-    assert "b.py::one failed in run a1a1a1a1; its file was untracked, and is gone" in found.reasons
+    assert "b.py::one failed in run a1a1a1a1; its file was untracked, and is removed" in found.reasons
     assert after_scratch(tree_all=THERE, environment={"untracked": {"files": 0, "first": []}}).tier.word == "inferred"
 
 

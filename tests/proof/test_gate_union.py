@@ -79,7 +79,7 @@ def test_runs_of_parts_prove_together_what_none_proves_alone() -> None:
     assert (found.tier.word, found.run, found.runs, found.together) == ("guessed", None, (), False)
     assert found.missing == (("test_b.py", "no test of it was reported, 2 tests expected"),)
     assert found.reasons == (
-        "run a1a1a1a1: only a selection ran (1 test files left out: x.py)",
+        "run a1a1a1a1: only a selection ran (1 test files omitted: x.py)",
         "test_b.py: no test of it was reported, 2 tests expected",
     )
 
@@ -92,7 +92,7 @@ def test_a_limited_run_that_left_out_nothing_that_is_expected_proves_it() -> Non
 def test_a_part_beside_a_run_of_everything_is_no_part_of_the_proof() -> None:
     found = prove(made("a2", *B, selection=PART), made("a1", *A, *B))
     assert (found.tier.word, names(found), found.together) == ("inferred", ["a1"], False)
-    assert found.reasons == ("run a2a2a2a2: only a selection ran (1 test files left out: x.py)",)
+    assert found.reasons == ("run a2a2a2a2: only a selection ran (1 test files omitted: x.py)",)
     found = prove(made("a2", *A), made("a1", *A, *B))
     assert names(found) == ["a1"], "limited by nothing, and yet it left a file out"
 
@@ -284,7 +284,7 @@ def test_skips_from_outside_and_replaced_hooks_are_noted() -> None:
         ({"selection": {"collect_only": True}}, "no test was run (--collect-only)"),
         ({"selection": {"setup_only": True, "setup_plan": True}}, "no test was run (--setup-only, --setup-plan)"),
         ({"moved": True}, "tracked files changed while it ran"),
-        ({"origin": "imported:receipts"}, "imported, and nothing signed proves where it came from"),
+        ({"origin": "imported:receipts"}, "imported, and nothing signed proves its origin"),
         ({"result": {**DONE, "complete": False, "how": "killed"}}, "the run is incomplete (killed)"),
         ({"evidence": ()}, "nothing passed"),
         ({"result": {**DONE, "verdict": "failed", "counts": {"failed": 2, "error": 1, "passed": 3}}},
@@ -383,8 +383,7 @@ def test_a_selection_in_words() -> None:
     )
     assert selection_words(made("a1", selection={"config_file": "x.ini"}).receipt) == "-c 'x.ini'"
     assert (
-        selection_words(made("a1", selection={"left_out": {"files": 2}}).receipt)
-        == "2 test files left out:  and 2 more"
+        selection_words(made("a1", selection={"left_out": {"files": 2}}).receipt) == "2 test files omitted:  and 2 more"
     )
     assert selection_words(made("a1", selection={"left_out": {"files": True, "first": ["a"]}}).receipt).endswith(": a")
     assert selection_words(made("a1", selection={"left_out": {"files": "?", "first": ["a"]}}).receipt).endswith(": a")
@@ -440,7 +439,7 @@ def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
     good = made("a2", A[0], *B, tree=tree, tree_all=tree)
     found = judged(repo, bad, good, rev="HEAD")
     assert (found.tier.word, found.notes) == (
-        "inferred", ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is gone",),
+        "inferred", ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is removed",),
     )  # fmt: skip
     ws = repo.workspace()
     held = replace(bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree)

@@ -241,7 +241,7 @@ def test_c(): pass
     done = run_pytest(tmp_path, "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
-    assert "kl: recording stopped, this run is kept as incomplete - " in done.stdout
+    assert "kl: recording stopped, this run is stored as incomplete - " in done.stdout
     run = only(tmp_path)
     assert not run.spool.ended
     assert run.verdicts["test_x.py::test_a"] == "passed"

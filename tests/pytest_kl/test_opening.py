@@ -66,7 +66,7 @@ def test_a_quiet_run_says_too_where_its_record_went(tmp_path: Path, named: str) 
     environ = {"XDG_STATE_HOME": str(home), "KL_STATE": str(tmp_path / named)}
     done = run_pytest(project, "-q", "-p", "no:cacheprovider", env=environ)
     assert done.returncode == 0
-    assert f"1 passed; recorded as passed, kept in {home}/kl/" in done.stdout
+    assert f"1 passed; recorded as passed, stored in {home}/kl/" in done.stdout
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ TEST = {"test_x.py": "def test_a(): pass\n"}
             "",
             "kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)",
         ),
-        (WorktreeState(), "", "/home/x/spool", "kl: recording, the tree is not known, kept in /home/x/spool"),
+        (WorktreeState(), "", "/home/x/spool", "kl: recording, the tree is not known, stored in /home/x/spool"),
         (
             WorktreeState(tree="3f9a1c2" + "0" * 33),
             "ab" * 16,

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import PARENT, close_capture, new_run_id, open_capture
-from kl_hooks.evidence.provenance import WorktreeState, worktree_state
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.run import LOCAL_VARIABLES
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import make_id
@@ -33,49 +33,33 @@ from kl_hooks.store.spool import SpoolWriter
 from kl_hooks.workspace import Workspace
 
 BLOCK = 65536
-
-
-def copy_through(routes: Mapping[int, int], kept: deque[bytes], limit: int) -> bool:
-    """Copies from each file descriptor to its target until all are closed; `kept` holds about the last `limit` bytes.
-
-    Where our reader has gone (`kl run … | head`), the source is closed too: the command then learns of it exactly as
-    it would without us. The sources belong to this function. True if more came than was kept.
-    """
-    size, cut = 0, False
-    with selectors.DefaultSelector() as waiting:
-        for source in routes:
-            waiting.register(source, selectors.EVENT_READ)
-        while waiting.get_map():
-            for key, _ in waiting.select():
-                chunk = os.read(key.fd, BLOCK)
-                kept.append(chunk)
-                size += len(chunk)
-                while size - len(kept[0]) >= limit:
-                    size -= len(kept.popleft())
-                    cut = True
-                if not chunk or not _write_fully(routes[key.fd], chunk):
-                    waiting.unregister(key.fd)
-                    os.close(key.fd)
-    return cut
-
-
-def _write_fully(target: int, data: bytes) -> bool:
-    """False where nobody reads any more. A slow reader is waited for, also where somebody made it non-blocking."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(target, view) :]
-        except BlockingIOError:
-            select.select([], [target], [])
-        except OSError:
-            return False
-    return True
-
-
 TAIL_BYTES: Final = 16 * 1024
 """Bytes of output that are remembered."""
+TAIL: Final = 8 * 1024
+"""Characters of output stored of a command that failed."""
+LONGEST: Final = 2000
+"""Characters of a command line; of a longer one the beginning and a digest of the whole are stored."""
 _ALWAYS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended."""
+
+    exit: int
+    """Its exit code; 128 + n where signal n ended it, as in shells."""
+    run: str
+    trouble: str | None
+    """Why it was not recorded; None: it was."""
+
+
+class NotStarted(UsageProblem):
+    """The command could not be started. The exit code is the shell's: 127 not found, 126 not executable."""
+
+    def __init__(self, command: str, problem: OSError) -> None:
+        super().__init__(f"can't be started: {problem.strerror}.", place=command, hint="Check the name after `--`.")
+        self.exit_code = 127 if isinstance(problem, FileNotFoundError) else 126
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,32 +67,112 @@ class Ended:
     """How a command ended."""
 
     code: int
-    """As `wait` tells it: negative for a signal."""
+    """As `wait` returns it: negative for a signal."""
     tail: bytes
-    """About the last `TAIL_BYTES` bytes of its output; nothing of what went straight to a terminal."""
+    """About the last `TAIL_BYTES` bytes of its output; nothing of what was written straight to a terminal."""
     cut: bool
-    """More came out than `tail` holds."""
+    """The output is longer than `tail`."""
     pid: int = 0
     """Of the process that was started."""
 
 
-def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
-    """Runs `argv` (no shell) and waits for it. OSError where it can't be started.
+def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
+    """Run `argv` (no shell) and record ExitCode evidence. NotStarted where it can't be started.
 
-    A stream that is a terminal is handed on as it is, so that the command sees one; any other is copied through.
+    What prevents recording is in `trouble`; the command runs all the same. The record is opened before the command: if
+    we are killed, it remains as an incomplete run.
+    """
+    run, shown, trouble = new_run_id(), command_line(argv), None
+    before, started = worktree_state(ws.repo), ws.clock.now()
+    writer: SpoolWriter | None = None
+    try:
+        writer = open_capture(
+            ws, "command", "kl run", before, run=run, started=started, selection={"args": [shown]}
+        )  # fmt: skip
+    except (OSError, KlError) as problem:
+        trouble = f"not recorded: {problem}"
+    try:
+        ended = start(argv, ws.environ, run)
+    except NotStarted:
+        if writer:  # nothing has happened that could be recorded
+            writer.path.unlink(missing_ok=True)
+            writer.close()
+        raise
+    if writer:
+        evidence = exit_evidence(shown, ended, max(0, ws.clock.now() - started))
+        how, word = "signal" if ended.code < 0 else "finished", evidence.outcome
+        result = {
+            "exit": exit_code(ended), "complete": True, "how": how, "verdict": word, "reasons": [], "counts": {word: 1},
+        }  # fmt: skip
+        try:
+            close_capture(ws, writer, [evidence], result, before, worktree_state(ws.repo, untracked=False))
+        except (OSError, KlError) as problem:
+            trouble = f"not recorded: {problem}"
+    return Ran(exit_code(ended), run, trouble)
+
+
+def run_unrecorded(argv: Sequence[str], environ: Mapping[str, str], trouble: str) -> Ran:
+    """Run `argv` where nothing can be recorded at all, for the reason given."""
+    run = new_run_id()
+    return Ran(exit_code(start(argv, environ, run)), run, f"not recorded: {trouble}")
+
+
+def start(argv: Sequence[str], environ: Mapping[str, str], run: str) -> Ended:
+    """Run it in an environment that names this run and not the repository of a git hook around us."""
+    inner = {k: v for k, v in environ.items() if k not in LOCAL_VARIABLES} | {PARENT: run}
+    try:
+        return spawn(argv, inner)
+    except OSError as problem:
+        raise NotStarted(argv[0], problem) from problem
+
+
+def command_line(argv: Sequence[str]) -> str:
+    """The command as a person would type it, redacted word by word and as a whole."""
+    text = redact(shlex.join(redact_value([os.fsencode(word).decode("utf-8", "replace") for word in argv])))
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}… sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return text
+
+
+def exit_code(ended: Ended) -> int:
+    """The exit code as a shell reports it."""
+    return 128 - ended.code if ended.code < 0 else ended.code
+
+
+def exit_evidence(shown: str, ended: Ended, micros: int) -> Evidence:
+    """ExitCode evidence, with the ID of the process and, where it failed, the last of its output."""
+    detail: dict[str, Any] = {"exit": exit_code(ended), "pid": ended.pid}
+    if ended.code and ended.tail:
+        detail["tail"] = redacted_tail(ended)
+    return Evidence("ExitCode", make_id("command", shown), "failed" if ended.code else "passed", micros, None, detail)
+
+
+def redacted_tail(ended: Ended) -> str:
+    """The last of the output, redacted. A line that was cut could be half a secret: it is dropped."""
+    text = ended.tail.decode("utf-8", "replace")
+    if ended.cut:
+        _, newline, rest = text.partition("\n")
+        text = rest if newline else text
+    return redact(text)[-TAIL:]
+
+
+def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
+    """Run `argv` (no shell) and wait for it. OSError where it can't be started.
+
+    A stream that is a terminal is passed on as it is, so that the command sees one; any other is copied through.
     """
     with _open_pipes() as pipes, _forwarded() as children:
         child = subprocess.Popen(argv, env=environ, stdout=pipes.get(1), stderr=pipes.get(2))
         children.append(child)
-        kept: deque[bytes] = deque()
-        cut = copy_through(pipes.routes(), kept, TAIL_BYTES)
+        last: deque[bytes] = deque()
+        cut = copy_through(pipes.routes(), last, TAIL_BYTES)
         code = child.wait()
-    tail = b"".join(kept)
+    tail = b"".join(last)
     return Ended(code, tail[-TAIL_BYTES:], cut or len(tail) > TAIL_BYTES, child.pid)
 
 
 class _Pipes:
-    """Our ends of the pipes and the command's, by the descriptor (1, 2) that they stand for."""
+    """Our ends of the pipes and the command's, by the descriptor (1, 2) that they replace."""
 
     def __init__(self) -> None:
         self._ours: dict[int, int] = {}
@@ -163,13 +227,13 @@ def _is_copied(stream: object, handle: int) -> bool:
 
 @contextmanager
 def _forwarded() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """While this lasts, signals that we get go to the command, also those that came before it was there.
+    """Inside, signals that we get are forwarded to the command, also those received before it started.
 
-    What was ignored when we were started (`nohup`) stays ignored. A Ctrl-C the terminal tells the command itself.
+    What was ignored when we were started (`nohup`) stays ignored. A terminal sends Ctrl-C to the command itself.
     """
     children: list[subprocess.Popen[bytes]] = []
     before = {n: signal.getsignal(n) for n in (*_ALWAYS, *_FROM_TERMINAL)}
-    at_terminal = _terminal_tells_both()
+    at_terminal = _terminal_signals_both()
 
     def forward(number: int, frame: FrameType | None) -> None:
         if not (at_terminal and number in _FROM_TERMINAL):
@@ -187,8 +251,8 @@ def _forwarded() -> Iterator[list[subprocess.Popen[bytes]]]:
             signal.signal(number, handler)
 
 
-def _terminal_tells_both() -> bool:
-    """True where a Ctrl-C reaches the command without us: we stand in the foreground of a terminal."""
+def _terminal_signals_both() -> bool:
+    """True where a Ctrl-C reaches the command without us: we are in the foreground of a terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -201,131 +265,38 @@ def _terminal_tells_both() -> bool:
         os.close(terminal)
 
 
-TAIL: Final = 8 * 1024
-"""Characters of output kept of a command that failed."""
-LONGEST: Final = 2000
-"""Characters of a command line; of a longer one the beginning and a digest of the whole are kept."""
+def copy_through(routes: Mapping[int, int], tail: deque[bytes], limit: int) -> bool:
+    """Copy from each file descriptor to its target until all are closed; `tail` gets about the last `limit` bytes.
 
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """How a command ended."""
-
-    exit: int
-    """Its exit code; 128 + n where signal n ended it, as shells say it."""
-    run: str
-    trouble: str | None
-    """Why it was not recorded; None: it was."""
-
-
-class NotStarted(UsageProblem):
-    """The command could not be started. The exit code is the shell's: 127 not found, 126 not executable."""
-
-    def __init__(self, command: str, problem: OSError) -> None:
-        super().__init__(f"can't be started: {problem.strerror}.", place=command, hint="Check the name after `--`.")
-        self.exit_code = 127 if isinstance(problem, FileNotFoundError) else 126
-
-
-def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
-    """Runs `argv` (no shell) and records ExitCode evidence. NotStarted where it can't be started.
-
-    What stands in the way of recording is told in `trouble`; the command runs all the same. A record is begun before
-    the command: should we be killed, it stays behind as an incomplete run.
+    Where our reader has closed the pipe (`kl run … | head`), the source is closed too: the command notices it just as
+    it would without us. The sources belong to this function. True if `tail` does not have everything.
     """
-    run, shown = new_run_id(), command_line(argv)
-    before, started = worktree_state(ws.repo), ws.clock.now()
-    writer, trouble = _begin(ws, run, before, started, shown)
-    try:
-        ended = start(argv, ws.environ, run)
-    except NotStarted:
-        if writer:  # nothing has happened that could be recorded
-            writer.path.unlink(missing_ok=True)
-            writer.close()
-        raise
-    if writer:
-        fact = exit_evidence(shown, ended, max(0, ws.clock.now() - started))
-        after = worktree_state(ws.repo, untracked=False)
-        trouble = _finish(ws, writer, fact, result_of(ended), before, after)
-    return Ran(exit_code(ended), run, trouble)
+    size, cut = 0, False
+    with selectors.DefaultSelector() as waiting:
+        for source in routes:
+            waiting.register(source, selectors.EVENT_READ)
+        while waiting.get_map():
+            for key, _ in waiting.select():
+                chunk = os.read(key.fd, BLOCK)
+                tail.append(chunk)
+                size += len(chunk)
+                while size - len(tail[0]) >= limit:
+                    size -= len(tail.popleft())
+                    cut = True
+                if not chunk or not _write_fully(routes[key.fd], chunk):
+                    waiting.unregister(key.fd)
+                    os.close(key.fd)
+    return cut
 
 
-def run_unrecorded(argv: Sequence[str], environ: Mapping[str, str], trouble: str) -> Ran:
-    """Runs `argv` where nothing can be recorded at all, for the reason given."""
-    run = new_run_id()
-    return Ran(exit_code(start(argv, environ, run)), run, f"not recorded: {trouble}")
-
-
-def start(argv: Sequence[str], environ: Mapping[str, str], run: str) -> Ended:
-    """Runs it, in an environment that names this run and not the repository of a git hook around us."""
-    inner = {k: v for k, v in environ.items() if k not in LOCAL_VARIABLES} | {PARENT: run}
-    try:
-        return spawn(argv, inner)
-    except OSError as problem:
-        raise NotStarted(argv[0], problem) from problem
-
-
-def command_line(argv: Sequence[str]) -> str:
-    """The command as a person would type it, redacted word by word and as a whole."""
-    text = redact(shlex.join(redact_value([os.fsencode(word).decode("utf-8", "replace") for word in argv])))
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}… sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    return text
-
-
-def exit_code(ended: Ended) -> int:
-    """The exit code as a shell tells it."""
-    return 128 - ended.code if ended.code < 0 else ended.code
-
-
-def exit_evidence(shown: str, ended: Ended, micros: int) -> Evidence:
-    """ExitCode evidence, with the ID of the process and, where it failed, the last of its output."""
-    detail: dict[str, Any] = {"exit": exit_code(ended), "pid": ended.pid}
-    if ended.code and ended.tail:
-        detail["tail"] = redacted_tail(ended)
-    return Evidence("ExitCode", make_id("command", shown), _word(ended), micros, None, detail)
-
-
-def redacted_tail(ended: Ended) -> str:
-    """The last of the output, redacted. What was cut off at its beginning could be half a secret: that line goes."""
-    text = ended.tail.decode("utf-8", "replace")
-    if ended.cut:
-        _, newline, rest = text.partition("\n")
-        text = rest if newline else text
-    return redact(text)[-TAIL:]
-
-
-def result_of(ended: Ended) -> dict[str, Any]:
-    """The result of the receipt."""
-    word = _word(ended)
-    return {
-        "exit": exit_code(ended), "complete": True, "how": "signal" if ended.code < 0 else "finished",
-        "verdict": word, "reasons": [], "counts": {word: 1},
-    }  # fmt: skip
-
-
-def _word(ended: Ended) -> str:
-    return "failed" if ended.code else "passed"
-
-
-def _begin(
-    ws: Workspace, run: str, place: WorktreeState, started: int, shown: str
-) -> tuple[SpoolWriter | None, str | None]:
-    try:
-        return open_capture(ws, "command", "kl run", place, run=run, started=started, selection={"args": [shown]}), None
-    except (OSError, KlError) as problem:
-        return None, f"not recorded: {problem}"
-
-
-def _finish(
-    ws: Workspace,
-    writer: SpoolWriter,
-    fact: Evidence,
-    result: dict[str, Any],
-    before: WorktreeState,
-    after: WorktreeState,
-) -> str | None:
-    try:
-        close_capture(ws, writer, [fact], result, before, after)
-    except (OSError, KlError) as problem:
-        return f"not recorded: {problem}"
-    return None
+def _write_fully(target: int, data: bytes) -> bool:
+    """False where nobody reads any more. A slow reader is waited for, also where somebody made it non-blocking."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(target, view) :]
+        except BlockingIOError:
+            select.select([], [target], [])
+        except OSError:
+            return False
+    return True

@@ -1,6 +1,6 @@
 """`kl evidence import junit FILE`: test results that another tool wrote as JUnit XML.
 
-A JUnit file does not say which tree it ran on: without `--tree` it never counts as hard evidence.
+A JUnit file does not name the tree it ran on: without `--tree` it never counts as hard evidence.
 """
 
 from __future__ import annotations
@@ -93,16 +93,16 @@ def _merged(cases: list[Evidence]) -> Evidence:
 def _case(case: Element) -> Evidence:
     outcome, message = "passed", ""
     for child in case:
-        said = _says(child)
-        if said and worst_outcome([outcome, said]) != outcome:
-            outcome, message = said, child.get("message") or ""
+        found = _outcome_of(child)
+        if found and worst_outcome([outcome, found]) != outcome:
+            outcome, message = found, child.get("message") or ""
     detail = {"message": redact(one_line(message, 300))} if message else {}
     return Evidence(
         "TestResult", make_id("test", redact(_nodeid(case))), outcome, _micros(case.get("time")), None, detail
     )
 
 
-def _says(child: Element) -> str | None:
+def _outcome_of(child: Element) -> str | None:
     if child.tag == "skipped":
         return "xfailed" if "xfail" in (child.get("type") or "") else "skipped"
     return {"failure": "failed", "error": "error"}.get(child.tag)

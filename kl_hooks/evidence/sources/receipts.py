@@ -1,6 +1,6 @@
-"""Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` takes them in.
+"""Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` imports them.
 
-Every id is recomputed: a line that was edited is refused. What came from elsewhere is marked, and is not hard.
+Every ID is recomputed: an edited line is refused. A receipt of another store is marked, and is not hard evidence.
 """
 
 from __future__ import annotations

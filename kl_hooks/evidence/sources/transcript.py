@@ -1,7 +1,7 @@
-"""Transcripts of coding agents (JSON lines): what was said, and what was done with which result.
+"""Transcripts of coding agents (JSON lines): messages, and calls of tools with their results.
 
 Read: Claude Code, Codex, and plain chat messages with tool calls. A line that is none of these is counted, not fatal.
-Texts come as they stand in the file: whoever keeps one redacts it first, and none of it is trusted.
+Texts are those of the file: whoever stores one redacts it first, and none of it is trusted.
 """
 
 from __future__ import annotations
@@ -21,15 +21,9 @@ LARGEST: Final = 256 * 1024 * 1024
 LONGEST_LINE: Final = 4 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,80}")
 _SILENT: Final = (
-    "summary",
-    "system",
-    "file-history-snapshot",
-    "turn_context",
-    "event_msg",
-    "reasoning",
-    "queue-operation",
-)
-"""Types of lines that hold nothing of what was said or done."""
+    "summary", "system", "file-history-snapshot", "turn_context", "event_msg", "reasoning", "queue-operation",
+)  # fmt: skip
+"""Types of lines without a message or a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool, and what came of it."""
+    """A call of a tool, and its result."""
 
     name: str
     given: Mapping[str, Any]
@@ -55,17 +49,17 @@ class ToolCall:
     @property
     def command(self) -> str:
         """The command line, where the tool runs one; else empty."""
-        told = self.given.get("command") or self.given.get("cmd") or ""
-        if isinstance(told, list | tuple):
-            words = [str(word) for word in told]
+        given = self.given.get("command") or self.given.get("cmd") or ""
+        if isinstance(given, list | tuple):
+            words = [str(word) for word in given]
             return words[-1] if len(words) > 2 and words[1] in ("-c", "-lc") else " ".join(words)
-        return told if isinstance(told, str) else ""
+        return given if isinstance(given, str) else ""
 
     @property
     def path(self) -> str:
         """The file it is about, where it names one; else empty."""
-        told = self.given.get("file_path") or self.given.get("path") or self.given.get("notebook_path") or ""
-        return told if isinstance(told, str) else ""
+        given = self.given.get("file_path") or self.given.get("path") or self.given.get("notebook_path") or ""
+        return given if isinstance(given, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
