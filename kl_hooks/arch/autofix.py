@@ -1,37 +1,369 @@
-"""`kl arch fix`: violating imports that can go or move without changing what the program does."""
+"""`kl arch fix`: violating imports that can be removed or moved without changing what the program does.
+
+An edit is made only where the file itself does not need the import (`code.rewrite.import_use`) and where nothing
+else in the repository can notice: no file takes the name from there, and no module that would no longer be imported
+does anything but define. Everything else is left, with the reason.
+"""
 
 from __future__ import annotations
 
+import ast
 import difflib
 import io
 import os
+import re
 import stat
 import tempfile
 import tokenize
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.arch.autofix_safety import RepositoryContext, Row, import_rows
 from kl_hooks.arch.baseline import match_baseline, read_baseline
 from kl_hooks.arch.content import WORKTREE, load_content, utc_day
+from kl_hooks.graph.algorithms import components
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
+from kl_hooks.arch.packages import NON_PRODUCT_NAMES
 from kl_hooks.arch.report import problems_to_list, violation_to_dict
-from kl_hooks.code.modules import plain_name
+from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
+from kl_hooks.code.rewrite.attribute_use import Importing, Taken, attribute_uses
 from kl_hooks.code.rewrite.edit import edit_imports
-from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, Need, Source, need
-from kl_hooks.code.rewrite.source_text import parsed
+from kl_hooks.code.rewrite.import_use import KEPT, LIBRARIES, NOTED, UNUSED, Need, Source, need
+from kl_hooks.code.rewrite.side_effects import first_side_effect
+from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.errors import UsageProblem
+from kl_hooks.git import files
 from kl_hooks.git.repository import Repository
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, split_id
 from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.workspace import Workspace
+
+
+class _NameUse:
+    """Files that were asked already, and who reaches what."""
+
+    def __init__(self, known: ModuleIndex, importers: Callable[[], Mapping[str, Iterable[str]]]) -> None:
+        """`importers`: gives file → the files that import it."""
+        self._known, self._importers = known, importers
+        self._taken: dict[str, Taken | None] = {}
+        self._reaching: dict[str, set[str]] = {}
+
+    def line(self, path: str, content: bytes, module: str, name: str) -> int:
+        """The line where a file may take `name` from a module (its dotted name); 0 where it surely does not.
+
+        It may where it reaches the module, by imports or because it says what the module is called.
+        """
+        last = module.rpartition(".")[2]
+        if not path.endswith(".py"):
+            return _shown(content, re.escape(last.encode()), re.escape(name.encode()))
+        if path not in self._reached_by(module) and not any_of([last]).search(content):
+            return 0
+        if path not in self._taken:
+            tree = parsed(content)
+            self._taken[path] = attribute_uses(tree, lambda *node: self._module(path, *node)) if tree else None
+        found = self._taken[path]
+        if found is None:
+            return _line(content, any_of([name]))
+        # a program that minds its own paths may import the module by the last part of its name
+        places = found.get(name, {}).items()
+        return min((line for owner, line in places if owner is None or owner.rpartition(".")[2] == last), default=0)
+
+    def _reached_by(self, module: str) -> set[str]:
+        """The files that import a module or a package above it, and those that import them."""
+        if module not in self._reaching:
+            parts, importers = module.split("."), self._importers()
+            above = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+            todo = [path for name in above for path, _ in self._known.called(name)]
+            seen = set(todo)
+            while todo:
+                new = set(importers.get(todo.pop(), ())) - seen
+                seen |= new
+                todo += new
+            self._reaching[module] = seen
+        return self._reaching[module]
+
+    def _module(self, path: str, node: Importing, alias: ast.alias) -> str | None:
+        """See `attribute_uses`."""
+        if isinstance(node, ast.Import):
+            return alias.name if alias.asname else alias.name.partition(".")[0]
+        base = node.module or ""
+        if not node.level and not self._inside(base):
+            return base
+        for link in file_links(path, [(base, alias.name, node.level, 0, "import", "")], self._known):
+            target = plain_name(split_id(link.target)[1])
+            if target.endswith(f".{alias.name}") and self._known.called(target):
+                return target
+        return None
+
+    def _inside(self, name: str) -> bool:
+        top = name.partition(".")[0]
+        return bool(self._known.called(top)) or self._known.inside(top)
+
+
+def _shown(content: bytes, module: bytes, name: bytes) -> int:
+    """The line of a text that is no program where it names both together, or shows a program that imports it."""
+    found = _line(content, re.compile(rb"\b%s[.:]%s\b" % (module, name)))
+    importing = re.compile(rb"^[ \t>.]*(?:from|import)\b[^\n]*\b%s\b" % module, re.MULTILINE)
+    return found or (_line(content, re.compile(rb"\b%s\b" % name)) if importing.search(content) else 0)
+
+
+def _line(content: bytes, sought: re.Pattern[bytes]) -> int:
+    found = sought.search(content)
+    return content.count(b"\n", 0, found.start()) + 1 if found else 0
+
+
+_AT_ONCE: Final = ("import", "star import")
+"""Manners of imports that run when the module is imported."""
+_READS_ANNOTATIONS = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
+
+_PAGES: Final = (".md", ".rst", ".txt")
+"""Endings of files whose examples may be run as doctests."""
+
+_Row = Sequence[Any]
+"""An import as the source says it: see `code.imports_found`."""
+_ImportEdge = tuple[str, str]
+"""(importing file, imported file)"""
+
+
+class _Repository:
+    """The repository around the imports that may go. Reads sources as they are asked for, each once."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._file = {module: path for path, module in survey.modules.items()}
+        self._trees: dict[str, ast.Module | None] = {}
+        self._known = survey.known()
+        self._kept_away: dict[str, bool] = {}
+        self._elsewhere = _NameUse(self._known, lambda: self._importers)
+
+    def taken_elsewhere(self, path: str, name: str) -> str:
+        """Who else takes `name` from the file `path`, as a clause; empty where nobody does."""
+        word, owner = name.encode(), plain_name(self._survey.modules[path])
+        for other, content in self._contents.items():
+            if other == path or (word not in content and b"*" not in content):
+                continue
+            line = self._asks(other, path, name) or self._elsewhere.line(other, content, owner, name)
+            if line:
+                return f"{other}:{line} may take {name} from here"
+        return ""
+
+    def _asks(self, other: str, path: str, name: str) -> int:
+        """The line where a file imports `name` (or everything) from another; 0: it does not."""
+        target = f"namespace:{self._survey.modules[path]}"
+        for row in self._survey.facts.get(other, {}).get("imports", ()):
+            if row[1] in (name, "*") and any(link.target == target for link in file_links(other, [row], self._known)):
+                return int(row[3])
+        return 0
+
+    def edge(self, path: str, row: _Row) -> _ImportEdge | None:
+        """The files at both ends of an import; None where what it imports has no source here."""
+        links = file_links(path, [row], self._known)
+        file = self._file.get(split_id(links[0].target)[1]) if links else None
+        return (path, file) if file else None
+
+    def staying(self, path: str, going: Sequence[_Row]) -> set[_ImportEdge | None]:
+        """What a file still imports, when it is imported itself, without these rows."""
+        rows = [row for row in self._survey.facts.get(path, {}).get("imports", ()) if row not in going]
+        return {self.edge(path, row) for row in rows if row[4] in _AT_ONCE}
+
+    def unsafe(self, going: Iterable[_ImportEdge]) -> dict[_ImportEdge, str]:
+        """Those of these imports without which the program may run otherwise, each with the reason as a clause."""
+        gone = set(going)
+        graph = self._graph(gone)
+        circles = [set(one) for one in components(sorted(graph), _without_parents(graph)) if len(one) > 1]
+        return {edge: reason for edge in sorted(gone) if (reason := self._unsafe(edge, graph, circles))}
+
+    def _unsafe(self, edge: _ImportEdge, graph: Mapping[str, list[str]], circles: list[set[str]]) -> str:
+        path, target = edge
+        if self._survey.modules.get(target) is None:
+            return "what it imports has no source in this repository"
+        reached = _closure(target, graph)
+        for circle in circles:
+            if circle & reached:
+                some = " and ".join(sorted(circle)[:2])
+                return f"{some} import each other, and this import may decide which comes first"
+        taking = min(reached & self._whole.keys(), default="")
+        if taking:
+            return f"{taking} takes everything of {self._whole[taking]}, and what that is depends on earlier imports"
+        for file in sorted(reached - _closure(path, graph)):
+            line, what = self._disturbance(file)
+            if what:
+                return f"importing {file} does more than define (line {line}: {what}), and it might no longer happen"
+        return self._submodule(path, target)
+
+    def _submodule(self, path: str, target: str) -> str:
+        """Who uses `package.module` although only others import that module."""
+        package, dot, last = (whole := plain_name(self._survey.modules[target])).rpartition(".")
+        if not dot:
+            return ""
+        for other, content in self._contents.items():
+            direct = other == path or target in self._direct.get(other, ())
+            if other in self._survey.ready.errors:  # it can't be parsed
+                direct = direct or whole.encode() in content
+            if other.endswith(".py") and not direct and last.encode() in content:
+                line = self._elsewhere.line(other, content, package, last)
+                if line:
+                    return f"{other}:{line} may use {package.rpartition('.')[2]}.{last} because it is imported here"
+        return ""
+
+    def evaluator(self, path: str) -> str:
+        """Who outside the file may look at its annotations at run time, as a clause."""
+        for other, content in self._contents.items():
+            found = _READS_ANNOTATIONS.search(content) if other.endswith(".py") and not _is_no_product(other) else None
+            if found and other != path:
+                line = content.count(b"\n", 0, found.start()) + 1
+                return f"{other}:{line} looks at annotations at run time ({found[1].decode()})"
+        users, seen = [path], {path}
+        while users:
+            for user in self._importers.get(users.pop(), ()):
+                library = self._library(user)
+                if library and not _is_no_product(user):
+                    return f"{user} imports it and {library}, which may evaluate its annotations at run time"
+                if user.endswith("/__init__.py") and user not in seen:
+                    seen.add(user)
+                    users.append(user)
+        return ""
+
+    def trusted(self, path: str) -> set[str]:
+        """The names of a file that come from modules of this repository which evaluate no annotations."""
+        found: set[str] = set()
+        for row in self._survey.facts.get(path, {}).get("imports", ()):
+            files = [self._file.get(split_id(link.target)[1]) for link in file_links(path, [row], self._known)]
+            if files and all(file and self._plain(file) for file in files):
+                found |= _names(row)
+        return found
+
+    @cached_property
+    def _contents(self) -> Mapping[str, bytes]:
+        content = self._survey.content
+        pages = content.read(files.worktree_files(content.repo, _PAGES, content.look))
+        shown = {entry.path: text for entry, text in pages if b"import" in text}
+        return {**self._survey.read(sorted(entry.path for entry in content.entries)), **shown}
+
+    @cached_property
+    def _direct(self) -> dict[str, set[str]]:
+        """File → the files that it names in imports which run with it."""
+        found: dict[str, set[str]] = {path: set() for path in self._survey.modules}
+        for link in self._survey.links:
+            file = self._file.get(split_id(link.target)[1])
+            if file and link.method in _AT_ONCE:
+                found[link.path].add(file)
+        return found
+
+    @cached_property
+    def _whole(self) -> dict[str, str]:
+        """File → a package (its `__init__.py`) of which it takes everything when it is imported."""
+        found = {}
+        for path in self._survey.modules:
+            for row in self._survey.facts.get(path, {}).get("imports", ()):
+                edge = self.edge(path, row) if row[1] == "*" and row[4] in _AT_ONCE else None
+                if edge and edge[1].endswith("/__init__.py"):
+                    found[path] = edge[1]
+        return found
+
+    @cached_property
+    def _imports(self) -> dict[str, list[str]]:
+        return self._graph(set())
+
+    def _graph(self, gone: Collection[_ImportEdge]) -> dict[str, list[str]]:
+        """File → the files that are imported with it, packages above them (and above itself) included."""
+        found = {}
+        for path, targets in self._direct.items():
+            ends = {path, *(to for to in targets if (path, to) not in gone)}
+            found[path] = sorted((ends | {above for end in ends for above in self._above(end)}) - {path})
+        return found
+
+    def _above(self, path: str) -> list[str]:
+        """The `__init__.py` files of the packages that a file is in."""
+        parts = plain_name(self._survey.modules[path]).split(".")
+        files = (self._file.get(".".join(parts[:count])) for count in range(1, len(parts)))
+        return [file for file in files if file]
+
+    @cached_property
+    def _importers(self) -> dict[str, list[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for link in self._survey.links:
+            file = self._file.get(split_id(link.target)[1])
+            if file:
+                found[file].add(link.path)
+        return {path: sorted(users) for path, users in found.items()}
+
+    def _plain(self, path: str) -> bool:
+        """True if a file, with all that it imports, keeps away from libraries that evaluate annotations."""
+        if path not in self._kept_away:
+            self._kept_away[path] = not any(map(self._library, _closure(path, self._imports)))
+        return self._kept_away[path]
+
+    def _library(self, path: str) -> str:
+        """A library imported by a file that evaluates annotations at run time."""
+        rows = self._survey.facts.get(path, {}).get("imports", ())
+        return next((top for row in rows if not row[2] and (top := row[0].partition(".")[0]) in LIBRARIES), "")
+
+    def _disturbance(self, path: str) -> tuple[int, str]:
+        if path not in self._trees:
+            self._trees[path] = parsed(self._contents.get(path, b"\0"))
+        tree = self._trees[path]
+        rows = self._survey.facts.get(path, {}).get("imports", ())
+        inside = {name for row in rows for name in _names(row) if self._in_repository(path, row)}
+        try:
+            return first_side_effect(tree, inside) if tree else (0, "it can't be read")
+        except RecursionError:
+            return 0, "it is nested too deeply"
+
+    def _in_repository(self, path: str, row: _Row) -> bool:
+        return any(split_id(link.target)[1] in self._file for link in file_links(path, [row], self._known))
+
+
+def _import_rows(survey: Survey, violation: Violation) -> list[_Row]:
+    """The rows of a file's imports (see `code.imports_found`) that a violation is about."""
+    known = survey.known()
+    rows = survey.facts.get(violation.path, {}).get("imports", ())
+    here = [row for row in rows if row[3] == violation.line and row[4] == violation.method]
+    return [
+        row
+        for row in here
+        if any(
+            plain_name(split_id(one.target)[1]) == violation.imported
+            for one in file_links(violation.path, [row], known)
+        )
+    ]
+
+
+def _names(row: _Row) -> set[str]:
+    """The names that a row may bind: its own, and one given with `as`."""
+    name = str(row[1] or row[0])
+    renamed = re.findall(rf"\b{re.escape(name)}\s+as\s+(\w+)", str(row[5]))
+    return {*renamed, name.partition(".")[0]}
+
+
+def _closure(start: str, graph: Mapping[str, Iterable[str]]) -> set[str]:
+    seen, todo = {start}, [start]
+    while todo:
+        new = [to for to in graph.get(todo.pop(), ()) if to not in seen]
+        seen.update(new)
+        todo += new
+    return seen
+
+
+def _without_parents(graph: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Without imports of a package by what is in it: a package always comes before what is in it."""
+    return {
+        path: [to for to in targets if not (to.endswith("/__init__.py") and path.startswith(to[: -len("__init__.py")]))]
+        for path, targets in graph.items()
+    }
+
+
+def _is_no_product(path: str) -> bool:
+    """True for tests and what else is not the product."""
+    return path.split("/")[0] in NON_PRODUCT_NAMES or path.rpartition("/")[2].startswith(("test_", "conftest"))
 
 
 class Refused(Exception):
@@ -93,7 +425,7 @@ _CHAIN = "it is a chain of imports, each of them allowed"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class _Change:
     """One file, before and after."""
 
     path: str
@@ -102,19 +434,19 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class _Outcome:
     """What `kl arch fix` did, or would do."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[_Change, ...]
     fixed: tuple[tuple[Violation, str], ...]
     """Each with `moved` or `dropped`."""
     left: tuple[tuple[Violation, str], ...]
     """Each with the reason, a clause."""
 
 
-def apply_fixes(manifest: Manifest, survey: Survey, found: Sequence[Violation], write: bool) -> Outcome:
+def _apply_fixes(manifest: Manifest, survey: Survey, found: Sequence[Violation], write: bool) -> _Outcome:
     """Moves and drops imports among `found`, in the files on disk if `write`. The survey is one of the work tree."""
-    around = RepositoryContext(survey)
+    around = _Repository(survey)
     plan = _Plan(manifest, survey, around)
     for violation in found:
         plan.look(violation)
@@ -128,7 +460,7 @@ def apply_fixes(manifest: Manifest, survey: Survey, found: Sequence[Violation], 
             fixed.append((violation, "moved" if NOTED in kinds else "dropped"))
         else:
             left.append((violation, reasons[0] if reasons else _unfixable(violation)))
-    return Outcome(tuple(changes), tuple(fixed), tuple(left))
+    return _Outcome(tuple(changes), tuple(fixed), tuple(left))
 
 
 def _unfixable(violation: Violation) -> str:
@@ -144,7 +476,7 @@ _Key = tuple[str, tuple[object, ...]]
 class _Plan:
     """Which imports go, and why the others don't."""
 
-    def __init__(self, manifest: Manifest, survey: Survey, around: RepositoryContext) -> None:
+    def __init__(self, manifest: Manifest, survey: Survey, around: _Repository) -> None:
         self._manifest, self._survey, self._around = manifest, survey, around
         self._sources: dict[str, Source | None] = {}
         self.going: dict[_Key, Need] = {}
@@ -154,7 +486,7 @@ class _Plan:
     def look(self, violation: Violation) -> None:
         """Takes in the imports behind a violation."""
         path = violation.path
-        self.keys[violation] = [(path, tuple(row)) for row in import_rows(self._survey, violation)]
+        self.keys[violation] = [(path, tuple(row)) for row in _import_rows(self._survey, violation)]
         for key in self.keys[violation]:
             try:
                 wanted = self._need(path, key[1])
@@ -166,7 +498,7 @@ class _Plan:
             else:
                 self.going[key] = wanted
 
-    def _need(self, path: str, row: Row) -> Need:
+    def _need(self, path: str, row: _Row) -> Need:
         if path not in self._sources:
             content = self.content(path)
             tree = parsed(content)
@@ -188,7 +520,7 @@ class _Plan:
         """Keeps those imports whose absence could be noticed; until none is left, since each one kept keeps others."""
         while True:
             self._keep_together()
-            rows: dict[str, list[Row]] = {}
+            rows: dict[str, list[_Row]] = {}
             for path, row in self.going:
                 rows.setdefault(path, []).append(list(row))
             staying = {path: self._around.staying(path, some) for path, some in rows.items()}
@@ -210,23 +542,23 @@ class _Plan:
                 self.going.pop(key, None)
                 self.left.setdefault(key, reason)
 
-    def rows(self, path: str, kind: str) -> list[Row]:
+    def rows(self, path: str, kind: str) -> list[_Row]:
         """The imports of one file that are moved (`NOTED`) or removed (`UNUSED`)."""
         return [list(row) for (where, row), wanted in self.going.items() if where == path and wanted.kind == kind]
 
-    def refuse(self, path: str, reason: str, rows: Collection[Row] | None = None) -> None:
+    def refuse(self, path: str, reason: str, rows: Collection[_Row] | None = None) -> None:
         """Leaves some imports of a file (None: all) as they are after all."""
         for key in [key for key in self.going if key[0] == path and (rows is None or list(key[1]) in rows)]:
             del self.going[key]
             self.left[key] = reason
 
 
-def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[Change]:
+def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[_Change]:
     """The changed files. Where an import can't be edited, the rest is judged again before anything is written."""
     repo = survey.content.repo
-    changes: list[Change] = []
+    changes: list[_Change] = []
     while plan.going:
-        edited, refused = list[Change](), False
+        edited, refused = list[_Change](), False
         for path in sorted({path for path, _ in plan.going}):
             try:
                 before = on_disk(repo.top, path, plan.content(path))
@@ -234,7 +566,7 @@ def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[Change]:
                 plan.refuse(path, str(problem))
                 continue
             after, left = edit_imports(before, plan.rows(path, NOTED), plan.rows(path, UNUSED))
-            edited.append(Change(path, before, after))
+            edited.append(_Change(path, before, after))
             for row, reason in left:
                 plan.refuse(path, reason, [list(row)])
                 refused = True
@@ -245,7 +577,7 @@ def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[Change]:
     return [change for change in changes if change.before != change.after and _written(plan, repo, change, write)]
 
 
-def _written(plan: _Plan, repo: Repository, change: Change, write: bool) -> bool:
+def _written(plan: _Plan, repo: Repository, change: _Change, write: bool) -> bool:
     try:
         if write:
             replace_files(repo.top, change.path, change.before, change.after, repo.git_dir)
@@ -255,7 +587,7 @@ def _written(plan: _Plan, repo: Repository, change: Change, write: bool) -> bool
     return True
 
 
-class Statements:
+class _NoSources:
     """The survey without its sources: what is fixed needs no way out."""
 
     ready = None
@@ -276,7 +608,7 @@ class Statements:
 class FixResult:
     """What came of it."""
 
-    outcome: Outcome
+    outcome: _Outcome
     unread: tuple[Problem, ...]
     """Governed files that could not be read."""
     notes: tuple[str, ...]
@@ -304,13 +636,13 @@ def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: b
     layer_of = layer_lookup(manifest.layers)
     unread = [p for p in found.unread if p.path in asked and layer_of(p.path) is not None]
     links = found.links_under(manifest)
-    breaking = tuple(violations(manifest, links, found.modules, Statements(found), utc_day(ws)))
+    breaking = tuple(violations(manifest, links, found.modules, _NoSources(found), utc_day(ws)))
     known: tuple[Violation, ...] = ()
     if seen.baseline is not None and not accepted:
         modules = {plain_name(name) for name in found.modules.values()}
         matched = match_baseline(read_baseline(BASELINE, seen.baseline), breaking, modules)
         breaking, known = matched.new, matched.accepted
-    outcome = apply_fixes(manifest, found, [one for one in breaking if one.path in asked], write)
+    outcome = _apply_fixes(manifest, found, [one for one in breaking if one.path in asked], write)
     return FixResult(outcome, tuple(unread), found.notes, sum(one.path in asked for one in known))
 
 
@@ -335,7 +667,7 @@ SCHEMA: Final = "kl.arch.fix/1"
 _COLUMN: Final = 34
 
 
-def fix_lines(outcome: Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> list[str]:
+def fix_lines(outcome: _Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> list[str]:
     """The lines to print.
 
     `unread`: governed files that could not be read; `written`: this was no dry run; `accepted`: violations that the
@@ -358,7 +690,7 @@ def _row(manner: str, one: Violation) -> str:
     return f"  {place:<{_COLUMN}} {manner}: {one_line(one.statement, 100)}  ({one.source_layer} -> {one.target_layer})"
 
 
-def _closing(outcome: Outcome, written: bool) -> str:
+def _closing(outcome: _Outcome, written: bool) -> str:
     fixed, left = len(outcome.fixed), len(outcome.left)
     if not fixed:
         return f"nothing to fix, {left} left: see kl arch check" if left else "clean: nothing to fix"
@@ -374,7 +706,7 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _diff(change: Change) -> Iterator[str]:
+def _diff(change: _Change) -> Iterator[str]:
     """A unified diff, without line endings (which never change)."""
     before, after = (_decoded(content).splitlines() for content in (change.before, change.after))
     for line in difflib.unified_diff(before, after, f"a/{change.path}", f"b/{change.path}", lineterm=""):
@@ -389,7 +721,7 @@ def _decoded(content: bytes) -> str:
     return content.decode(encoding, "backslashreplace").replace("\r\n", "\n")
 
 
-def fix_to_dict(outcome: Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> dict[str, Any]:
+def fix_to_dict(outcome: _Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> dict[str, Any]:
     """As `--format json` prints it."""
     return {
         "schema": SCHEMA,

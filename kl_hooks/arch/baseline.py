@@ -229,7 +229,7 @@ def _lines(text: str) -> Iterator[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class BaselineMatch:
+class _Match:
     """What a baseline says about some violations."""
 
     new: tuple[Violation, ...]
@@ -249,7 +249,7 @@ class BaselineMatch:
 
 def match_baseline(
     entries: Sequence[BaselineEntry], violations: Sequence[Violation], modules: Collection[str]
-) -> BaselineMatch:
+) -> _Match:
     """Holds `violations` against the entries of a baseline; `modules` are the dotted names that exist today."""
     groups: dict[BaselineEntry, list[int]] = defaultdict(list)
     for number, one in enumerate(violations):
@@ -273,7 +273,7 @@ def match_baseline(
             take(key, group)
             renamed.append((key, group))
     needed = {key: replace(key, count=number) for key, number in used.items()}
-    return BaselineMatch(
+    return _Match(
         tuple(one for number, one in enumerate(violations) if number not in taken),
         tuple(one for number, one in enumerate(violations) if number in taken),
         tuple(sorted(needed.values())),
@@ -322,7 +322,7 @@ def _alone(side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]
     return {same: many[0] for same, many in found.items() if len(many) == 1}
 
 
-def apply_baseline(verdict: Verdict, baseline: bytes, modules: Mapping[str, str]) -> tuple[Verdict, BaselineMatch]:
+def apply_baseline(verdict: Verdict, baseline: bytes, modules: Mapping[str, str]) -> tuple[Verdict, _Match]:
     """The verdict with what the baseline accepts taken out of what blocks.
 
     `modules`: path → dotted name. Raises BaselineProblems.
@@ -338,7 +338,7 @@ def with_suggestions(found: Iterable[Violation], again: Iterable[Violation]) -> 
     return tuple(better.get((one.path, one.line, one.fingerprint), one) for one in found)
 
 
-def shrink_baseline(ws: Workspace, verdict: Verdict, found: BaselineMatch, seen: Content) -> str:
+def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Content) -> str:
     """After a clean check of the work tree: takes what is fixed out of the file, gives renamed modules their new names.
 
     Returns what was done, in one line, or nothing.
@@ -351,7 +351,7 @@ def shrink_baseline(ws: Workspace, verdict: Verdict, found: BaselineMatch, seen:
         return ""
     done = [f"{gone} fixed"] * bool(gone) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
     try:
-        written = write_baseline(ws, found.today, seen.baseline)
+        written = _write(ws, found.today, seen.baseline)
     except EnvironmentProblem as problem:
         return f"{problem.place}: {', '.join(done)}, but it {problem.reason}"
     return f"{BASELINE}: {', '.join(done)}, {_total(found.today)} left. Commit it." if written else ""
@@ -362,7 +362,7 @@ def _total(entries: Iterable[BaselineEntry]) -> int:
     return sum(entry.count for entry in entries)
 
 
-def write_baseline(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None) -> bool:
+def _write(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None) -> bool:
     """Writes the file, whole or not at all. False, and nothing is written, if it is not `before` any more.
 
     EnvironmentProblem where it can't be written.
@@ -387,7 +387,7 @@ class BaselineComparison:
     """Without the baseline: every violation is in it."""
     entries: tuple[BaselineEntry, ...]
     """Of the baseline; none where there is none."""
-    found: BaselineMatch
+    found: _Match
     before: bytes | None
     """The file as it was read; None: there is none."""
 
@@ -426,5 +426,5 @@ def replace_baseline(ws: Workspace, seen: BaselineComparison, entries: tuple[Bas
         first = seen.verdict.problems[0]
         hint = "Fix it first: a baseline must know every file."
         raise UsageProblem(first.message, place=f"{first.path}:{first.line}:{first.column}", hint=hint)
-    if not write_baseline(ws, entries, seen.before):
+    if not _write(ws, entries, seen.before):
         raise EnvironmentProblem("changed while it was looked at.", place=BASELINE, hint="Run this again.")

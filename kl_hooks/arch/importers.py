@@ -14,7 +14,7 @@ from kl_hooks.arch.contracts import check_contracts
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.layers import ManifestProblems, covers
-from kl_hooks.arch.manifest_parser import CUSTOM, TYPES
+from kl_hooks.arch.manifest_parser import CONTRACT_TYPES, CUSTOM_TYPE
 from kl_hooks.arch.packages import package_folders
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -292,8 +292,12 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
     if read is None:
         return None
     session, contracts = read
-    left = [f'"{CUSTOM}": such contracts are code of the checkout, and none of it is run'] if CUSTOM in session else []
-    left += [f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM)]
+    left = (
+        [f'"{CUSTOM_TYPE}": such contracts are code of the checkout, and none of it is run']
+        if CUSTOM_TYPE in session
+        else []
+    )
+    left += [f'the option "{key}"' for key in session if key not in (*_KNOWN, *_SHOWN_ONLY, CUSTOM_TYPE)]
     roots = _words(session.get("root_packages") or session.get("root_package") or [])
     made: list[Contract] = []
     comments: dict[str, str] = {}
@@ -339,10 +343,10 @@ def _values(section: Mapping[str, str]) -> dict[str, Any]:
 def _contract(raw: Mapping[str, Any], number: int, taken: set[str], left: list[str]) -> Contract | None:
     """One contract, None for a type of one's own; what is left out of it goes to `left`."""
     name, sort = str(raw.get("name") or raw.get("id") or f"contract {number}"), str(raw.get("type", ""))
-    if sort not in TYPES:
+    if sort not in CONTRACT_TYPES:
         left.append(f'contract "{name}": "{sort}" is not a built-in type of import-linter')
         return None
-    fields = TYPES[sort]
+    fields = CONTRACT_TYPES[sort]
     unknown = [key for key in raw if key not in ("id", "name", "type", *fields)]
     left += [f'contract "{name}": import-linter has no option "{key}" there' for key in unknown]
     options = tuple(Option(key, _option(value, fields[key]), 0) for key, value in raw.items() if key in fields)

@@ -202,7 +202,7 @@ _IGNORES: Final = {
     "unmatched_ignore_imports_alerting": "alert",
     "broken_contract_guidance": "text",
 }
-TYPES: Final[Table[str, Table[str, str]]] = {
+CONTRACT_TYPES: Final[Table[str, Table[str, str]]] = {
     "forbidden": {
         "source_modules": "list!", "forbidden_modules": "list!", "allow_indirect_imports": "bool",
         "as_packages": "bool", **_IGNORES,
@@ -218,7 +218,7 @@ TYPES: Final[Table[str, Table[str, str]]] = {
 _OWN: Final = ("name", "type", "id", "decision")
 _SESSION: Final = ("root_packages", "include_external_packages", "exclude_type_checking_imports")
 """What import-linter takes for all contracts at once, and we for each."""
-CUSTOM: Final = "contract_types"
+CUSTOM_TYPE: Final = "contract_types"
 _ALERTS: Final = ("error", "warn", "none")
 _REFUSED: Final = (
     '"contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here.'
@@ -230,9 +230,9 @@ def without_types(reader: NodeReader, node: Node) -> Node:
     if not isinstance(node, MapNode):
         return node
     for key, _ in node.entries:
-        if snake_case(key.value) == CUSTOM:
-            reader.report(key, _REFUSED, f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others.")
-    kept = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM)
+        if snake_case(key.value) == CUSTOM_TYPE:
+            reader.report(key, _REFUSED, f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others.")
+    kept = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM_TYPE)
     return MapNode(kept, node.line, node.column)
 
 
@@ -251,7 +251,9 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     title, sort = (_plain(item, key) for key in ("name", "type"))
     where = f' in contract "{title.value}"' if title else " in a contract"
     fields = _fields(reader, item, sort, where)
-    known = (*_OWN, *fields, *_SESSION) if fields else (*_OWN, *_SESSION, *(k for f in TYPES.values() for k in f))
+    known = (
+        (*_OWN, *fields, *_SESSION) if fields else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
+    )
     found = reader.keys(without_types(reader, item), known, where)
     name = _name(reader, item, found, names)
     options = [_option(reader, found[key], key, sort_, where) for key, sort_ in fields.items() if key in found]
@@ -274,15 +276,16 @@ def _plain(item: MapNode, wanted: str) -> TextNode | None:
 def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str) -> Table[str, str]:
     """The options of the contract's type; empty where the type is wrong, and that is said."""
     if sort is None:
-        reader.report(item, f'"type" is missing{where}.', f"One of: {', '.join(TYPES)}.")
+        reader.report(item, f'"type" is missing{where}.', f"One of: {', '.join(CONTRACT_TYPES)}.")
         return {}
-    if sort.value not in TYPES:
+    if sort.value not in CONTRACT_TYPES:
         hint = (
-            suggest_spelling(sort.value, TYPES) or f"Built-in types: {', '.join(TYPES)}. Run lint-imports for others."
+            suggest_spelling(sort.value, CONTRACT_TYPES)
+            or f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others."
         )
         reader.report(sort, f'"{sort.value}" is not a built-in type of import-linter{where}.', hint)
         return {}
-    return TYPES[sort.value]
+    return CONTRACT_TYPES[sort.value]
 
 
 def _name(reader: NodeReader, item: Node, found: dict[str, _KeyValue], names: dict[str, TextNode]) -> str:

@@ -21,7 +21,7 @@ _NO_MANIFEST: Final = "no .kl/architecture.yaml in"
 _COLUMN: Final = 34
 
 
-def contract_lines(breaches: Sequence[Breach]) -> list[str]:
+def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
     """The lines to print: each broken contract with every chain of imports that breaks it."""
     lines: list[str] = []
     for (name, rule), found in groupby(breaches, key=lambda one: (one.contract, one.rule)):
@@ -59,7 +59,7 @@ def _about(one: Breach) -> str:
     return f"{one_line(one.importer, 100)} may not depend on {one_line(one.imported, 100)}"
 
 
-def breach_to_dict(one: Breach) -> dict[str, Any]:
+def _breach_to_dict(one: Breach) -> dict[str, Any]:
     """A breach as plain data, its fingerprint with it."""
     keys = ("contract", "type", "importer", "imported", "rule", "decision", "said", "guidance", "fingerprint")
     steps = {"chain": [_plain(step) for step in one.chain], "also": [_plain(step) for step in one.also]}
@@ -107,7 +107,7 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
     for violation in verdict.violations:
         lines += [*_violation(violation, verdict.titles), ""]
     if verdict.contracts:
-        lines += contract_lines(verdict.contracts)
+        lines += _contract_lines(verdict.contracts)
     lines += [one_line(str(problem), 400) for problem in verdict.problems]
     if verdict.unjudged:
         rest = _count(verdict.unjudged, "file")
@@ -221,7 +221,7 @@ def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
         "accepted": [violation_to_dict(one) for one in verdict.accepted],
         "baseline": verdict.baseline or None,
         "decisions": dict(verdict.titles),
-        "contracts": [breach_to_dict(one) for one in verdict.contracts],
+        "contracts": [_breach_to_dict(one) for one in verdict.contracts],
         "problems": problems_to_list(verdict.problems),
         "warnings": problems_to_list(verdict.warnings),
         "files": verdict.files,

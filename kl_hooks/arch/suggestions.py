@@ -24,7 +24,7 @@ from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
-    from kl_hooks.arch.survey_cache import ImportIndex
+    from kl_hooks.arch.import_survey import ImportIndex
 
 
 _MAX_WALKS: Final = 30

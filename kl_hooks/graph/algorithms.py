@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-N = TypeVar("N", bound=Hashable)
+_N = TypeVar("_N", bound=Hashable)
 
 
-def components(nodes: Sequence[N], edges: Mapping[N, Sequence[N]]) -> list[list[N]]:
+def components(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> list[list[_N]]:
     """Strongly connected components, each after all that it depends on (Tarjan's order), without recursion.
 
     `edges`: node → what it depends on; every node named there is in `nodes`.
     """
-    index: dict[N, int] = {}
-    low: dict[N, int] = {}
-    stack: list[N] = []
-    on_stack: set[N] = set()
-    found: list[list[N]] = []
+    index: dict[_N, int] = {}
+    low: dict[_N, int] = {}
+    stack: list[_N] = []
+    on_stack: set[_N] = set()
+    found: list[list[_N]] = []
     for start in nodes:
         if start in index:
             continue
@@ -47,34 +47,34 @@ def components(nodes: Sequence[N], edges: Mapping[N, Sequence[N]]) -> list[list[
     return found
 
 
-def levels(nodes: Sequence[N], edges: Mapping[N, Sequence[N]]) -> dict[N, int]:
+def levels(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> dict[_N, int]:
     """For an acyclic graph: 0 for what depends on nothing, else one more than the highest dependency."""
-    height: dict[N, int] = {}
+    height: dict[_N, int] = {}
     for (node,) in components(nodes, edges):
         height[node] = 1 + max((height[target] for target in edges.get(node, ()) if target != node), default=-1)
     return height
 
 
-def linear_order(nodes: Sequence[N], weights: Mapping[tuple[N, N], int]) -> list[N]:
+def linear_order(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]:
     """The nodes from the bottom up, such that little weight leads from a node to one above it.
 
     `weights`: (node, what it depends on) → weight. Acyclic graphs are ordered without any. A minimum feedback arc set
     is NP-hard; this is the greedy order of Eades, Lin and Smyth (1993), each component by itself, then improved by
     moving single nodes while that helps. The same input gives the same order.
     """
-    uses: dict[N, list[N]] = {node: [] for node in nodes}
+    uses: dict[_N, list[_N]] = {node: [] for node in nodes}
     for source, target in weights:
         uses[source].append(target)
-    order: list[N] = []
+    order: list[_N] = []
     for members in components(nodes, uses):
         order += _improved(_greedy(members, weights), weights) if len(members) > 1 else members
     return order
 
 
-def _greedy(nodes: Sequence[N], weights: Mapping[tuple[N, N], int]) -> list[N]:
+def _greedy(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]:
     left = sorted(nodes, key=str)
-    bottom: list[N] = []
-    top: list[N] = []
+    bottom: list[_N] = []
+    top: list[_N] = []
     while left:
         out = {node: sum(weights.get((node, other), 0) for other in left) for node in left}
         into = {node: sum(weights.get((other, node), 0) for other in left) for node in left}
@@ -91,7 +91,7 @@ def _greedy(nodes: Sequence[N], weights: Mapping[tuple[N, N], int]) -> list[N]:
     return [*bottom, *top]
 
 
-def _improved(order: list[N], weights: Mapping[tuple[N, N], int]) -> list[N]:
+def _improved(order: list[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]:
     """Each node in turn where it contradicts least, until none moves; every move takes weight off, so it ends."""
     moved = True
     while moved:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch import import_survey, survey_cache
+from kl_hooks.arch import import_survey
 from kl_hooks.arch.content import load_content
-from kl_hooks.arch.survey_cache import cached_imports
+from kl_hooks.arch.import_survey import cached_imports
 from kl_hooks.code import modules
 from kl_hooks.code.file_facts import facts_of
 from kl_hooks.code.modules import plain_name
@@ -74,10 +74,10 @@ def seen(ws: Workspace) -> tuple[object, ...]:
     return dict(found.modules), found.links, found.unread
 
 
-def anew(ws: Workspace) -> survey_cache.ImportIndex:
+def anew(ws: Workspace) -> import_survey.ImportIndex:
     here = load_content(ws)
     python = [entry for entry in here.entries if entry.path.endswith(".py")]
-    return survey_cache.build_index(
+    return import_survey.build_index(
         here.entries, facts_of(None, python, here.read, scanners_of(ws.plugins), symbols=False)
     )
 
@@ -116,8 +116,8 @@ def test_kept_or_not_it_is_the_same(
         write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
         assert ws.initialised
         expected = anew(ws)
-        kept = survey_cache.load_index(
-            ws.state.cache, survey_cache.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
+        kept = import_survey.load_index(
+            ws.state.cache, import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
         )
         used += kept is not None
         found = import_survey.survey_imports(ws, load_content(ws))
@@ -150,7 +150,7 @@ def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: p
 
 
 def kept_key(ws: Workspace) -> str:
-    return survey_cache.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
+    return import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
 
 
 BROKEN = [
@@ -172,11 +172,11 @@ BROKEN = [
 @pytest.mark.parametrize("number", range(len(BROKEN)))
 def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
     before = seen(ws)
-    kept = survey_cache.load_index(ws.state.cache, kept_key(ws))
+    kept = import_survey.load_index(ws.state.cache, kept_key(ws))
     assert kept is not None
     BROKEN[number](kept)
-    survey_cache.save_index(ws.state.cache, kept_key(ws), kept)
-    assert survey_cache.load_index(ws.state.cache, kept_key(ws)) is None
+    import_survey.save_index(ws.state.cache, kept_key(ws), kept)
+    assert import_survey.load_index(ws.state.cache, kept_key(ws)) is None
     assert seen(ws) == before
 
 
@@ -184,7 +184,7 @@ def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
 def test_what_is_odd_is_as_good_as_nothing(ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
     before = seen(ws)
-    key = survey_cache.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
+    key = import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
     write_entry(ws.state.cache, "survey-1", key, odd)
     assert seen(ws) == before
     assert asdict(anew(ws))["modules"] == before[0]

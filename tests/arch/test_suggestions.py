@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.arch import import_survey, suggestions, survey_cache
+from kl_hooks.arch import import_survey, suggestions
 from kl_hooks.arch.check import run_check
 from kl_hooks.arch.content import STAGED, WORKTREE
 from kl_hooks.arch.layer_check import violations
@@ -60,9 +60,9 @@ def test_of_few_modules_only_their_own_imports_are_looked_at(tmp_path: Path, mon
     monkeypatch.setattr(import_survey.Survey, "crossing", None)
     monkeypatch.setattr(import_survey.Survey, "links", None)
     asked = list[set[str]]()
-    into = survey_cache.ImportIndex.into
+    into = import_survey.ImportIndex.into
     monkeypatch.setattr(
-        survey_cache.ImportIndex, "into", lambda self, names: asked.append(set(names)) or into(self, names)
+        import_survey.ImportIndex, "into", lambda self, names: asked.append(set(names)) or into(self, names)
     )
     assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
     assert asked == [one for n in range(FEW) for one in ({f"shop.web.w{n}"}, {f"shop.ports.{n}"})]
