@@ -34,7 +34,7 @@ from kl_hooks.arch.report import problems_to_list, violation_to_dict
 from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
 from kl_hooks.code.rewrite.attribute_use import Importing, Taken, attribute_uses
 from kl_hooks.code.rewrite.edit import edit_imports
-from kl_hooks.code.rewrite.import_use import KEPT, LIBRARIES, NOTED, UNUSED, Need, Source, need
+from kl_hooks.code.rewrite.import_use import LIBRARIES, NEEDED, NOTED, UNUSED, Need, Source, need
 from kl_hooks.code.rewrite.side_effects import first_side_effect
 from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.errors import UsageProblem
@@ -57,9 +57,9 @@ class _NameUse:
         self._reaching: dict[str, set[str]] = {}
 
     def line(self, path: str, content: bytes, module: str, name: str) -> int:
-        """The line where a file may take `name` from a module (its dotted name); 0 where it surely does not.
+        """Return the line where a file may use `name` of a module (its dotted name); 0 where it surely does not.
 
-        It may where it reaches the module, by imports or because it says what the module is called.
+        It may where it reaches the module, by imports or because it has the name of the module in it.
         """
         last = module.rpartition(".")[2]
         if not path.endswith(".py"):
@@ -121,14 +121,14 @@ def _line(content: bytes, sought: re.Pattern[bytes]) -> int:
 
 
 _AT_ONCE: Final = ("import", "star import")
-"""Manners of imports that run when the module is imported."""
+"""Methods of imports that run when the module is imported."""
 _READS_ANNOTATIONS = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
 
 _PAGES: Final = (".md", ".rst", ".txt")
 """Endings of files whose examples may be run as doctests."""
 
 _Row = Sequence[Any]
-"""An import as the source says it: see `code.imports_found`."""
+"""An import as the scanner stores it."""
 _ImportEdge = tuple[str, str]
 """(importing file, imported file)"""
 
@@ -141,18 +141,18 @@ class _Repository:
         self._file = {module: path for path, module in survey.modules.items()}
         self._trees: dict[str, ast.Module | None] = {}
         self._known = survey.known()
-        self._kept_away: dict[str, bool] = {}
+        self._evaluates_nothing: dict[str, bool] = {}
         self._elsewhere = _NameUse(self._known, lambda: self._importers)
 
     def taken_elsewhere(self, path: str, name: str) -> str:
-        """Who else takes `name` from the file `path`, as a clause; empty where nobody does."""
+        """Who else imports or uses `name` of the file `path`, as a clause; empty for nobody."""
         word, owner = name.encode(), plain_name(self._survey.modules[path])
         for other, content in self._contents.items():
             if other == path or (word not in content and b"*" not in content):
                 continue
             line = self._asks(other, path, name) or self._elsewhere.line(other, content, owner, name)
             if line:
-                return f"{other}:{line} may take {name} from here"
+                return f"{other}:{line} may import {name} from here"
         return ""
 
     def _asks(self, other: str, path: str, name: str) -> int:
@@ -175,26 +175,26 @@ class _Repository:
         return {self.edge(path, row) for row in rows if row[4] in _AT_ONCE}
 
     def unsafe(self, going: Iterable[_ImportEdge]) -> dict[_ImportEdge, str]:
-        """Those of these imports without which the program may run otherwise, each with the reason as a clause."""
-        gone = set(going)
-        graph = self._graph(gone)
-        circles = [set(one) for one in components(sorted(graph), _without_parents(graph)) if len(one) > 1]
-        return {edge: reason for edge in sorted(gone) if (reason := self._unsafe(edge, graph, circles))}
+        """Return those of these imports without which the program may run differently, each with the reason."""
+        removed = set(going)
+        graph = self._graph(removed)
+        cycles = [set(one) for one in components(sorted(graph), _without_parents(graph)) if len(one) > 1]
+        return {edge: reason for edge in sorted(removed) if (reason := self._unsafe(edge, graph, cycles))}
 
-    def _unsafe(self, edge: _ImportEdge, graph: Mapping[str, list[str]], circles: list[set[str]]) -> str:
+    def _unsafe(self, edge: _ImportEdge, graph: Mapping[str, list[str]], cycles: list[set[str]]) -> str:
         path, target = edge
         if self._survey.modules.get(target) is None:
             return "what it imports has no source in this repository"
         reached = _closure(target, graph)
-        for circle in circles:
-            if circle & reached:
-                some = " and ".join(sorted(circle)[:2])
+        for cycle in cycles:
+            if cycle & reached:
+                some = " and ".join(sorted(cycle)[:2])
                 return f"{some} import each other, and this import may decide which comes first"
         taking = min(reached & self._whole.keys(), default="")
         if taking:
             return f"{taking} takes everything of {self._whole[taking]}, and what that is depends on earlier imports"
         for file in sorted(reached - _closure(path, graph)):
-            line, what = self._disturbance(file)
+            line, what = self._side_effect(file)
             if what:
                 return f"importing {file} does more than define (line {line}: {what}), and it might no longer happen"
         return self._submodule(path, target)
@@ -273,11 +273,11 @@ class _Repository:
     def _imports(self) -> dict[str, list[str]]:
         return self._graph(set())
 
-    def _graph(self, gone: Collection[_ImportEdge]) -> dict[str, list[str]]:
+    def _graph(self, removed: Collection[_ImportEdge]) -> dict[str, list[str]]:
         """File → the files that are imported with it, packages above them (and above itself) included."""
         found = {}
         for path, targets in self._direct.items():
-            ends = {path, *(to for to in targets if (path, to) not in gone)}
+            ends = {path, *(to for to in targets if (path, to) not in removed)}
             found[path] = sorted((ends | {above for end in ends for above in self._above(end)}) - {path})
         return found
 
@@ -298,16 +298,16 @@ class _Repository:
 
     def _plain(self, path: str) -> bool:
         """True if a file, with all that it imports, keeps away from libraries that evaluate annotations."""
-        if path not in self._kept_away:
-            self._kept_away[path] = not any(map(self._library, _closure(path, self._imports)))
-        return self._kept_away[path]
+        if path not in self._evaluates_nothing:
+            self._evaluates_nothing[path] = not any(map(self._library, _closure(path, self._imports)))
+        return self._evaluates_nothing[path]
 
     def _library(self, path: str) -> str:
         """A library imported by a file that evaluates annotations at run time."""
         rows = self._survey.facts.get(path, {}).get("imports", ())
         return next((top for row in rows if not row[2] and (top := row[0].partition(".")[0]) in LIBRARIES), "")
 
-    def _disturbance(self, path: str) -> tuple[int, str]:
+    def _side_effect(self, path: str) -> tuple[int, str]:
         if path not in self._trees:
             self._trees[path] = parsed(self._contents.get(path, b"\0"))
         tree = self._trees[path]
@@ -367,11 +367,11 @@ def _is_no_product(path: str) -> bool:
 
 
 class Refused(Exception):
-    """The file is left alone; the text says why, as a clause."""
+    """The file is left alone; the text is the reason, a clause."""
 
 
 def on_disk(top: Path, path: str, stored: bytes) -> bytes:
-    """The bytes of a file of the work tree, which must be the text that was judged. Raises Refused."""
+    """Return the bytes of a file on disk, which must be the text that was judged. Raises Refused."""
     content = _read(top, path)
     if content.replace(b"\r\n", b"\n") != stored.replace(b"\r\n", b"\n"):
         raise Refused("the file changed meanwhile, or git keeps it in another form")
@@ -379,7 +379,7 @@ def on_disk(top: Path, path: str, stored: bytes) -> bytes:
 
 
 def replace_files(top: Path, path: str, before: bytes, after: bytes, aside: Path) -> None:
-    """Writes `after` where `before` still stands. Raises Refused.
+    """Replace a file whose content is still `before`. Raises Refused.
 
     `aside`: git's own folder, where the new text is made: what a killed writer leaves there is in nobody's way. Where
     that is another file system, the new text is made beside the file.
@@ -445,7 +445,7 @@ class _Outcome:
 
 
 def _apply_fixes(manifest: Manifest, survey: Survey, found: Sequence[Violation], write: bool) -> _Outcome:
-    """Moves and drops imports among `found`, in the files on disk if `write`. The survey is one of the work tree."""
+    """Move and remove imports among `found`, in the files on disk if `write`. The survey is one of the working tree."""
     around = _Repository(survey)
     plan = _Plan(manifest, survey, around)
     for violation in found:
@@ -484,7 +484,7 @@ class _Plan:
         self.keys: dict[Violation, list[_Key]] = {}
 
     def look(self, violation: Violation) -> None:
-        """Takes in the imports behind a violation."""
+        """Decide about the imports behind a violation."""
         path = violation.path
         self.keys[violation] = [(path, tuple(row)) for row in _import_rows(self._survey, violation)]
         for key in self.keys[violation]:
@@ -492,7 +492,7 @@ class _Plan:
                 wanted = self._need(path, key[1])
                 reason = wanted.reason or self._outside(path, wanted)
             except RecursionError:
-                wanted, reason = Need(KEPT), "the file is nested too deeply"
+                wanted, reason = Need(NEEDED), "the file is nested too deeply"
             if reason:
                 self.left[key] = reason
             else:
@@ -504,7 +504,7 @@ class _Plan:
             tree = parsed(content)
             self._sources[path] = Source(path, content, tree, self._around.trusted(path)) if tree else None
         source = self._sources[path]
-        return need(source, row) if source else Need(KEPT, "the file can't be read")
+        return need(source, row) if source else Need(NEEDED, "the file can't be read")
 
     def content(self, path: str) -> bytes:
         """The text of a file as it was judged; a NUL where it can't be had any more."""
@@ -517,7 +517,7 @@ class _Plan:
         return taken or (self._around.evaluator(path) if wanted.kind == NOTED else "")
 
     def settle(self) -> None:
-        """Keeps those imports whose absence could be noticed; until none is left, since each one kept keeps others."""
+        """Leave those imports whose absence could be noticed; repeated, since each one that stays can keep others."""
         while True:
             self._keep_together()
             rows: dict[str, list[_Row]] = {}
@@ -588,7 +588,7 @@ def _written(plan: _Plan, repo: Repository, change: _Change, write: bool) -> boo
 
 
 class _NoSources:
-    """The survey without its sources: what is fixed needs no way out."""
+    """The survey without its sources: what is fixed needs no suggestion."""
 
     ready = None
 
@@ -597,7 +597,7 @@ class _NoSources:
 
     def kind(self, link: Link) -> str:
         """Not asked here."""
-        return "kept"
+        return "needed"
 
     def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         """Nothing."""
@@ -606,7 +606,7 @@ class _NoSources:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """What came of it."""
+    """What `kl arch fix` did, with what it could not judge."""
 
     outcome: _Outcome
     unread: tuple[Problem, ...]
@@ -622,7 +622,7 @@ class FixResult:
 
 
 def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False) -> FixResult | None:
-    """Fixes the work tree's violations in these files and folders (none: all); None without a manifest.
+    """Fix the violations on disk in these files and folders (none: all); None without a manifest.
 
     What an exception of the manifest or the baseline accepts is left alone; `accepted`: the latter is fixed too.
     `paths` are from the repository's root. Raises ManifestProblems, UsageProblem (no such file), EnvironmentProblem.
@@ -681,8 +681,8 @@ def fix_lines(outcome: _Outcome, unread: tuple[Problem, ...], written: bool, acc
         lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
     lines += [one_line(str(problem), 400) for problem in unread]
     lines += [""] if lines else []
-    kept = f" ({accepted} accepted in baseline; fix them too: kl arch fix --accepted)" if accepted else ""
-    return [*lines, _closing(outcome, written) + kept]
+    baseline = f" ({accepted} accepted in baseline; fix them too: kl arch fix --accepted)" if accepted else ""
+    return [*lines, _closing(outcome, written) + baseline]
 
 
 def _row(manner: str, one: Violation) -> str:

@@ -77,7 +77,7 @@ _LIST: Final = re.compile(r'"violations"\s*:\s*\[')
 _BETWEEN: Final = re.compile(r"[\s,]*")
 _MOST_PROBLEMS: Final = 100
 _AGAIN: Final = "Take it from git (git checkout -- .kl/baseline.json), or delete it and run: kl arch baseline write"
-_MEND: Final = "Mend this line, or take the file from git: git checkout -- .kl/baseline.json"
+_FIX: Final = "Fix this line, or take the file from git: git checkout -- .kl/baseline.json"
 
 
 class BaselineProblems(Problems):
@@ -91,8 +91,8 @@ def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
         try:
             value = json.loads(text, object_pairs_hook=_Keys)
         except json.JSONDecodeError as error:
-            said = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
-            problems = [Problem(path_name, error.lineno, error.colno, said, _AGAIN)]
+            message = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
+            problems = [Problem(path_name, error.lineno, error.colno, message, _AGAIN)]
         except (ValueError, RecursionError) as error:
             problems = [Problem(path_name, 0, 0, f"can't be read: {str(error)[:200]}.", _AGAIN)]
     if problems:
@@ -114,7 +114,7 @@ def _decoded(path_name: str, data: bytes) -> tuple[str, list[Problem]]:
         return "", [Problem(path_name, data[: error.start].count(b"\n") + 1, 1, "this byte is not UTF-8.", _AGAIN)]
     hint = "Keep every entry of both sides, take the markers out, then run: kl arch baseline prune"
     lines = enumerate(text.split("\n"), 1)
-    marks = [Problem(path_name, n, 1, "a merge conflict stands here.", hint) for n, x in lines if _MARKER.fullmatch(x)]
+    marks = [Problem(path_name, n, 1, "this is a merge conflict.", hint) for n, x in lines if _MARKER.fullmatch(x)]
     return text, marks[:_MOST_PROBLEMS]
 
 
@@ -137,19 +137,19 @@ class _Reader:
         self._lines: list[int] = []
 
     def entries(self, value: Any) -> tuple[BaselineEntry, ...]:
-        """Every entry that is right; the rest is said."""
+        """Return the valid entries; problems are gathered."""
         if not isinstance(value, _Keys):
-            self._say(1, "must be a JSON object with schema and violations.", _AGAIN)
+            self._report(1, "must be a JSON object with schema and violations.", _AGAIN)
             return ()
         if value.get("schema") != _SCHEMA:
             shown = json.dumps(value.get("schema"))[:60]
-            self._say(
+            self._report(
                 1, f'"schema" is {shown}, not "{_SCHEMA}".', "Was it written by a newer kl? Upgrade, or write it anew."
             )
         self._keys(1, value, ("schema", "violations"))
         rows = value.get("violations")
         if not isinstance(rows, list):
-            self._say(1, '"violations" must be a list.', _AGAIN)
+            self._report(1, '"violations" must be a list.', _AGAIN)
             return ()
         found: list[BaselineEntry] = []
         first: dict[BaselineEntry, int] = {}
@@ -159,8 +159,8 @@ class _Reader:
                 continue
             same = BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)
             if same in first:
-                here = f"{one.importer} -> {one.imported} stands here twice (first at line {self._line(first[same])})."
-                self._say(self._line(number), here, "Keep one of them, with the lower count that is right.")
+                here = f"{one.importer} -> {one.imported} is listed twice (first at line {self._line(first[same])})."
+                self._report(self._line(number), here, "Keep one of them, with the lower count that is right.")
             first.setdefault(same, number)
             found.append(one)
         return tuple(sorted(found))
@@ -168,36 +168,36 @@ class _Reader:
     def _entry(self, number: int, row: Any) -> BaselineEntry | None:
         before = len(self.problems)
         if not isinstance(row, _Keys):
-            self._say(self._line(number), "an entry must be an object.", _MEND)
+            self._report(self._line(number), "an entry must be an object.", _FIX)
             return None
         wrong = list(_wrong(row))
         if wrong or row.keys() != set(_KEYS) or row.twice:
             line = self._line(number)
             self._keys(line, row, _KEYS)
-            for said in wrong:
-                self._say(line, said, _MEND)
+            for message in wrong:
+                self._report(line, message, _FIX)
         if len(self.problems) > before:
             return None
         one = BaselineEntry(row["from"], row["to"], row["importer"], row["imported"], row["count"])
         if row["fingerprint"] != one.fingerprint:
-            said = f'the fingerprint does not fit {one}: it would be "{one.fingerprint}".'
-            self._say(self._line(number), said, _MEND)
+            message = f'the fingerprint does not fit {one}: it would be "{one.fingerprint}".'
+            self._report(self._line(number), message, _FIX)
             return None
         return one
 
     def _keys(self, line: int, row: _Keys, known: tuple[str, ...]) -> None:
         for key in sorted(row.keys() - set(known)):
-            self._say(line, f'unknown key "{key[:60]}".', f"Known: {', '.join(known)}.")
+            self._report(line, f'unknown key "{key[:60]}".', f"Known: {', '.join(known)}.")
         for key in [key for key in known if key not in row and key != "schema"]:
-            self._say(line, f'the key "{key}" is missing.', _MEND)
+            self._report(line, f'the key "{key}" is missing.', _FIX)
         for key in row.twice:
-            self._say(line, f'"{key[:60]}" is given twice.', _MEND)
+            self._report(line, f'"{key[:60]}" is given twice.', _FIX)
 
-    def _say(self, line: int, message: str, hint: str) -> None:
+    def _report(self, line: int, message: str, hint: str) -> None:
         self.problems.append(Problem(self.path, line, 1, message, hint))
 
     def _line(self, number: int) -> int:
-        """Line of an entry; where they stand is looked up only when something is wrong."""
+        """Return the line of an entry; lines are counted only where something is wrong."""
         self._lines = self._lines or list(_lines(self.text))
         return self._lines[number] if number < len(self._lines) else 1
 
@@ -230,13 +230,13 @@ def _lines(text: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """What a baseline says about some violations."""
+    """Violations matched against a baseline."""
 
     new: tuple[Violation, ...]
     """In the order they were given; of more than an entry accepts, the last ones."""
     accepted: tuple[Violation, ...]
     needed: tuple[BaselineEntry, ...]
-    """The entries as far as something needs them: those that nothing fits are left out, counts are no higher."""
+    """The entries as far as a violation matches them: without unused ones, with no higher counts."""
     renamed: tuple[tuple[BaselineEntry, BaselineEntry], ...] = ()
     """An entry, and what it would be called today."""
 
@@ -250,25 +250,25 @@ class _Match:
 def match_baseline(
     entries: Sequence[BaselineEntry], violations: Sequence[Violation], modules: Collection[str]
 ) -> _Match:
-    """Holds `violations` against the entries of a baseline; `modules` are the dotted names that exist today."""
+    """Match `violations` with the entries of a baseline; `modules` are the dotted names that exist today."""
     groups: dict[BaselineEntry, list[int]] = defaultdict(list)
     for number, one in enumerate(violations):
         groups[BaselineEntry(one.source_layer, one.target_layer, one.importer, one.imported)].append(number)
-    room = {_key(entry): entry.count for entry in entries}
+    counts = {_key(entry): entry.count for entry in entries}
     used: dict[BaselineEntry, int] = {}
     taken: set[int] = set()
 
     def take(key: BaselineEntry, group: BaselineEntry) -> None:
-        some = groups[group][: room[key]]
+        some = groups[group][: counts[key]]
         taken.update(some)
         used[key] = len(some)
 
-    for key in room.keys() & groups.keys():
+    for key in counts.keys() & groups.keys():
         take(key, key)
     renamed = []
     for named, other in (_IMPORTER, _IMPORTED):
-        free = [key for key in room if key not in used and named(key) not in modules]
-        loose = [group for group in groups if group not in room and groups[group][0] not in taken]
+        free = [key for key in counts if key not in used and named(key) not in modules]
+        loose = [group for group in groups if group not in counts and groups[group][0] not in taken]
         for key, group in _pairs(free, loose, named, other):
             take(key, group)
             renamed.append((key, group))
@@ -309,8 +309,8 @@ def _pairs(
         alone = [_alone(side, key) for side in sides]
         found = [(alone[0][same], alone[1][same]) for same in sorted(alone[0].keys() & alone[1].keys(), key=repr)]
         made += found
-        gone = {one for pair in found for one in pair}
-        sides = [[one for one in side if one not in gone] for side in sides]
+        paired = {one for pair in found for one in pair}
+        sides = [[one for one in side if one not in paired] for side in sides]
     return made
 
 
@@ -323,7 +323,7 @@ def _alone(side: Iterable[BaselineEntry], key: Callable[[BaselineEntry], object]
 
 
 def apply_baseline(verdict: Verdict, baseline: bytes, modules: Mapping[str, str]) -> tuple[Verdict, _Match]:
-    """The verdict with what the baseline accepts taken out of what blocks.
+    """Return the verdict without what the baseline accepts.
 
     `modules`: path → dotted name. Raises BaselineProblems.
     """
@@ -339,17 +339,17 @@ def with_suggestions(found: Iterable[Violation], again: Iterable[Violation]) -> 
 
 
 def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Content) -> str:
-    """After a clean check of the work tree: takes what is fixed out of the file, gives renamed modules their new names.
+    """Remove what is fixed from the file, and rename modules in it, after a clean check of the working tree.
 
-    Returns what was done, in one line, or nothing.
-    Only a person's own look does it: not a CI job, not a git hook, and not a look that could not judge every file.
+    Return what was done, in one line, or nothing. Only a person's own check does it: no CI job, no git hook, and no
+    check that could not judge every file.
     """
     if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
         return ""
-    gone = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
-    if not (gone or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
+    fixed = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
+    if not (fixed or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
-    done = [f"{gone} fixed"] * bool(gone) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
+    done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)
     try:
         written = _write(ws, found.today, seen.baseline)
     except EnvironmentProblem as problem:
@@ -381,7 +381,7 @@ def _write(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """The work tree's violations beside the baseline on disk."""
+    """The violations of the working tree compared with the baseline on disk."""
 
     verdict: Verdict
     """Without the baseline: every violation is in it."""
@@ -408,7 +408,7 @@ class BaselineComparison:
 
 
 def compare_baseline(ws: Workspace) -> BaselineComparison:
-    """The work tree as it is. ManifestProblems, BaselineProblems, UsageProblem for no manifest, EnvironmentProblem."""
+    """Compare the working tree with its baseline. UsageProblem for no manifest, ManifestProblems, BaselineProblems."""
     seen = load_content(ws)
     if seen.manifest is None:
         raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")

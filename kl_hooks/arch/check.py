@@ -27,7 +27,7 @@ from kl_hooks.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What a check is held against besides the rules of the content itself."""
+    """What a check compares with, besides the rules of the content itself."""
 
     since: str = ""
     """The commit that the judged ones start from; empty: the one before."""
@@ -50,8 +50,8 @@ def run_check(
         seen = replace(seen, manifest=manifest_bytes(ws, source, terms.manifest), baseline=None)
     if seen.manifest is None:
         nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=terms.trust)
-        gone = replace(nothing, loosened=_loosened(ws, nothing, None, seen, terms))
-        return (None, [f"warning: {one}" for one in gone.loosened]) if gone.clean else (gone, [])
+        removed = replace(nothing, loosened=_loosened(ws, nothing, None, seen, terms))
+        return (None, [f"warning: {one}" for one in removed.loosened]) if removed.clean else (removed, [])
     manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
     found = survey_imports(ws, seen)
     verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
@@ -73,7 +73,7 @@ def run_check(
 def _loosened(
     ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, terms: CheckOptions
 ) -> tuple[Problem, ...]:
-    """How the rules allow more than those they are compared with. `found`: None where there is no manifest."""
+    """Return how the rules allow more than those they are compared with. `found`: None without a manifest."""
     repo = require_repository(ws)
     if terms.manifest:
         return ()
@@ -96,7 +96,7 @@ def _loosened(
 
 
 def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verdict, list[str]]:
-    """The verdict without what the baseline accepts, and what was taken out of the baseline."""
+    """Return the verdict without what the baseline accepts, and what was removed from the baseline."""
     if found.content.baseline is None:
         return verdict, []
     from kl_hooks.arch.baseline import apply_baseline, shrink_baseline, with_suggestions
@@ -111,14 +111,14 @@ def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verd
 
 
 def _titles(seen: Content, verdict: Verdict) -> dict[str, str]:
-    """The decisions behind what was broken; looked up only then."""
+    """Return the titles of the decisions behind the broken rules."""
     from kl_hooks.arch.decisions import decision_titles
 
     return decision_titles(seen, {one.decision for one in verdict.violations})
 
 
 def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
-    """Makes the violations of the work tree searchable."""
+    """Make the violations of the working tree searchable."""
     from kl_hooks.arch.violation_index import index_violations
 
     def receipt() -> str:
@@ -131,7 +131,7 @@ def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
 
 
 def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[str]:
-    """Leaves Validator evidence; what keeps it from that is a remark and no more."""
+    """Record evidence of the check; a failure is only a remark."""
     if not ws.initialized:
         return []
     detail = {

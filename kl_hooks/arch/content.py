@@ -57,12 +57,12 @@ class Content:
     baseline: bytes | None = None
     """Of the same content, as the manifest is."""
     look: WorktreeScan | None = None
-    """At the work tree."""
+    """What git reports about the working tree; None for other contents."""
     before: Rules | None = None
-    """The rules of the commit before (HEAD for what is staged); None for the work tree, which is no commit yet."""
+    """The rules of the commit before (HEAD for what is staged); None for the working tree, which is no commit yet."""
 
     def read(self, wanted: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
-        """The contents of these files; what can't be had is left out."""
+        """Yield the contents of these files, without those that can't be read."""
         return files.read_files(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
 
     def place(self) -> WorktreeState:
@@ -87,8 +87,8 @@ def require_repository(ws: Workspace) -> Repository:
 def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
     """The content called `worktree`, `staged`, or by a revision.
 
-    UsageProblem if there is no such revision, or if its manifest stands behind a symbolic link: git has no more of it
-    than where the link leads, and a gate that finds nothing there must not open.
+    UsageProblem if there is no such revision, or if its manifest is behind a symbolic link: git stores only where the
+    link leads, and a gate that finds no rules would open.
     """
     repo, before = require_repository(ws), None
     if source == WORKTREE:
@@ -111,14 +111,14 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
                 raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
         linked = [] if manifest is not None else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
         if linked:
-            said = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
-            raise UsageProblem(said, place=linked[0], hint="Commit the file itself in its place.")
+            message = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
+            raise UsageProblem(message, place=linked[0], hint="Commit the file itself in its place.")
     code = [entry for entry in found if entry.path.endswith(".py") or is_marker(entry.path)]
     return Content(repo, source, tuple(code), manifest, baseline, look, before)
 
 
 def manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
-    """Another file as the manifest: from disk for the work tree, else as the content has it. UsageProblem for none.
+    """Another file as the manifest: from disk for the working tree, else as the content has it. UsageProblem for none.
 
     `path`: from the repository's root, or absolute for a file outside it.
     """
@@ -158,7 +158,7 @@ def content_name(rev: str) -> str:
 
 
 def manifest_on_disk(ws: Workspace) -> bool:
-    """True if the work tree has a manifest, whatever the content looked at has."""
+    """True if the working tree has a manifest, whatever the content looked at has."""
     return (ws.root / MANIFEST).exists()
 
 
@@ -194,9 +194,9 @@ class ChangedRange:
 
 
 def changed_range(ws: Workspace, text: str) -> ChangedRange:
-    """The range in `text`: `A...B` since the two parted, `A..B` between them, `A` since it parted, to the work tree.
+    """The range in `text`: `A...B` since the two parted, `A..B` between them, `A` since it parted, to the working tree.
 
-    A side left out is HEAD. UsageProblem for what is no commit.
+    An omitted side is HEAD. UsageProblem for what is no commit.
     """
     repo = require_repository(ws)
     found = _RANGE.fullmatch(text)

@@ -50,18 +50,18 @@ def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) ->
             _write(home, place, content, entries)
         os.utime(place)
         _tidy(home, place)
-        held = json.loads((place / _LIST).read_bytes())
+        exported = json.loads((place / _LIST).read_bytes())
     except (OSError, ValueError) as error:
-        raise EnvironmentProblem(f"can't hold a copy of the source: {error}.", place=str(home)) from error
-    return place / _TREE, [one.path for one in entries if one.path not in held]
+        raise EnvironmentProblem(f"can't write a copy of the source: {error}.", place=str(home)) from error
+    return place / _TREE, [one.path for one in entries if one.path not in exported]
 
 
 def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntry]) -> None:
     """Makes the export beside its place and moves it there; of two that do so at once one wins."""
     made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
-        held = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
-        (made / _LIST).write_text(json.dumps(held), encoding="utf-8")
+        written = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
+        (made / _LIST).write_text(json.dumps(written), encoding="utf-8")
         with contextlib.suppress(OSError):  # somebody else was faster
             made.rename(place)
     finally:
@@ -72,29 +72,29 @@ def _fill(
     tree: Path, older: tuple[Path, dict[str, str]], content: Content, entries: Sequence[FileEntry]
 ) -> dict[str, str]:
     """Writes or links every file; path → blob id of those that are there now."""
-    held: dict[str, str] = {}
+    written: dict[str, str] = {}
     left = []
     tree.mkdir(mode=0o700)
     for entry in entries:
         target = tree / entry.path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if older[1].get(entry.path) == entry.blob and _linked(older[0] / entry.path, target):
-            held[entry.path] = entry.blob
+            written[entry.path] = entry.blob
         else:
             left.append(entry)
     for entry, text in content.read(left):
         (tree / entry.path).write_bytes(text)
-        held[entry.path] = entry.blob
-    return held
+        written[entry.path] = entry.blob
+    return written
 
 
 def _older(home: Path) -> tuple[Path, dict[str, str]]:
     """The export used last, with what it holds."""
     for place in _by_age(home):
         with contextlib.suppress(OSError, ValueError):
-            held = json.loads((place / _LIST).read_bytes())
-            if isinstance(held, dict):
-                return place / _TREE, held
+            written = json.loads((place / _LIST).read_bytes())
+            if isinstance(written, dict):
+                return place / _TREE, written
     return home, {}
 
 
@@ -138,35 +138,35 @@ def parse_answer(
     breaches: list[Breach] = []
     problems = [Problem(path, 0, 0, "can't be read, so contracts are judged without it.") for path in answer["lost"]]
     warnings: list[Problem] = []
-    for contract, said in zip(manifest.contracts, answer["contracts"], strict=True):
-        wrong += _refused(manifest.path, contract, said)
-        problems += _stopping(said, paths)
-        breaches += _breaches(manifest.path, contract, said, files)
+    for contract, result in zip(manifest.contracts, answer["contracts"], strict=True):
+        wrong += _refused(manifest.path, contract, result)
+        problems += _stopping(result, paths)
+        breaches += _breaches(manifest.path, contract, result, files)
         warnings += [Problem(manifest.path, contract.line, 1, f'contract "{contract.name}": {text}')
-                     for text in said.get("warnings", ())]  # fmt: skip
+                     for text in result.get("warnings", ())]  # fmt: skip
     if wrong:
         raise ManifestProblems(wrong)
     return ContractResult(tuple(breaches), tuple(sorted(set(problems))), tuple(warnings), len(paths))
 
 
-def _stopping(said: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Problem]:
+def _stopping(result: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Problem]:
     """The file that import-linter can't read, where there is one."""
-    if "unparsed" in said:
-        path, line = said["unparsed"]
+    if "unparsed" in result:
+        path, line = result["unparsed"]
         reason = "can't be parsed by import-linter, so contracts can't be judged."
         yield Problem(str(path), int(line), 1 if line else 0, reason)
-    elif "unread" in said:
-        reason = str(said["unread"])
+    elif "unread" in result:
+        reason = str(result["unread"])
         path = max((path for path in paths if path in reason), key=len, default="contracts")
         yield Problem(path, 0, 0, f"can't be read by import-linter, so contracts can't be judged: {_sentence(reason)}")
 
 
-def _refused(path_name: str, contract: Contract, said: Mapping[str, Any]) -> Iterator[Problem]:
+def _refused(path_name: str, contract: Contract, result: Mapping[str, Any]) -> Iterator[Problem]:
     lines = {option.key: option.line for option in contract.options}
-    for key, reason in said.get("options", {}).items():
+    for key, reason in result.get("options", {}).items():
         message = f'contract "{contract.name}": "{key}": {_sentence(reason)}'
         yield Problem(path_name, lines.get(key, contract.line), 1, message)
-    for reason in str(said.get("failed", "")).splitlines():
+    for reason in str(result.get("failed", "")).splitlines():
         hint = "Take it out, or set unmatched_ignore_imports_alerting." if reason.startswith("No matches") else ""
         yield Problem(path_name, contract.line, 1, f'contract "{contract.name}": {_sentence(reason)}', hint)
 
@@ -176,16 +176,16 @@ def _sentence(text: str) -> str:
 
 
 def _breaches(
-    path_name: str, contract: Contract, said: Mapping[str, Any], files: Mapping[str, str]
+    path_name: str, contract: Contract, result: Mapping[str, Any], files: Mapping[str, str]
 ) -> Iterator[Breach]:
     rule = f"{path_name}:{contract.line}"
     guidance = next((str(x.value) for x in contract.options if x.key == "broken_contract_guidance"), "")
-    for importer, imported, chain, also in said.get("broken", ()):
+    for importer, imported, chain, also in result.get("broken", ()):
         steps, others = (tuple(_step(one, files) for one in many) for many in (chain, also))
         yield Breach(
             contract.name, contract.type, importer, imported, steps, others, rule, contract.decision, "", guidance
         )
-    for module in said.get("undeclared", ()):
+    for module in result.get("undeclared", ()):
         reason = f"{module} is not listed as a layer, and the contract is exhaustive"
         yield Breach(contract.name, contract.type, "", "", (), (), rule, contract.decision, reason, guidance)
 
@@ -196,7 +196,7 @@ def _step(row: Sequence[Any], files: Mapping[str, str]) -> Step:
 
 
 def _paths_by_module(paths: Sequence[str], folders: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Module → file, by where its package lies; the `__init__.py` of a package before a module beside it."""
+    """Module → file, by where its package lies; the `__init__.py` of a package before a module of the same name."""
     found: dict[str, str] = {}
     places = [(folder + "/", package) for package, many in folders.items() for folder in many]
     for path in sorted(paths, key=lambda path: path.endswith("/__init__.py")):
@@ -234,7 +234,7 @@ class _Plan:
 
 
 def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], manifest: Manifest) -> ContractResult:
-    """What import-linter says about the manifest's contracts. `modules`: path → dotted name of every file.
+    """Check the manifest's contracts by import-linter. `modules`: path → dotted name of every file.
 
     ManifestProblems for contracts that import-linter can't check as they are written (exit 2), EnvironmentProblem where
     it does not run at all.
@@ -250,7 +250,7 @@ def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], m
         tree, lost = export_files(cache, content, entries)
         return {"contracts": _relative(_child(tree, request), str(tree) + "/"), "lost": lost}
 
-    whole = all(entry.blob != UNREADABLE_BLOB for entry in entries)  # else the name of the export says too little
+    whole = all(entry.blob != UNREADABLE_BLOB for entry in entries)  # else the name of the export is not unique
     answer = load_compiled(cache if whole else None, json.dumps(request, sort_keys=True).encode(), _KIND, run)
     return parse_answer(manifest, answer, [one.path for one in entries], folders)
 
@@ -263,21 +263,21 @@ def _folders(path_name: str, contract: Contract, modules: Mapping[str, str]) -> 
     problems = []
     for package, folders in found.items():
         if not folders:
-            said = f'contract "{contract.name}": "{package}" is no package of this repository.'
-            problems.append(Problem(path_name, contract.line, 1, said, f"Packages: {', '.join(known) or 'none'}."))
+            message = f'contract "{contract.name}": "{package}" is no package of this repository.'
+            problems.append(Problem(path_name, contract.line, 1, message, f"Packages: {', '.join(known) or 'none'}."))
         elif len(folders) > 1 and all(f"{folder}/__init__.py" in modules for folder in folders):
-            said = f'contract "{contract.name}": "{package}" is several packages: {", ".join(folders)}.'
-            problems.append(Problem(path_name, contract.line, 1, said, "Give another in root_packages."))
+            message = f'contract "{contract.name}": "{package}" is several packages: {", ".join(folders)}.'
+            problems.append(Problem(path_name, contract.line, 1, message, "Give another in root_packages."))
     if not found:
-        said = f'contract "{contract.name}": there is no package in this repository.'
-        problems.append(Problem(path_name, contract.line, 1, said, "Name it in root_packages."))
+        message = f'contract "{contract.name}": there is no package in this repository.'
+        problems.append(Problem(path_name, contract.line, 1, message, "Name it in root_packages."))
     if problems:
         raise ManifestProblems(problems)
     return found
 
 
 def _is_text(path: str) -> bool:
-    """False for a name that is not UTF-8: no import can say it, and grimp dies of it."""
+    """False for a name that is not UTF-8: no import can name it, and grimp ends its process on it."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -350,7 +350,7 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
             "A generated file that is nested very deeply can do that; take it out of the packages.",
         )
     else:
-        hint = "See whether lint-imports says more."
+        hint = "Run lint-imports to see whether it reports more."
     raise EnvironmentProblem(f"import-linter ended with {done.returncode}: {last[:300]}.", place="contracts", hint=hint)
 
 

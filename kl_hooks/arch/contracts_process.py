@@ -108,29 +108,29 @@ def _built(folders: dict[str, list[str]], externals: bool, without_type_checking
 
 
 def _answer(check: Any, sort: str, graph: Any) -> dict[str, Any]:
-    """A check in our words; what it found stands under other names for each type."""
-    said = check.metadata
+    """A check in our terms; import-linter has another metadata layout for each type."""
+    metadata = check.metadata
     rows: list[list[Any]] = []
     if sort == "layers":
-        for one in said["invalid_dependencies"]:
+        for one in metadata["invalid_dependencies"]:
             rows += [_row(one["importer"], one["imported"], route) for route in one["routes"]]
     elif sort == "protected":
-        for one in said["illegal_imports"]:
+        for one in metadata["illegal_imports"]:
             rows += [[link["importer"], one.top_level_module, [_step(link)], []] for link in one.illegal_links]
     elif sort == "acyclic_siblings":
-        for package, pairs in said["cycle_breakers_by_package"].items():
+        for package, pairs in metadata["cycle_breakers_by_package"].items():
             rows += [[package, package, [_details(graph, *pair)], []] for pair in pairs]
     else:
-        for one in said["invalid_chains"]:
+        for one in metadata["invalid_chains"]:
             rows += [_row(one["downstream_module"], one["upstream_module"], route) for route in one["chains"]]
-    undeclared = sorted(said.get("undeclared_modules", ()))
+    undeclared = sorted(metadata.get("undeclared_modules", ()))
     if not check.kept and not rows and not undeclared:
-        raise ValueError("import-linter calls it broken and does not say where")
+        raise ValueError("import-linter calls it broken without a place")
     return {"broken": sorted(rows), "undeclared": undeclared, "warnings": list(check.warnings)}
 
 
 def _row(importer: str, imported: str, route: Any) -> list[Any]:
-    """A chain; import-linter gives some with other first and last steps beside them."""
+    """A chain; import-linter lists alternative first and last steps with some."""
     if isinstance(route, dict):
         also = [*route["extra_firsts"], *route["extra_lasts"]]
         return [importer, imported, [_step(link) for link in route["chain"]], [_step(link) for link in also]]

@@ -138,11 +138,11 @@ Imports that {manifest.path} forbids:
 
 ## Alternatives
 
-- Mend the imports now: see the way out that `kl arch check` names for them.
+- Fix the imports now: see the hints of `kl arch check`.
 
 ## Consequences
 
-From the day after {one.until} these imports block again. Whoever mends them takes the exception out of {manifest.path}.
+From the day after {one.until} these imports block again. After a fix, remove the exception from {manifest.path}.
 """
 
 

@@ -46,7 +46,7 @@ def last_day(until: str, ws: Workspace) -> str:
     except ValueError:
         found = ""
     if not found:
-        raise UsageProblem(f"{until!r} is no day.", place=place, hint="Write 30d, or YYYY-MM-DD.")
+        raise UsageProblem(f"invalid date {until!r}.", place=place, hint="Write 30d, or YYYY-MM-DD.")
     if found < today:
         raise UsageProblem(f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come.")
     return found
@@ -67,12 +67,12 @@ def refuse_unknown(
 
 
 def refuse_again(manifest: Manifest, source: str, target: str, until: str) -> None:
-    """UsageProblem where an exception says this already, for as long or longer."""
+    """Raise UsageProblem where an exception allows this already, for as long or longer."""
     for one in manifest.exceptions:
         if (one.source, one.target) == (source, target) and (not one.until or one.until >= until):
             place = f"{manifest.path}:{one.line}"
-            said = f"this is allowed already{f' until {one.until}' if one.until else ', without an end'}."
-            raise UsageProblem(said, place=place, hint="Nothing was written.")
+            message = f"this is allowed already{f' until {one.until}' if one.until else ', without an end'}."
+            raise UsageProblem(message, place=place, hint="Nothing was written.")
 
 
 def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target: str) -> None:
@@ -82,12 +82,12 @@ def refuse_idle(manifest: Manifest, fitting: Sequence[Edge], source: str, target
     hint = "Name the two ends of one that is. See: kl arch check"
     if manifest.indirect == "forbid":
         hint = "An exception excuses no chain: take one import out of the chain. See: kl arch check"
-    said = f"no import that is forbidden leads from {source} to {target}: nothing would be excused."
-    raise UsageProblem(said, place="kl arch allow", hint=hint)
+    message = f"no import that is forbidden leads from {source} to {target}: nothing would be excused."
+    raise UsageProblem(message, place="kl arch allow", hint=hint)
 
 
 def decision_id(decision: str, known: Collection[str]) -> str:
-    """The id as it was given. UsageProblem for what is none; `known` ones help to say which was meant."""
+    """Return the ID as it was given. UsageProblem for what is none; `known` ones are suggested."""
     if not RECORD_ID.fullmatch(decision):
         hint = suggest_spelling(decision, known) or "Write it like ADR-0004, or leave it out: then a record is written."
         raise UsageProblem(f"{decision!r} is no id of a decision.", place="kl arch allow --decision", hint=hint)
@@ -121,7 +121,7 @@ def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes
 
 
 def _facts(manifest: Manifest) -> Any:
-    """The manifest without the places of things."""
+    """The manifest without line numbers."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -151,7 +151,7 @@ def _entry(one: Allowance) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Positions:
-    """What the parser says about places, as indexes into the text."""
+    """Positions that the parser found, as indexes into the text."""
 
     column: int
     """Of the keys of the manifest, from 0."""
@@ -195,7 +195,7 @@ def _line_start(text: str, index: int) -> int:
 
 
 def _whole_line(text: str, index: int, line: str, newline: str) -> tuple[int, str]:
-    """Where, and with which line breaks, `line` stands after the line of `index`."""
+    """Return where, and with which line breaks, `line` is inserted after the line of `index`."""
     if index and _BREAK.fullmatch(text[index - 1]):
         return index, f"{line}{newline}"
     end = _BREAK.search(text, index)
@@ -264,7 +264,7 @@ def add_exception(
     why = redact(reason).strip()
     if not any(letter.isalpha() for letter in why):
         what = "--reason has no word in it." if why else "--reason is empty."
-        raise UsageProblem(what, place="kl arch allow", hint="Say why, for whoever reads it later.")
+        raise UsageProblem(what, place="kl arch allow", hint="Give the reason, for whoever reads it later.")
     found = survey_imports(ws, seen)
     crossing = list(edges(manifest, found.links_under(manifest), found.modules))
     refuse_unknown(manifest, crossing, {plain_name(name) for name in found.modules.values()}, source, target)
@@ -290,7 +290,7 @@ def add_exception(
 
 
 def _named(manifest: Manifest) -> set[str]:
-    """The records that the manifest itself names, wherever they are kept: their numbers are taken."""
+    """The records that the manifest itself names, wherever they are stored: their numbers are used."""
     return {one.decision for one in manifest.layers} | {one.decision for one in manifest.exceptions}
 
 

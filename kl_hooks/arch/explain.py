@@ -1,4 +1,4 @@
-"""How a file, module or layer came to be judged as it is: its name, its layer, its imports across layers.
+"""Why a file, module or layer is judged as it is: its name, its layer, its imports across layers.
 
 An explanation (`kl.arch.explain/1`) as lines for people. Pure.
 """
@@ -153,33 +153,33 @@ _MOST: Final = 40
 """Rows of one list; JSON has all."""
 
 
-def explanation_lines(told: Mapping[str, Any]) -> list[str]:
+def explanation_lines(facts: Mapping[str, Any]) -> list[str]:
     """The lines to print."""
-    return _layer_lines(told) if told["kind"] == "layer" else _file_lines(told)
+    return _layer_lines(facts) if facts["kind"] == "layer" else _file_lines(facts)
 
 
-def _file_lines(told: Mapping[str, Any]) -> list[str]:
-    root = told["root"] or "the top of the repository"
-    lines = [one_line(told["path"]), f"  module   {one_line(told['module'])}", f"           {told['because']}"]
+def _file_lines(facts: Mapping[str, Any]) -> list[str]:
+    root = facts["root"] or "the top of the repository"
+    lines = [one_line(facts["path"]), f"  module   {one_line(facts['module'])}", f"           {facts['because']}"]
     lines.append(f"           source root: {one_line(root)}")
-    if told["same_name"]:
-        others = ", ".join(told["same_name"][:3]) + (", ..." if len(told["same_name"]) > 3 else "")
+    if facts["same_name"]:
+        others = ", ".join(facts["same_name"][:3]) + (", ..." if len(facts["same_name"]) > 3 else "")
         lines.append(f"           other files of that name: {one_line(others)}")
-    if told["others"]:
-        lines.append(f"           the module is also called so in: {one_line(', '.join(told['others']))}")
-    if told["problem"]:
-        lines.append(f"  problem  {one_line(told['problem'])}")
-    if told["layer"] is None:
-        return [*lines, f"  layer    none: no path of {told['line']} covers it, so nothing it imports is judged"]
-    decision = f"  ({told['decision']})" if told["decision"] else ""
-    lines.append(f"  layer    {told['layer']}, by its path {told['owned_by']}")
-    for other in told["also_covered_by"]:
+    if facts["others"]:
+        lines.append(f"           other files of this module name: {one_line(', '.join(facts['others']))}")
+    if facts["problem"]:
+        lines.append(f"  problem  {one_line(facts['problem'])}")
+    if facts["layer"] is None:
+        return [*lines, f"  layer    none: no path of {facts['line']} covers it, so nothing it imports is judged"]
+    decision = f"  ({facts['decision']})" if facts["decision"] else ""
+    lines.append(f"  layer    {facts['layer']}, by its path {facts['owned_by']}")
+    for other in facts["also_covered_by"]:
         lines.append(f"           the shorter path {other['path']} of {other['layer']} covers it too, and gives way")
     lines.append(
-        f"           may depend on: {', '.join(told['may_depend_on']) or '(nothing)'}    {told['line']}{decision}"
+        f"           may depend on: {', '.join(facts['may_depend_on']) or '(nothing)'}    {facts['line']}{decision}"
     )
-    lines += _rows("imports from other layers", told["imports"], "to", "imported")
-    return lines + _rows("imported from other layers", told["imported_by"], "from", "importer", places=True)
+    lines += _rows("imports from other layers", facts["imports"], "to", "imported")
+    return lines + _rows("imported from other layers", facts["imported_by"], "from", "importer", places=True)
 
 
 def _rows(title: str, rows: Sequence[Mapping[str, Any]], layer: str, module: str, places: bool = False) -> list[str]:
@@ -198,20 +198,20 @@ def _rows(title: str, rows: Sequence[Mapping[str, Any]], layer: str, module: str
     return lines + ([f"    ... and {len(rows) - _MOST} more: --format json"] if len(rows) > _MOST else [])
 
 
-def _layer_lines(told: Mapping[str, Any]) -> list[str]:
-    decision = f"  ({told['decision']})" if told["decision"] else ""
-    lines = [f"layer {told['layer']}    {told['line']}{decision}"]
-    for one in told["paths"]:
+def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
+    decision = f"  ({facts['decision']})" if facts["decision"] else ""
+    lines = [f"layer {facts['layer']}    {facts['line']}{decision}"]
+    for one in facts["paths"]:
         lines.append(f"  path     {one_line(one['path'])}  {_count(one['files'], 'file')}")
-    used = [f"{one['layer']} {one['imports']}" for one in told["may_depend_on"] if one["imports"]]
-    unused = [one["layer"] for one in told["may_depend_on"] if not one["imports"]]
+    used = [f"{one['layer']} {one['imports']}" for one in facts["may_depend_on"] if one["imports"]]
+    unused = [one["layer"] for one in facts["may_depend_on"] if not one["imports"]]
     if not used and not unused:
         lines.append("  may depend on: (nothing)")
     lines += [f"  may depend on, with imports: {', '.join(used)}"] if used else []
     lines += [f"  may depend on, unused: {', '.join(unused)}"] if unused else []
-    by = [f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}" for one in told["used_by"]]
+    by = [f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}" for one in facts["used_by"]]
     lines.append(f"  used by: {', '.join(by) or '(no layer)'}")
-    return lines + _rows("imports that the rule forbids", told["broken"], "to", "imported", places=True)
+    return lines + _rows("imports that the rule forbids", facts["broken"], "to", "imported", places=True)
 
 
 def _count(number: int, word: str) -> str:

@@ -35,7 +35,7 @@ class _Rule:
     title: str
     """`core may not depend on web`"""
     help: str
-    """Where the rule stands, what is allowed instead, and which decision is behind it."""
+    """The place of the rule, what is allowed instead, and the decision behind it."""
 
 
 _UNJUDGED: Final = _Rule(
@@ -60,7 +60,7 @@ _FIX: Final = "Fix the import, or allow it for a while: kl arch allow FROM TO --
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing at one place."""
+    """One problem at one place."""
 
     rule: _Rule
     path: str
@@ -129,17 +129,17 @@ def _finding(one: Violation, rule: _Rule, accepted: bool) -> Finding:
     how = "" if one.method in ("", "import") else f" ({one.method})"
     hint = f" hint: {one.suggested_fix}" if one.suggested_fix else ""
     rests = f"layer rule, {one.rule}{', ' + one.decision if one.decision else ''}"
-    said = f"{one.statement}{how}: {rule.title} ({rests}).{hint}"
+    message = f"{one.statement}{how}: {rule.title} ({rests}).{hint}"
     weak = one.method == "type-checking import"
     return Finding(
-        rule, one.path, one.line, 0, one_line(said, 1000), one.fingerprint, accepted=accepted, weak=weak
+        rule, one.path, one.line, 0, one_line(message, 1000), one.fingerprint, accepted=accepted, weak=weak
     )  # fmt: skip
 
 
 def _breach(one: Breach, verdict: Verdict) -> Finding:
     """A broken contract, at the first import of the chain; where there is none, at the contract itself."""
     behind = _decided(one.decision, verdict)
-    text = f"A contract of import-linter ({one.type}). It stands at {one.rule}" + (
+    text = f"A contract of import-linter ({one.type}). It is defined at {one.rule}" + (
         f", decided in {behind}." if behind else "."
     )
     rule = _Rule(f"contract/{one.contract}", one_line(f"contract broken: {one.contract}"), one_line(text, 1000))
@@ -147,8 +147,8 @@ def _breach(one: Breach, verdict: Verdict) -> Finding:
     path, _, line = one.rule.rpartition(":")
     if one.chain and one.chain[0].path:
         path, line = one.chain[0].path, str(one.chain[0].lines[0] if one.chain[0].lines else 0)
-    said = f"{rule.title}: {one.message or way} ({one.rule})"
-    return Finding(rule, path, int(line), 0, one_line(said, 1000), one.fingerprint)
+    message = f"{rule.title}: {one.message or way} ({one.rule})"
+    return Finding(rule, path, int(line), 0, one_line(message, 1000), one.fingerprint)
 
 
 def _problem(one: Problem, rule: _Rule) -> Finding:
@@ -196,11 +196,11 @@ def github(found: Sequence[CheckedContent]) -> list[str]:
     lines = [_command(one) for one in new[:MAX_ANNOTATIONS]]
     if len(new) > MAX_ANNOTATIONS:
         files = len({one.path for one in new})
-        said = f"{len(new)} findings in {files} files; {MAX_ANNOTATIONS} are shown here. All of them: kl arch check"
-        lines.append(f"::error title=kl arch check::{_data(said)}")
+        message = f"{len(new)} findings in {files} files; {MAX_ANNOTATIONS} are shown here. All of them: kl arch check"
+        lines.append(f"::error title=kl arch check::{_data(message)}")
     if outside := len(_unassigned_files(found)):
-        said = f"{outside} file{'s' * (outside > 1)} in no layer. List them: kl arch check --list-unassigned"
-        lines.append(f"::notice file={MANIFEST},line=1,title=kl arch check::{_data(said)}")
+        message = f"{outside} file{'s' * (outside > 1)} in no layer. List them: kl arch check --list-unassigned"
+        lines.append(f"::notice file={MANIFEST},line=1,title=kl arch check::{_data(message)}")
     return lines
 
 
@@ -369,7 +369,7 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
         if accepted[pair]:
             arrow(pair, f"{len(accepted[pair])} accepted", _ORANGE)
         if new[pair]:
-            arrow(pair, _said(new[pair]), _RED)
+            arrow(pair, _places(new[pair]), _RED)
     for colour, numbers in _numbers(styles).items():
         lines.append(f"    linkStyle {','.join(numbers)} stroke:{colour},color:{colour}")
     invalid = [one for verdict in verdicts if verdict.invalid for one in verdict.problems]
@@ -384,7 +384,7 @@ def label(text: str) -> str:
     return "".join(sign if sign.isalnum() or sign in " _-." else f"#{ord(sign)};" for sign in one_line(text, 80))
 
 
-def _said(found: Sequence[Violation]) -> str:
+def _places(found: Sequence[Violation]) -> str:
     """`3 new, order.py:3, price.py:4 ...`, each file with its first line."""
     places = list(dict.fromkeys(f"{one.path.rpartition('/')[2]}:{one.line}" for one in found))
     more = " ..." if len(places) > _MOST_PLACES else ""
@@ -426,7 +426,7 @@ _FORMATS: Final = ("json", "sarif", "github", "gitlab", "mermaid")
 
 
 def render_document(ws: Workspace, shape: str, found: Sequence[CheckedContent], lists: bool = False) -> str:
-    """The whole output in one of `_FORMATS`, a newline at its end (nothing at all where there is nothing to say).
+    """The whole output in one of `_FORMATS`, a newline at its end (empty where there is nothing to report).
 
     `lists`: JSON names the files in no layer.
     """

@@ -68,7 +68,7 @@ class ImportIndex:
     """Path → [target, line, method, confidence, target, …] of its imports of modules of the repository."""
 
     def into(self, names: Collection[str]) -> Iterator[Link]:
-        """The imports of the modules that are called so (see `plain_name`), in no promised order."""
+        """Yield the imports of the modules of these names (see `plain_name`), in no particular order."""
         called = {target for flat in self.links.values() for target in flat[0::4]} if names else set()
         wanted = {target for target in called if plain_name(target) in names}
         for path, flat in self.links.items() if wanted else ():
@@ -87,12 +87,12 @@ class ImportIndex:
 
 
 def cache_key(root: Path, versions: Iterable[str]) -> str:
-    """Under which a work tree's survey is kept: its place, and by which scanners."""
+    """The key of a working tree's index: its root and the versions of the scanners."""
     return sha256("\0".join([str(root), *versions]).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
-    """What was kept; None for nothing, and for what is not as we leave it."""
+    """Return the cached index; None where there is none, or where it is not whole."""
     found = read_entry(cache_dir, _INDEX_KIND, key)
     if not isinstance(found, list) or len(found) != 6 or not all(isinstance(one, dict) for one in found):
         return None
@@ -126,7 +126,7 @@ def _are_links(some: Iterable[Any]) -> bool:
 
 
 def save_index(cache_dir: Path, key: str, ready: ImportIndex) -> None:
-    """Keeps it for the next time. Names that are not UTF-8 can't be kept: then nothing is."""
+    """Cache the index. Names that are not UTF-8 can't be cached: then nothing is."""
     write_entry(cache_dir, _INDEX_KIND, key, ready.plain())
 
 
@@ -145,7 +145,7 @@ def changed_entries(ready: ImportIndex, entries: Sequence[FileEntry]) -> list[Fi
 
 
 def update_index(ready: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
-    """Takes in the facts of changed files; False (and nothing is of use) where modules may now be called otherwise."""
+    """Add the facts of changed files; False (the index is useless then) where modules may have other names now."""
     before = {name for name, count in ready.asked.items() if count}
     for path, one in facts.items():
         mine = imported_names({path: one})
@@ -201,18 +201,18 @@ def _links(path: str, facts: Mapping[str, Any], known: ModuleIndex, files: Mappi
 
 _RECENT_KIND: Final = "imports-1"
 _ROW: Final = (str, str, int, int, str, str)
-"""What stands in a row of imports, see `code.imports_found`."""
+"""Types of the fields of an import as the scanner stores it."""
 _FileFacts = Mapping[str, Any]
 ImportReader = Callable[[Sequence[FileEntry]], Mapping[str, _FileFacts]]
-"""Reads `error` and `imports` of files, by path; what can't be had is left out."""
+"""Read `error` and `imports` of files, by path, without those that can't be read."""
 
 
 def cached_imports(
     cache_dir: Path | None, key: str, entries: Sequence[FileEntry], read: ImportReader
 ) -> dict[str, _FileFacts]:
-    """Path → `error` and `imports` of these files: those of the last time, where the content is the same, else read.
+    """Path → `error` and `imports` of these files: cached where the content is the same, else read.
 
-    `key`: as of the survey. Of what was kept only these files stay.
+    `key`: that of the index. Only these files stay in the cache.
     """
     memory = read_entry(cache_dir, _RECENT_KIND, key) if cache_dir else None
     memory = memory if isinstance(memory, dict) else {}
@@ -226,7 +226,7 @@ def cached_imports(
 
 
 def _facts(one: Any, blob: str) -> _FileFacts | None:
-    """What was kept of a file; None where it is another content, or not as we leave it."""
+    """The cached facts of a file; None for another content, or where they are not whole."""
     if type(one) is not list or len(one) != 3 or one[0] != blob or type(one[1]) is not str or type(one[2]) is not list:
         return None
     whole = all(type(row) is list and tuple(map(type, row)) == _ROW for row in one[2])
@@ -276,9 +276,9 @@ def _imports_through(
 ) -> list[Link]:
     """Return an import for each statement in a layer that reaches another layer through files in no layer.
 
-    `manifest` says whether imports for type checkers count, and which names belong to layers. `layers`: path → layer of
-    every Python file. `is_wanted(source, target)`: whether such an import is asked for. Of
-    several modules of one layer that a statement reaches, the nearest is named, the first by name.
+    `manifest`: whether imports for type checkers count, and which names belong to layers. `layers`: path → layer of
+    every Python file. `is_wanted(source, target)`: whether such an import is asked for. Of several modules of one
+    layer that a statement reaches, the nearest is named, then the first by name.
     """
     if None not in layers.values():
         return []
@@ -364,12 +364,12 @@ class _Follower:
         return self._layer_of_name(plain_name(dotted)) or (self._layers[file] if file else None)
 
     def _taken(self, link: Link, file: str) -> set[_Step]:
-        """What the statement behind an import takes from the file."""
+        """The names that the statement behind an import imports from the file."""
         rows = [row for row in self._rows(link.path) if row[3] == link.line and row[4] == link.method]
         return {step for row in rows for step in self._steps(link.path, row) if step[0] == file}
 
     def _steps(self, path: str, row: Sequence[Any]) -> Iterator[_Step]:
-        """The files in no layer that an import statement leads to, and what it takes from them."""
+        """The files in no layer that an import statement leads to, each with the imported name."""
         for link in file_links(path, [row], self._survey.known()):
             between = self._between(link)
             if between is not None:
@@ -451,7 +451,7 @@ class _Where(dict[str, str | None]):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the source says about who imports what."""
+    """The imports of one content."""
 
     ready: ImportIndex
     facts: Mapping[str, dict[str, Any]]
@@ -460,10 +460,10 @@ class Survey:
     """Files that could not be read, each with its place and reason."""
     content: Content
     notes: tuple[str, ...] = ()
-    """What went slower than it should have."""
+    """Remarks about what was slow or could not be cached."""
 
     _memory: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was read to find statements and ways out: only files with violations, each once."""
+    """What was read for statements and suggestions: only files with violations, each once."""
 
     @property
     def modules(self) -> Mapping[str, str]:
@@ -506,7 +506,7 @@ class Survey:
     def through(
         self, layers: Mapping[str, Layer | None], is_wanted: Callable[[Layer, Layer], bool], manifest: Manifest
     ) -> list[Link]:  # fmt: skip
-        """The imports through files in no layer, see `unassigned.through`."""
+        """Return the imports through files in no layer, see `_imports_through`."""
         return _imports_through(self, layers, is_wanted, manifest)
 
     def _outside(self, manifest: Manifest, layers: Mapping[str, Layer | None]) -> list[Link]:
@@ -547,14 +547,14 @@ class Survey:
         return next((str(row[5]) for row in self._rows(link)), "")
 
     def kind(self, link: Link) -> str:
-        """What the import is needed for in its file: `unused`, `annotations` or `kept` (`code.rewrite.import_use`)."""
-        from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, mention
+        """What the import is needed for in its file: `unused`, `annotations` or `needed` (see `import_use`)."""
+        from kl_hooks.code.rewrite.import_use import NEEDED, NOTED, UNUSED, mention
 
         if is_through(link.method):
-            return KEPT  # what it is needed for is decided in the files between
+            return NEEDED  # what it is needed for is decided in the files between
         source = self._source(link.path)
         kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
-        return KEPT if KEPT in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
+        return NEEDED if NEEDED in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
 
     def known(self) -> ModuleIndex:
         """The modules, asked by the names that imports use."""
@@ -587,7 +587,7 @@ class Survey:
         return behind.get(link.target, [])
 
     def _lines(self, path: str) -> dict[int, list[list[Any]]]:
-        """Line → the imports of a file that stand there; grouped once, for a file may have thousands of violations."""
+        """Line → the imports of a file on it; grouped once, since a file may have thousands of violations."""
         key = ("lines", path)
         if key not in self._memory:
             found: dict[int, list[list[Any]]] = {}
@@ -610,7 +610,7 @@ class Survey:
         return source
 
     def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """The contents of files, each read once; what can't be had is left out."""
+        """Return the contents of files, each read once, without those that can't be read."""
         known: dict[str, bytes] = self._memory.setdefault("contents", {})
         asked: set[str] = self._memory.setdefault("asked", set())
         missing = set(paths) - asked
@@ -622,7 +622,7 @@ class Survey:
 
 
 def survey_imports(ws: Workspace, content: Content) -> Survey:
-    """Reads the imports of `content`. Store and cache only make it faster: trouble with them is a note, or nothing."""
+    """Read the imports of `content`. Database and cache only make it faster: their failure is a note, or nothing."""
     scanners, notes = scanners_of(ws.plugins), list[str]()
     store = ws.store if ws.initialized else None  # a look at a repository without .kl/ leaves nothing
     cache = ws.state.cache if ws.initialized else None

@@ -160,7 +160,7 @@ def read_tach(path_name: str, text: bytes, files: Sequence[str]) -> ImportedConf
 
 
 def _not_ours(config: Mapping[str, Any]) -> list[str]:
-    """What our layers can't say, a line each."""
+    """What our layers can't express, a line each."""
     left = []
     for key, value in config.items():
         if key == "exclude":
@@ -287,8 +287,8 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
         decoded = text.decode("utf-8")
         read = _toml(decoded) if path_name.endswith(".toml") else _ini(decoded)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, configparser.Error, RecursionError) as error:
-        said = f"can't be read: {' '.join(str(error).split())}."
-        raise Problems([Problem(path_name, getattr(error, "lineno", 0) or 0, 0, said)]) from error
+        message = f"can't be read: {' '.join(str(error).split())}."
+        raise Problems([Problem(path_name, getattr(error, "lineno", 0) or 0, 0, message)]) from error
     if read is None:
         return None
     session, contracts = read
@@ -341,7 +341,7 @@ def _values(section: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _contract(raw: Mapping[str, Any], number: int, taken: set[str], left: list[str]) -> Contract | None:
-    """One contract, None for a type of one's own; what is left out of it goes to `left`."""
+    """One contract, None for a custom type; what can't be translated goes to `left`."""
     name, sort = str(raw.get("name") or raw.get("id") or f"contract {number}"), str(raw.get("type", ""))
     if sort not in CONTRACT_TYPES:
         left.append(f'contract "{name}": "{sort}" is not a built-in type of import-linter')
@@ -353,8 +353,8 @@ def _contract(raw: Mapping[str, Any], number: int, taken: set[str], left: list[s
     unique, more = name, 2
     while unique in taken:
         unique, more = f"{name} ({more})", more + 1
-    kept = tuple(option for option in options if option.value or fields[option.key].endswith("!"))
-    return Contract(unique, sort, kept, 0)
+    used = tuple(option for option in options if option.value or fields[option.key].endswith("!"))
+    return Contract(unique, sort, used, 0)
 
 
 def _option(value: Any, sort: str) -> str | tuple[str, ...]:
@@ -418,7 +418,7 @@ def _exceptions(options: Mapping[str, str | tuple[str, ...]]) -> tuple[tuple[All
     if any("*" in one for one in ignored):
         return (), "it ignores imports by wildcard"
     if ignored and options.get("unmatched_ignore_imports_alerting", "error") == "error":
-        return (), "it fails where an ignored import is gone, and an exception only warns"
+        return (), "it fails where an ignored import was removed, and an exception only warns"
     pairs = [one.partition("->") for one in ignored]
     return tuple(Allowance(a.strip(), b.strip()) for a, _, b in pairs), ""
 
@@ -434,7 +434,7 @@ def _row(row: str) -> _LayerRow:
 
 
 def _reason(rows: Sequence[_LayerRow], contract: Contract, outside: Sequence[str], modules: Mapping[str, str]) -> str:
-    """Why layers would say less, or something else; empty: they say the same. `outside`: files in no layer."""
+    """Why layers would allow more, or something else; empty: they mean the same. `outside`: files in no layer."""
     folders = tuple(folder + "/" for root in contract.root_packages for folder in package_folders(root, modules))
     inside = [path for path in outside if path.startswith(folders)]
     if inside:
@@ -478,7 +478,7 @@ _TACH: Final = "tach.toml"
 
 
 def find_config(ws: Workspace) -> str | None:
-    """The first file of the work tree that holds a set-up that can be imported; None without one."""
+    """Return the first file on disk with a configuration that can be imported; None without one."""
     for name in CONFIG_FILES:
         try:
             text = read_small(ws.root / name, within=ws.root)
@@ -493,7 +493,7 @@ def _holds(name: str, text: bytes) -> bool:
     try:
         return read_importlinter(name, text) is not None
     except UsageProblem:
-        return True  # theirs, and broken: who imports it is told
+        return True  # theirs, and broken: kl arch import reports it
 
 
 def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
@@ -519,17 +519,17 @@ def import_config(ws: Workspace, name: str | None = None) -> ImportedConfig:
 def _here(found: ImportedConfig, seen: Survey) -> ImportedConfig:
     """Without the root packages that are not in this repository: we look at no others."""
     roots = {root for contract in found.contracts for root in contract.root_packages}
-    gone = sorted(root for root in roots if not package_folders(root, seen.modules))
+    removed = sorted(root for root in roots if not package_folders(root, seen.modules))
     contracts = tuple(
-        replace(one, root_packages=tuple(root for root in one.root_packages if root not in gone))
+        replace(one, root_packages=tuple(root for root in one.root_packages if root not in removed))
         for one in found.contracts
     )
-    left = [f'the root package "{root}": it is not in this repository' for root in gone]
+    left = [f'the root package "{root}": it is not in this repository' for root in removed]
     return replace(found, contracts=contracts, left=(*found.left, *left))
 
 
 def _layered(ws: Workspace, seen: Survey, found: ImportedConfig) -> ImportedConfig:
-    """With the first contract that can become layers as layers; others say why they can't."""
+    """Turn the first contract that can become layers into layers; comment the others with the reason."""
     comments = dict(found.comments)
     for contract in [one for one in found.contracts if one.type == "layers"]:
         made, reason = with_layers(found, contract, seen.modules)

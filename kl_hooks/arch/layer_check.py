@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContractResult:
-    """What the contracts say about one content."""
+    """The result of the contracts for one content."""
 
     breaches: tuple[Breach, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -51,7 +51,7 @@ class Verdict:
     accepted: tuple[Violation, ...] = ()
     """What the baseline accepts."""
     baseline: str = ""
-    """Path of the baseline that was held against it; empty where there was none."""
+    """Path of the baseline that was applied; empty where there was none."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Record id → title, of the decisions behind the rules that were broken, where those records are known."""
     contracts: tuple[Breach, ...] = ()
@@ -63,7 +63,7 @@ class Verdict:
     trusted: str = ""
     """The revision whose rules are trusted: loosened rules block then."""
     invalid: bool = False
-    """True where the rules themselves can't be used; `problems` says why, and nothing was judged."""
+    """True where the rules themselves can't be used: `problems` has the reasons, and nothing was judged."""
     stopping: frozenset[str] = frozenset()
     """The files (of `problems`) that keep contracts from being judged at all."""
 
@@ -74,7 +74,7 @@ class Verdict:
         return not any(blocking)
 
     def with_contracts(self, judged: ContractResult) -> Verdict:
-        """The verdict with what the contracts say."""
+        """Return the verdict with the result of the contracts."""
         known = {problem.path for problem in self.problems}
         stopping = {problem.path: problem for problem in judged.problems if problem.path not in known}
         better = {one.path: one for one in self.warnings if one.path in stopping}  # our own reason and place
@@ -90,14 +90,14 @@ class Verdict:
     def in_files(self, paths: Collection[str]) -> tuple[Verdict, int]:
         """Return the verdict on these files, and how many findings in others it omits.
 
-        A contract's chain is kept where one of its steps is in one of the files; so is what keeps contracts from being
+        A contract's chain stays where one of its steps is in one of the files; so does what stops contracts from being
         judged. Nothing is omitted where the manifest or the baseline is among the files: a changed rule forbids
         everywhere.
         """
         if not {MANIFEST, BASELINE}.isdisjoint(paths):
             return self, 0
-        kept = self._narrowed(lambda path: path in paths)
-        return kept, self._blocking() - kept._blocking()
+        narrowed = self._narrowed(lambda path: path in paths)
+        return narrowed, self._blocking() - narrowed._blocking()
 
     def in_folder(self, folder: str) -> Verdict:
         """Return the verdict on a folder (from the repository's root, `/` at its end; empty: everything)."""
@@ -135,7 +135,7 @@ def forbidden_chains(manifest: Manifest, links: Iterable[Link], modules: Mapping
 
     `modules`: path → dotted name of every source file. A chain has two imports or more, and none of them is forbidden
     itself: those are violations of their own, or excepted, and then no chain goes through them. Modules of no layer
-    may stand in it. Of chains that are equally short the first by the order of files is reported.
+    may be in it. Of chains that are equally short the first by the order of files is reported.
     """
     links = tuple(links)
     steps = _steps(manifest, links, modules)
@@ -169,25 +169,25 @@ def _reached(
     starts: Sequence[str], steps: Mapping[str, list[_ImportedFile]], layers: Mapping[str, Layer], source: Layer
 ) -> dict[str, list[Link]]:
     """Forbidden layer → the shortest chain from any of the files to it, by breadth first."""
-    came: dict[str, Link | None] = dict.fromkeys(starts)
+    reached_by: dict[str, Link | None] = dict.fromkeys(starts)
     waiting = deque(starts)
     found: dict[str, list[Link]] = {}
     while waiting:
         path = waiting.popleft()
         for file, link in steps.get(path, ()):
-            if file in came:
+            if file in reached_by:
                 continue
-            came[file] = link
+            reached_by[file] = link
             waiting.append(file)
             layer = layers.get(file)
             if layer and layer.name not in (source.name, *source.may_depend_on, *found):
-                found[layer.name] = _back(link, came)
+                found[layer.name] = _back(link, reached_by)
     return found
 
 
-def _back(link: Link, came: Mapping[str, Link | None]) -> list[Link]:
+def _back(link: Link, reached_by: Mapping[str, Link | None]) -> list[Link]:
     chain = [link]
-    while (before := came[chain[-1].path]) is not None:
+    while (before := reached_by[chain[-1].path]) is not None:
         chain.append(before)
     return chain[::-1]
 
@@ -196,7 +196,7 @@ def _chain_violation(
     manifest: Manifest, source: Layer, target: str, chain: Sequence[Link], modules: Mapping[str, str]
 ) -> Violation:
     names = [plain_name(modules[chain[0].path]), *(plain_name(split_id(link.target)[1]) for link in chain)]
-    told = [f"{name} ({link.path}:{link.line})" for name, link in zip(names, chain, strict=False)]
+    steps = [f"{name} ({link.path}:{link.line})" for name, link in zip(names, chain, strict=False)]
     return Violation(
         path=chain[0].path,
         line=chain[0].line,
@@ -208,7 +208,7 @@ def _chain_violation(
         method=INDIRECT_METHOD,
         rule=f"{manifest.path}:{source.line}",
         decision=source.decision,
-        suggested_fix=f"take out one import of this chain: {' -> '.join([*told, names[-1]])}",
+        suggested_fix=f"remove one import of this chain: {' -> '.join([*steps, names[-1]])}",
         allowed=source.may_depend_on,
     )
 
@@ -229,10 +229,11 @@ def violations(
     """The imports that the manifest forbids, in the order of file and line.
 
     `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
-    is). An exception holds through its last day; an import under an expired one counts and its way out says so.
-    `closely`: the places (path, line) whose way out is worth reading their files for; None: all.
+    is). An exception holds through its last day; an import under an expired one is a violation, and its
+    suggestion names it.
+    `closely`: the places (path, line) whose suggestion is worth reading their files for; None: all.
     `whole`: gives all links between layers (with `indirect`, all), where `links` are only those that may be
-    forbidden; ways out are found among them.
+    forbidden; suggestions are found among them.
     """
     links = tuple(links)
     forbidden = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
@@ -325,17 +326,17 @@ def manifest_warnings(
             and not layer.namespaces
             and not any(covers(path, file) for path in layer.paths for file in modules)
         ):
-            said = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
-            found.append(Problem(manifest.path, 0, 0, said, _closest(layer, modules)))
+            message = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
+            found.append(Problem(manifest.path, 0, 0, message, _closest(layer, modules)))
     if manifest.language and manifest.language.lower() not in _PYTHON:
-        said = f'language "{manifest.language}" is not supported: only Python files are checked.'
-        found.append(Problem(manifest.path, manifest.language_line, 1, said, "Remove it, or write Python."))
+        message = f'language "{manifest.language}" is not supported: only Python files are checked.'
+        found.append(Problem(manifest.path, manifest.language_line, 1, message, "Remove it, or write Python."))
     found += cycle_warnings(manifest)
     crossing = [edge for edge in edges(manifest, links, modules) if not edge.allowed]
     for one in manifest.exceptions:
         if not any(is_excepted(one, edge) for edge in crossing):
-            said = f"the exception from {one.source} to {one.target} fits no import."
-            found.append(Problem(manifest.path, one.line, 1, said, "Take it out."))
+            message = f"the exception from {one.source} to {one.target} matches no import."
+            found.append(Problem(manifest.path, one.line, 1, message, "Take it out."))
     return found
 
 
@@ -346,9 +347,9 @@ def cycle_warnings(manifest: Manifest) -> list[Problem]:
     for members in components(list(layers), {name: layer.may_depend_on for name, layer in layers.items()}):
         if len(members) > 1:
             names = sorted(members, key=list(layers).index)
-            said = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
+            message = f"layers {', '.join(names[:-1])} and {names[-1]} may depend on each other."
             line = layers[names[0]].line
-            found.append(Problem(manifest.path, line, 1, said, "Take one direction out, or make them one layer."))
+            found.append(Problem(manifest.path, line, 1, message, "Take one direction out, or make them one layer."))
     return found
 
 
@@ -364,7 +365,7 @@ def _closest(layer: Layer, modules: Mapping[str, str]) -> str:
 def judge(
     manifest: Manifest, found: Survey, today: str, source: str, closely: Collection[tuple[str, int]] | None = None
 ) -> Verdict:
-    """Holds what a survey found against a manifest. `closely`: as for `violations`."""
+    """Check the surveyed imports against a manifest. `closely`: as for `violations`."""
     layer_of = layer_lookup(manifest.layers)
     layers = {path: layer_of(path) for path in found.modules}
     governed = {path for path, layer in layers.items() if layer is not None}

@@ -108,7 +108,7 @@ class EdgeFinder:
     def edges(self, links: Iterable[Link]) -> Iterator[Edge]:
         """The imports between different layers, in the order of file and line; each (line, target) once.
 
-        Imports for type checking only are left out where the manifest ignores them.
+        Omits imports for type checking where the manifest ignores them.
         """
         seen = set()
         for link in sorted(links, key=lambda link: (link.path, link.line, link.target)):

@@ -31,7 +31,7 @@ def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manife
 
 
 def manifest_to_dict(manifest: Manifest) -> dict[str, Any]:
-    """What JSON can hold; the name of the file is left out."""
+    """Return the manifest as JSON can store it, without the name of the file."""
     return {
         "layers": [
             [x.name, list(x.paths), list(x.may_depend_on), x.line, x.decision, list(x.namespaces)]
@@ -82,8 +82,12 @@ def _contract(value: Any) -> Contract:
 
     name, sort, options, line, decision, roots, externals, checking = value
     made = [
-        Option(_text(key), _texts(held) if isinstance(held, list) else _text(held), _number(place))
-        for key, held, place in options
+        Option(
+            _text(key),
+            _texts(value_or_list) if isinstance(value_or_list, list) else _text(value_or_list),
+            _number(place),
+        )
+        for key, value_or_list, place in options
     ]
     if type(externals) is not bool or type(checking) is not bool:
         raise TypeError("not a boolean")

@@ -20,7 +20,7 @@ from kl_hooks.model.problem import Problem
 
 _LOWER: Final = "below"
 _WRITE_NEW: Final = "delete this file and propose layers with: kl init"
-"""The way on from a manifest that says nothing: `kl init` itself overwrites no file."""
+"""The hint for an empty manifest: `kl init` itself overwrites no file."""
 _LAYER_KEYS: Final = ("name", "paths", "may_depend_on", "decision", "namespaces")
 
 _NAMESPACE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -90,7 +90,7 @@ def _checked_name(
 
 
 def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title: str) -> None:
-    """Says what is wrong with the paths of a layer."""
+    """Report what is wrong with the paths of a layer."""
     if "paths" not in found and "namespaces" in found:
         return  # packages from outside: no file here belongs to it
     if "paths" not in found:
@@ -115,7 +115,7 @@ def _name_of(item: Node) -> str:
 
 
 def _paths(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
-    """The usable paths of a layer with their places; what is wrong with the others was said before."""
+    """The valid paths of a layer with their places; the others are reported already."""
     node = found["paths"][1] if "paths" in found else None
     texts = [item for item in getattr(node, "items", ()) if isinstance(item, TextNode) and item.value.strip()]
     cleaned = [(clean_path(text.value), text) for text in texts]
@@ -161,7 +161,7 @@ def _refuse_shared_paths(reader: NodeReader, raw: list[tuple[TextNode, dict[str,
 def _allowed(
     reader: NodeReader, name: TextNode, found: dict[str, _Entry], names: dict[str, TextNode], below: tuple[str, ...]
 ) -> tuple[tuple[str, ...], int]:
-    """The layers that `name` may depend on, and the line that says so."""
+    """The layers that `name` may depend on, and the line of that rule."""
     if "may_depend_on" not in found:
         return (), name.line
     key, node = found["may_depend_on"]
@@ -191,7 +191,7 @@ def _refuse_text(reader: NodeReader, title: str, node: TextNode, names: dict[str
 
 
 def _optional_text(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> str:
-    """A text that may be left out; empty then."""
+    """An optional text; empty by default."""
     return reader.text(found[key][1], f'"{key}"{where}') if key in found else ""
 
 
@@ -232,8 +232,8 @@ def without_types(reader: NodeReader, node: Node) -> Node:
     for key, _ in node.entries:
         if snake_case(key.value) == CUSTOM_TYPE:
             reader.report(key, _REFUSED, f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others.")
-    kept = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM_TYPE)
-    return MapNode(kept, node.line, node.column)
+    entries = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM_TYPE)
+    return MapNode(entries, node.line, node.column)
 
 
 def _contracts(reader: NodeReader, node: Node) -> tuple[Contract, ...]:
@@ -274,7 +274,7 @@ def _plain(item: MapNode, wanted: str) -> TextNode | None:
 
 
 def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str) -> Table[str, str]:
-    """The options of the contract's type; empty where the type is wrong, and that is said."""
+    """The options of the contract's type; a wrong type is reported and has none."""
     if sort is None:
         reader.report(item, f'"type" is missing{where}.', f"One of: {', '.join(CONTRACT_TYPES)}.")
         return {}
@@ -329,7 +329,7 @@ def _session(reader: NodeReader, found: dict[str, _KeyValue], key: str, where: s
 
 
 def _words(reader: NodeReader, node: Node, what: str) -> list[str]:
-    """The texts of a list; a text that stands alone is a list of one."""
+    """The texts of a list; a single text is a list of one."""
     if isinstance(node, TextNode) and node.value.strip():
         return [node.value]
     return [text.value for text in reader.texts(node, what)]
@@ -384,7 +384,7 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
 
 
 def _is_misspelt(root: MapNode) -> bool:
-    """True where an unknown key was told that it may be `layers`: then that is not missing too."""
+    """True where an unknown key was reported with the hint `layers`: then that is not missing as well."""
     words = [snake_case(key.value) for key, _ in root.entries]
     return any(
         word not in _KEYS and suggest_spelling(word, _KEYS) == suggest_spelling("layers", _KEYS) for word in words

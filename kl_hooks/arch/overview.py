@@ -49,13 +49,13 @@ class Overview:
     layers: tuple[tuple[str, tuple[str, ...], int], ...]
     """Name, paths, number of files."""
     arrows: tuple[Arrow, ...]
-    """In the order of the layers they start from and lead to; those neither used nor allowed are left out."""
+    """In the order of the layers they start from and lead to, without those neither used nor allowed."""
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedWorktree:
-    """The work tree held against its manifest, nothing of it recorded."""
+    """The working tree checked against its manifest, with nothing recorded."""
 
     manifest: Manifest
     survey: Survey
@@ -65,7 +65,7 @@ class CheckedWorktree:
 
 
 def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ...]]:
-    """The work tree, None without a manifest; and remarks. Nothing is written. Errors as `run.check`."""
+    """Check the working tree (None without a manifest), and return remarks. Writes nothing. Raises as `run_check`."""
     seen = load_content(ws, WORKTREE)
     if seen.manifest is None:
         return None, ()
@@ -78,7 +78,7 @@ def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ..
 
 
 def load_overview(ws: Workspace) -> tuple[Overview | None, tuple[str, ...]]:
-    """The work tree's layers, None without a manifest; and remarks. Errors as `run.check`."""
+    """Return the working tree's layers (None without a manifest), and remarks. Raises as `run_check`."""
     seen, notes = check_worktree(ws)
     if seen is None:
         return None, notes
@@ -175,16 +175,16 @@ def _rule(ends: str, width: int) -> str:
 
 
 def _name(name: str, signs: Signs) -> str:
-    """The name, its middle left out where it is too long: both ends tell layers apart."""
+    """The name, shortened in the middle where it is too long: layers differ at both ends."""
     text = one_line(name, 400)
     if len(text) <= _NAME:
         return text
-    kept = _NAME - len(signs.more)
-    return text[: kept - kept // 2] + signs.more + text[-(kept // 2) :]
+    columns = _NAME - len(signs.more)
+    return text[: columns - columns // 2] + signs.more + text[-(columns // 2) :]
 
 
 def _beside(arrows: Sequence[Arrow], files: int, signs: Signs, width: int) -> list[str]:
-    """What stands to the right of one layer."""
+    """The text to the right of one layer."""
     used = [f"{_name(one.target, signs)} {one.imports}" for one in arrows if one.allowed and one.imports]
     unused = [_name(one.target, signs) for one in arrows if one.allowed and not one.imports]
     lines = [*_wrapped(signs.used, used, width), *_wrapped(signs.unused, unused, width)]
@@ -224,7 +224,7 @@ def _with_places(start: str, violations: Sequence[Violation], signs: Signs, widt
 
 
 def _legend(arrows: Iterable[Arrow], signs: Signs) -> list[str]:
-    """What the signs in this picture mean; signs that are not in it are left out."""
+    """The meaning of the signs that are in this picture."""
     arrows = list(arrows)
     meant = [
         (signs.used, "allowed, with the number of imports", any(one.allowed and one.imports for one in arrows)),
@@ -232,8 +232,8 @@ def _legend(arrows: Iterable[Arrow], signs: Signs) -> list[str]:
         (signs.broken, "violation", any(one.new or one.accepted for one in arrows)),
         (signs.excepted, "excepted", any(one.excepted for one in arrows)),
     ]
-    said = [f"{sign} {text}" for sign, text, there in meant if there]
-    return ["  legend  " + "   ".join(said)] if said else []
+    entries = [f"{sign} {text}" for sign, text, there in meant if there]
+    return ["  legend  " + "   ".join(entries)] if entries else []
 
 
 def _table(seen: Overview, signs: Signs, width: int) -> list[str]:

@@ -44,7 +44,7 @@ class Group:
 
 
 def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
-    """Top-level package → its files, what is not the product left out; single modules where there is no package.
+    """Return top-level package → its files, for the product only; single modules where there is no package.
 
     `modules`: path → dotted name.
     """
@@ -64,17 +64,19 @@ def product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[s
     A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
     """
     tests = test_trees(modules)
-    kept = {path: dotted for path, dotted in modules.items() if not path.startswith(tests)} if tests else dict(modules)
-    tops = product_packages(kept)
+    remaining = (
+        {path: dotted for path, dotted in modules.items() if not path.startswith(tests)} if tests else dict(modules)
+    )
+    tops = product_packages(remaining)
     proper = {top: _folder(files) for top, files in tops.items() if any(f.endswith("/__init__.py") for f in files)}
-    inner = (link for link in links if link.path in kept)
+    inner = (link for link in links if link.path in remaining)
     imported = {plain_name(link.target.partition(":")[2]).partition(".")[0] for link in inner}
     for top, files in tops.items():
         folder = _folder(files)
         inside = any(other != top and folder != home and folder.startswith(home) for other, home in proper.items())
         if inside or (proper and top not in proper and top not in imported):
-            kept = {path: dotted for path, dotted in kept.items() if path not in files}
-    return kept
+            remaining = {path: dotted for path, dotted in remaining.items() if path not in files}
+    return remaining
 
 
 def test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ def test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in modules:
         folders, name = path.split("/")[:-1], path.rpartition("/")[2]
-        first = folders.index("tests") if "tests" in folders else 0  # says nothing about the folders above it
+        first = folders.index("tests") if "tests" in folders else 0  # the folders above it need not hold tests
         for depth in range(first, len(folders)):
             some = counts["/".join(folders[: depth + 1]) + "/"]
             some[0] += name != "__init__.py"
@@ -112,7 +114,7 @@ def module_groups(modules: Mapping[str, str]) -> list[Group]:
         whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
         parts = {_folder(files) or files[0]: files} if whole else _split(files)
         for path, members in parts.items():
-            # a namespace package may share its folder with another: then the files themselves stand for the part
+            # a namespace package may share its folder with another: then the files themselves are the paths of the part
             paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
             taken.update(paths)
             root = path.endswith("/__init__.py") and len(parts) > 1
@@ -179,7 +181,7 @@ def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:
         parts = path.split("/")[:-1] if init else path[: -len(".py")].split("/")
         deeper = name.count(".") - package.count(".")
         if (not deeper and not init) or len(parts) <= deeper:
-            continue  # a module of that name, or a name that its path does not bear out
+            continue  # a module of that name, or a name that does not match its path
         folder = "/".join(parts[: len(parts) - deeper])
         found.add(folder)
         if init and not deeper:

@@ -39,7 +39,7 @@ class Proposal:
     layers: tuple[Layer, ...]
     doubts: Mapping[str, tuple[str, ...]]
     """Layer → sentences for the person who reviews it."""
-    left_out: tuple[str, ...] = ()
+    unassigned: tuple[str, ...] = ()
     """Files that belong to no layer, with the reason."""
     against: int = 0
     """Imports of today that the layers forbid: the baseline accepts them."""
@@ -47,7 +47,7 @@ class Proposal:
 
 @dataclass
 class _Part:
-    """One layer in the making: groups that can't be told apart."""
+    """One layer in the making: groups that stay together."""
 
     groups: list[Group]
     level: int = 0
@@ -80,15 +80,15 @@ def propose(
         # a package's own __init__ that everybody imports and that imports everybody would make one lump of it all
         made = [group for group in made if group not in roots]
         found = sight.crossing(made)
-    left_out = tuple(f"{group.paths[0]}: it imports parts of the package that import it" for group in roots)
+    unassigned = tuple(f"{group.paths[0]}: it imports parts of the package that import it" for group in roots)
     if not exact and any(len(loop) > 1 for loop in _loops(made, found)):
-        return _ordered(made, found, sight, left_out)
+        return _ordered(made, found, sight, unassigned)
     by_name = {group.name: group for group in made}
     parts = [_Part([by_name[name] for name in loop]) for loop in _loops(made, found)]
     _set_levels(parts, found)
     if len(parts) > _MANY_LAYERS:
         parts = _merge_loose(parts)
-    return _finish(sorted(parts, key=lambda part: (part.level, part.name)), found, left_out)
+    return _finish(sorted(parts, key=lambda part: (part.level, part.name)), found, unassigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class _Sight:
 # -- layers in the order that the fewest imports contradict -----------------------------------------------------------
 
 
-def _ordered(made: Sequence[Group], found: Sequence[Edge], sight: _Sight, left_out: tuple[str, ...]) -> Proposal:
-    """Every folder a layer; loose modules joined with those beside them in the order; each may depend on all below."""
+def _ordered(made: Sequence[Group], found: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]) -> Proposal:
+    """Every folder a layer; loose modules joined with their neighbors in the order; each may depend on all below."""
     tests = nested_tests(sight.modules, [path for group in made for path in group.paths])
-    kept = [edge for edge in found if not edge.link.path.startswith(tests)] if tests else found
-    weights = _weights(kept)
+    counted = [edge for edge in found if not edge.link.path.startswith(tests)] if tests else found
+    weights = _weights(counted)
     order = linear_order([group.name for group in made], weights)
     by_name = {group.name: group for group in made}
     parts = _joined([by_name[name] for name in order], weights)
@@ -127,7 +127,7 @@ def _ordered(made: Sequence[Group], found: Sequence[Edge], sight: _Sight, left_o
         name = "tests" if all(layer.name != "tests" for layer in layers) else "all-tests"
         layers.append(Layer(name, tests, tuple(layer.name for layer in layers), 0))
     against = [edge for edge in sight.between(layers) if not edge.allowed]
-    return Proposal(tuple(layers), _objections(layers, against), left_out, len(against))
+    return Proposal(tuple(layers), _objections(layers, against), unassigned, len(against))
 
 
 def _weights(found: Iterable[Edge]) -> dict[tuple[str, str], int]:
@@ -140,7 +140,7 @@ def _weights(found: Iterable[Edge]) -> dict[tuple[str, str], int]:
 
 
 def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> list[list[Group]]:
-    """The groups in order, loose modules of one package that may stand together joined.
+    """The groups in order, loose modules of one package joined where the order allows it.
 
     A loose module moves down past everything that it neither imports nor is imported by, to the lowest loose modules
     that it can join: that contradicts no import which the order does not contradict already. Where there are hardly
@@ -198,7 +198,7 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
     by_pair: dict[str, dict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
     for edge in against:
         by_pair[edge.source.name][edge.target.name].append(edge)
-    said = {}
+    found = {}
     for layer in layers:
         pairs = sorted(by_pair[layer.name].items(), key=lambda pair: (-len(pair[1]), pair[0]))
         lines = [
@@ -207,8 +207,8 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
             for target, some in pairs
         ]
         if lines:
-            said[layer.name] = (*lines[:6], *([f"  and of {len(lines) - 6} more layers"] if len(lines) > 6 else []))
-    return said
+            found[layer.name] = (*lines[:6], *([f"  and of {len(lines) - 6} more layers"] if len(lines) > 6 else []))
+    return found
 
 
 # -- layers that forbid nothing of today ------------------------------------------------------------------------------
@@ -247,18 +247,18 @@ def _set_levels(parts: Sequence[_Part], found: Iterable[Edge]) -> None:
 
 def _merge_loose(parts: Iterable[_Part]) -> list[_Part]:
     """Joins the loose modules of one package and level: nothing on one level imports anything else on it."""
-    kept: list[_Part] = []
+    merged: list[_Part] = []
     loose: dict[tuple[str, int], _Part] = {}
     for part in parts:
         if any(group.folder for group in part.groups):
-            kept.append(part)
+            merged.append(part)
             continue
         joined = loose.setdefault((part.groups[0].package, part.level), _Part([], part.level, True))
         joined.groups.extend(part.groups)
-    return [*kept, *loose.values()]
+    return [*merged, *loose.values()]
 
 
-def _finish(parts: Sequence[_Part], found: Sequence[Edge], left_out: tuple[str, ...]) -> Proposal:
+def _finish(parts: Sequence[_Part], found: Sequence[Edge], unassigned: tuple[str, ...]) -> Proposal:
     uses = _part_uses(parts, found)
     names: list[str] = []
     for part in parts:
@@ -270,10 +270,10 @@ def _finish(parts: Sequence[_Part], found: Sequence[Edge], left_out: tuple[str, 
     for place, part in enumerate(parts):
         paths = tuple(sorted(path for group in part.groups for path in group.paths))
         layers.append(Layer(names[place], paths, tuple(names[target] for target in uses.get(place, ())), 0))
-        said = _doubts(part, found)
-        if said:
-            doubts[names[place]] = said
-    return Proposal(tuple(layers), doubts, left_out)
+        reasons = _doubts(part, found)
+        if reasons:
+            doubts[names[place]] = reasons
+    return Proposal(tuple(layers), doubts, unassigned)
 
 
 def _doubts(part: _Part, found: Iterable[Edge]) -> tuple[str, ...]:
@@ -287,12 +287,12 @@ def _doubts(part: _Part, found: Iterable[Edge]) -> tuple[str, ...]:
             first.setdefault((edge.source.name, edge.target.name), edge)
     if not first:
         return ("loose modules on one level; put together only to keep the list short",)
-    said = ["these import each other, so they are one layer until that is fixed:"]
+    reasons = ["these import each other, so they are one layer until that is fixed:"]
     for (source, target), edge in sorted(first.items())[:6]:
-        said.append(f"  {source} -> {target}: {edge.link.path}:{edge.link.line} imports {edge.imported}")
+        reasons.append(f"  {source} -> {target}: {edge.link.path}:{edge.link.line} imports {edge.imported}")
     if len(first) > 6:
-        said.append(f"  and {len(first) - 6} more")
-    return tuple(said)
+        reasons.append(f"  and {len(first) - 6} more")
+    return tuple(reasons)
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
@@ -322,7 +322,7 @@ def proposal_text(proposal: Proposal) -> str:
         comments = "".join(f"  # {_comment(line)}\n" for line in proposal.doubts.get(layer.name, ()))
         blocks.append(comments + _layer(layer, before))
         before.append(layer.name)
-    left = "".join(f"# In no layer: {_comment(line)}\n" for line in proposal.left_out)
+    left = "".join(f"# In no layer: {_comment(line)}\n" for line in proposal.unassigned)
     head = _HEAD + (_against(proposal.against) if proposal.against else "") + "version: 1\n\nlayers:\n"
     return head + "\n".join(blocks) + ("\n" + left if left else "") + _TAIL
 

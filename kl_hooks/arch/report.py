@@ -55,7 +55,7 @@ def _line(step: Step, lead: str) -> str:
 
 def _about(one: Breach) -> str:
     if one.type == "acyclic_siblings":
-        return f"part of a circle between the children of {one_line(one.importer, 100)}"
+        return f"part of a cycle between the children of {one_line(one.importer, 100)}"
     return f"{one_line(one.importer, 100)} may not depend on {one_line(one.imported, 100)}"
 
 
@@ -172,7 +172,7 @@ def _caret_span(statement: str, imported: str) -> tuple[int, int]:
 
 
 def _safe(line: str) -> str:
-    """The line made safe for a terminal, its spaces kept."""
+    """The line made safe for a terminal, with its spaces."""
     return safe_text(line).replace("\n", " ").replace("\t", " ")
 
 

@@ -44,8 +44,8 @@ def loosened_rules(
         old = load_manifest(None, MANIFEST, before.manifest)
         entries = _entries(before.baseline)
     except (ManifestProblems, BaselineProblems) as problem:
-        said = f"can't be compared with the rules of {before.name}, which are invalid: {problem}"
-        raise UsageProblem(said, place=MANIFEST, hint="Compare with another revision.") from problem
+        message = f"can't be compared with the rules of {before.name}, which are invalid: {problem}"
+        raise UsageProblem(message, place=MANIFEST, hint="Compare with another revision.") from problem
     weaker = [*_layers(old, manifest, modules), *_options(old, manifest), *_exceptions(old, manifest)]
     problems = [Problem(MANIFEST, line, 1 if line else 0, f"{text}.", _HINT) for line, text in weaker]
     more = list(_accepted(entries, _entries(after.baseline), found, modules))
@@ -63,33 +63,33 @@ def _layers(old: Manifest, new: Manifest, modules: Mapping[str, str]) -> Iterato
     before, after = layer_lookup(old.layers), layer_lookup(new.layers)
     sorts = sorted({(_name(before(path)), _name(after(path))) for path in modules})
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
-    said = set[tuple[str, str]]()
+    reported = set[tuple[str, str]]()
     for was, now in sorts:
         for other, current in sorts:
-            if not _forbids(olds, was, other) or _forbids(news, now, current) or (was, other) in said:
+            if not _forbids(olds, was, other) or _forbids(news, now, current) or (was, other) in reported:
                 continue
-            said.add((was, other))
+            reported.add((was, other))
             line = news[now].line if now else 0
             names = (was, other) if (was, other) == (now, current) else (f"files of {was}", f"files of {other}")
             yield line, f"{names[0]} may now import {names[1]}{_why(now, current)}"
     for name in olds.keys() & news.keys():
         known = (olds.keys() & set(news[name].may_depend_on)) - set(olds[name].may_depend_on) - {name}
-        for other in sorted(known - {other for was, other in said if was == name}):
-            said.add((name, other))
+        for other in sorted(known - {other for was, other in reported if was == name}):
+            reported.add((name, other))
             yield news[name].line, f"{name} may now import {other}"
     without_files = (olds.keys() & news.keys()) - {was for was, _ in sorts}
-    yield from _namespaces(old, new, {*sorts, *((name, name) for name in without_files)}, said)
+    yield from _namespaces(old, new, {*sorts, *((name, name) for name in without_files)}, reported)
     for name in sorted({was for was, now in sorts if was and not now}):
         yield 0, f"files of {name} are now in no layer"
 
 
 def _namespaces(
-    old: Manifest, new: Manifest, sorts: Iterable[tuple[str, str]], said: set[tuple[str, str]]
+    old: Manifest, new: Manifest, sorts: Iterable[tuple[str, str]], reported: set[tuple[str, str]]
 ) -> Iterator[tuple[int, str]]:
     """The namespaces that some layer was forbidden to import and is not any more.
 
-    No file stands for a package from outside, so these are compared by name. `sorts`: old and new layer of the files;
-    `said`: pairs of old layers that are reported already.
+    No file represents a package from outside, so these are compared by name. `sorts`: old and new layer of the files;
+    `reported`: pairs of old layers that are already reported.
     """
     olds, news = ({layer.name: layer for layer in one.layers} for one in (old, new))
     before, after = namespace_lookup(old.layers), namespace_lookup(new.layers)
@@ -99,7 +99,7 @@ def _namespaces(
             {
                 (source, current)
                 for source, current in sorts
-                if was and (source, was.name) not in said and _forbids(olds, source, was.name)
+                if was and (source, was.name) not in reported and _forbids(olds, source, was.name)
                 if current and not _forbids(news, current, _name(now))
             }
         )

@@ -18,7 +18,7 @@ from kl_hooks.arch.layers import (
     layer_lookup,
 )
 from kl_hooks.code.modules import plain_name
-from kl_hooks.code.rewrite.arguments import may_take, parameter_names, takers, users
+from kl_hooks.code.rewrite.arguments import may_accept, parameter_names, takers, users
 from kl_hooks.code.rewrite.source_text import parsed
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link, split_id
@@ -96,7 +96,7 @@ _MOST_USERS: Final = 3
 _MOST_FILES: Final = 300
 """Of a layer; beyond them nobody is asked, and the sentence does without examples."""
 _MOST_PARSED: Final = 150_000
-"""Bytes of files with examples; beyond them nobody knows how many there are, and the sentence does not say."""
+"""Bytes of files with examples that are parsed; beyond them the sentence has no number."""
 
 _ContentReader = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Paths → their contents."""
@@ -110,12 +110,12 @@ def argument_suggestion(edge: Edge, layer: Callable[[], Sequence[str]], read: _C
         names, functions = users(tree, content, edge.link.line) if tree else ([], [])
         if not functions or len(functions) > _MOST_USERS:
             return ""
-        said = " and ".join(f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions)
+        used_by = " and ".join(f"{one.name}() ({_file(edge.link.path)}:{one.line})" for one in functions)
         who = _already(edge, names, layer(), read, {(edge.link.path, one.line) for one in functions})
     except RecursionError:
         return ""
     what = parameter_names(names[0])[-1]
-    return f"pass the {what} in as an argument of {said}{who}"
+    return f"pass the {what} in as an argument of {used_by}{who}"
 
 
 def _already(
@@ -125,7 +125,7 @@ def _already(
     if len(layer) > _MOST_FILES:
         return ""
     contents = read(layer)
-    some, left = _within(sorted(path for path, content in contents.items() if may_take(content, names)), contents)
+    some, left = _within(sorted(path for path, content in contents.items() if may_accept(content, names)), contents)
     found = []
     for path in some:
         tree = parsed(contents[path])
@@ -139,7 +139,7 @@ def _already(
 
 
 def _within(paths: Sequence[str], contents: Mapping[str, bytes]) -> tuple[list[str], bool]:
-    """As many of the files as may be parsed, and whether some were left out."""
+    """As many of the files as may be parsed, and whether some were omitted."""
     sizes = accumulate(len(contents[path]) for path in paths)
     some = [path for path, size in zip(paths, sizes, strict=True) if size <= _MOST_PARSED]
     return some, len(some) < len(paths)
@@ -156,7 +156,7 @@ _MOST_LOOKS: Final = 8
 
 
 class SourceReader(Protocol):
-    """What the source itself says about an import; asked for violations only."""
+    """The source behind an import; read for violations only."""
 
     @property
     def ready(self) -> ImportIndex | None:
@@ -164,20 +164,20 @@ class SourceReader(Protocol):
         ...
 
     def statement(self, link: Link) -> str:
-        """The import as it stands there, on one line; empty where it is not known."""
+        """The import statement on one line; empty where it is not known."""
         ...
 
     def kind(self, link: Link) -> str:
-        """What the file needs it for: `unused`, `annotations`, or `kept`."""
+        """What the file needs it for: `unused`, `annotations`, or `needed`."""
         ...
 
     def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """The contents of files, to find a way out in."""
+        """The contents of files, to find a suggestion in."""
         ...
 
 
 class Suggestions:
-    """Knows today's imports between layers, and so who gets the same thing legally."""
+    """Suggestions from today's imports between layers: which modules get the same name legally."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class Suggestions:
     ) -> None:
         """`ready`: who imports whom, to be asked about a few modules; `crossing`: gives all imports between layers.
 
-        Both are looked at only where a way out is looked for.
+        Both are read only where a suggestion is searched for.
         """
         self._manifest, self._ready, self._modules, self._crossing = manifest, ready, modules, crossing
         self._asked = self._looks = 0

@@ -1,7 +1,7 @@
 """Violations as nodes that can be searched: `violation:` and the ID, with the receipt that found them.
 
-They are those of the last check of the work tree: a fixed one is gone after the next. What keeps us from writing them
-is a remark; the verdict never needs them.
+They are those of the last check of the working tree: a fixed one is removed by the next. A failure to write them is a
+remark; the verdict never needs them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _KIND: Final = "violation"
 OWNER: Final = "arch:violations"
-"""Owner of all these documents; no file of a graph is called so."""
+"""Owner of all these documents; no file of a graph has this name."""
 _FOUND_BY: Final = "   receipt "
 
 _Key = tuple[str, str, int, str]
@@ -36,7 +36,7 @@ _Key = tuple[str, str, int, str]
 
 
 def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]) -> str:
-    """Makes the violations of `verdict`, accepted ones too, the ones that are found; what went wrong in one line.
+    """Replace the indexed violations by those of `verdict`, accepted ones too; return a failure in one line.
 
     `receipt` gives the id of this check's receipt, empty for none; it is asked only where there is a new violation. One
     that was known keeps the receipt that found it first, and where nothing changed nothing is written.
@@ -77,7 +77,7 @@ def _links(one: Violation) -> Iterable[Link]:
 
 def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """The violations that the last check found in the files of a task: those that it names, by path, module or symbol,
-    then those with its words. One whose import is gone from the graph since is none any more.
+    then those with its words. One whose import was removed from the graph since is omitted.
     """
     from kl_hooks.code.query.search import path_matches
     from kl_hooks.code.query.session import open_graph
@@ -117,13 +117,13 @@ def _is_there(graph: Graph, hit: Hit) -> bool:
 
 def _candidate(hit: Hit, named: str) -> Candidate:
     """`named`: what the task calls the file by; empty where only words fit."""
-    said, _, receipt = hit.title.partition(_FOUND_BY)
+    title, _, receipt = hit.title.partition(_FOUND_BY)
     place = f"{hit.path}:{hit.line}"
     whose = f"in the file of {named}" if named and named not in hit.path else ""
     more = f"receipt {receipt[:12]}" if receipt else ""
-    lines = [f"{place} {said}", whose, f"hint: kl arch explain {hit.path}", more]
+    lines = [f"{place} {title}", whose, f"hint: kl arch explain {hit.path}", more]
     return Candidate(
-        id=hit.id, kind=_KIND, title=said, text="\n".join(filter(None, lines)), summary=f"{place} {said}",
+        id=hit.id, kind=_KIND, title=title, text="\n".join(filter(None, lines)), summary=f"{place} {title}",
         path=hit.path, line=hit.line, tier=Tier.INFERRED, freshness="current",
         reasons=("an import in a file of the task that the manifest forbids" if named else "has words of the task",),
     )  # fmt: skip

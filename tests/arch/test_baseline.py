@@ -86,7 +86,7 @@ def test_everything_wrong_is_said_at_once_with_its_line() -> None:
     found = problems(text)
     for part in (
         '1:1 unknown key "more"', '4:1 "count" must be a whole number', '5:1 "importer" must be text',
-        '5:1 unknown key "line"', "6:1 shop.core.order -> shop.web.page stands here twice (first at line 3)",
+        '5:1 unknown key "line"', "6:1 shop.core.order -> shop.web.page is listed twice (first at line 3)",
         "7:1 an entry must be an object", "8:1 the fingerprint does not fit", '9:1 "from" is given twice',
         '9:1 the key "to" is missing',
     ):  # fmt: skip

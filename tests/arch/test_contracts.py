@@ -346,5 +346,5 @@ def test_what_git_does_not_have_is_named_and_paths_that_lead_out_are_not_written
 def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     seen = load_content(opened(shop(tmp_path / "shop")))
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(EnvironmentProblem, match="can't hold a copy of the source"):
+    with pytest.raises(EnvironmentProblem, match="can't write a copy of the source"):
         export_files(tmp_path / "cache", seen, seen.entries)

@@ -171,7 +171,7 @@ def test_a_last_day_is_so_many_days_from_today_or_a_date(tmp_path: Path) -> None
         "soon",
         "20270201",
     ):
-        with pytest.raises(UsageProblem, match="is no day"):
+        with pytest.raises(UsageProblem, match="invalid date"):
             last_day(wrong, ws)
     with pytest.raises(UsageProblem, match="2027-01-30 is over"):
         last_day("2027-01-30", ws)

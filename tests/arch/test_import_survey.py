@@ -114,7 +114,7 @@ def test_kept_or_not_it_is_the_same(
     for _ in range(12):
         story.append(step(tmp_path / "repo", chance))
         write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
-        assert ws.initialised
+        assert ws.initialized
         expected = anew(ws)
         kept = import_survey.load_index(
             ws.state.cache, import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
@@ -133,9 +133,9 @@ def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: p
     seen(ws)
     monkeypatch.setattr(import_survey, "MAX_REREAD", 8)
     read: list[str] = []
-    real = import_survey.imports_of
+    real = import_survey.read_imports
     monkeypatch.setattr(
-        import_survey, "imports_of", lambda some, *a: read.extend(x.path for x in some) or real(some, *a)
+        import_survey, "read_imports", lambda some, *a: read.extend(x.path for x in some) or real(some, *a)
     )
     monkeypatch.setattr("kl_hooks.code.file_facts.facts_of", None)
     seen(ws)

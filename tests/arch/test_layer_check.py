@@ -74,7 +74,7 @@ class Seen:
         return "from shop.api.http import current_user"
 
     def kind(self, link: Link) -> str:
-        return {9: "annotations", 8: "unused"}.get(link.line, "kept")
+        return {9: "annotations", 8: "unused"}.get(link.line, "needed")
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         return {path: SOURCES[path] for path in paths if path in SOURCES}
@@ -152,7 +152,7 @@ def test_an_exception_names_modules_exactly_or_whole_layers() -> None:
     assert violations(manifest("exceptions: [{from: domain, to: api}]\n"), [BREAKING], MODULES) == []
     wide = manifest("exceptions: [{from: shop.domain, to: shop.api}]\n")
     assert len(violations(wide, [BREAKING], MODULES)) == 1
-    assert "fits no import" in str(manifest_warnings(wide, [BREAKING], MODULES)[0])
+    assert "matches no import" in str(manifest_warnings(wide, [BREAKING], MODULES)[0])
 
 
 def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:

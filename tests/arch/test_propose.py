@@ -64,7 +64,7 @@ def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least()
         ("infra", ("src/shop/infra/",), ("core",)),
         ("cli", ("src/shop/cli.py",), ("core", "infra")),
     ]
-    assert made.against == 1 and made.left_out[0].startswith("src/shop/__init__.py")
+    assert made.against == 1 and made.unassigned[0].startswith("src/shop/__init__.py")
     assert made.doubts == {"core": ("in the baseline: 1 import of infra, the first at src/shop/core/order.py:1",)}
     text = proposal_text(made)
     assert "# 1 import of today contradicts this order: it is accepted in .kl/baseline.json" in text
@@ -93,7 +93,7 @@ def test_scripts_and_test_trees_are_left_out_and_nested_tests_stand_above_all() 
 def test_a_package_that_reexports_does_not_make_one_lump() -> None:
     made = shop(("", "core.order"), ("core.order", ""), ("infra.db", ""), ("", "cli"))
     assert {layer.name for layer in made.layers} == {"core", "infra", "cli"}
-    assert made.left_out == ("src/shop/__init__.py: it imports parts of the package that import it",)
+    assert made.unassigned == ("src/shop/__init__.py: it imports parts of the package that import it",)
     assert "# In no layer: src/shop/__init__.py" in proposal_text(made)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import kl_hooks
-from kl_hooks.code.rewrite.arguments import Place, may_take, parameter_names, takers, users
+from kl_hooks.code.rewrite.arguments import Place, may_accept, parameter_names, takers, users
 
 SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
 
@@ -52,7 +52,7 @@ def test_takers_by_name_or_annotation() -> None:
         "def a(user): ...\ndef b(*, current_user=None): ...\ndef c(x: 'list[current_user]'): ...\ndef d(users): ...\n"
     )
     assert [place.name for place in takers(ast.parse(text), text.encode(), ["current_user"])] == ["a", "b", "c"]
-    assert may_take(text.encode(), ["current_user"])
+    assert may_accept(text.encode(), ["current_user"])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_takers_by_name_or_annotation() -> None:
     ],
 )
 def test_a_text_in_which_nobody_takes_one(text: str) -> None:
-    assert not may_take(text.encode(), ["user"])
+    assert not may_accept(text.encode(), ["user"])
     assert takers(ast.parse(text), text.encode(), ["user"]) == []
 
 
@@ -91,14 +91,14 @@ def test_a_text_in_which_nobody_takes_one(text: str) -> None:
 def test_the_text_never_hides_an_argument(text: str) -> None:
     content = text.encode()
     assert takers(ast.parse(content), content, ["user"])
-    assert may_take(content, ["user"])
+    assert may_accept(content, ["user"])
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="both came with Python 3.12")
 @pytest.mark.parametrize("content", [b"def f[T: (int, str)](user): ...\n", b"def f(a=f'{x[')']}', user=1): ...\n"])
 def test_type_parameters_and_nested_quotes_hide_none(content: bytes) -> None:
     assert takers(ast.parse(content), content, ["user"])
-    assert may_take(content, ["user"])
+    assert may_accept(content, ["user"])
 
 
 GAPS = st.sampled_from(["", " ", "\t", "\n", " # )\n", " # def g(\n", " \\\n", " # '\n", "\r\n", "\f"])
@@ -122,7 +122,7 @@ def test_whoever_takes_one_is_not_hidden_by_the_text(text: str) -> None:
         tree = ast.parse(content)
     except SyntaxError:  # an argument twice
         reject()
-    assert bool(takers(tree, content, ["user"])) <= may_take(content, ["user"])
+    assert bool(takers(tree, content, ["user"])) <= may_accept(content, ["user"])
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -130,7 +130,7 @@ def test_the_text_never_hides_who_takes_one(path: Path) -> None:
     content = path.read_bytes()
     tree = ast.parse(content)
     for name in {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}:
-        assert bool(takers(tree, content, [name])) <= may_take(content, [name]), name
+        assert bool(takers(tree, content, [name])) <= may_accept(content, [name]), name
 
 
 @pytest.mark.parametrize(

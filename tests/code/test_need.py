@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewrite.import_use import KEPT, NOTED, UNUSED, Mentions, Need, Source, mention, need
+from kl_hooks.code.rewrite.import_use import NEEDED, NOTED, UNUSED, Mentions, Need, Source, mention, need
 from kl_hooks.code.scanner.python import scan_python
 
 
@@ -53,7 +53,7 @@ def test_unused(rest: str) -> None:
 )  # fmt: skip
 def test_anything_else_is_kept_with_a_reason(rest: str) -> None:
     answer = found(f"from m import A\n{rest}\n")
-    assert answer.kind == KEPT and answer.reason
+    assert answer.kind == NEEDED and answer.reason
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_anything_else_is_kept_with_a_reason(rest: str) -> None:
 )  # fmt: skip
 def test_statements_that_are_left_alone(text: str) -> None:
     answer = found(text + "\n")
-    assert answer.kind == KEPT and answer.reason
+    assert answer.kind == NEEDED and answer.reason
 
 
 @pytest.mark.parametrize("note", ["vars()", "globals()", "sys.modules[__name__]"])
@@ -76,7 +76,7 @@ def test_an_annotation_that_looks_at_all_names_is_no_mention_of_one(note: str) -
 
 
 def test_an_init_file_offers_what_it_imports() -> None:
-    assert "others may take it from" in found("from m import A\n", "p/__init__.py").reason
+    assert "others may import it from" in found("from m import A\n", "p/__init__.py").reason
 
 
 def test_other_comments_do_not_keep_it() -> None:
@@ -84,8 +84,8 @@ def test_other_comments_do_not_keep_it() -> None:
 
 
 def test_words_that_dataclasses_look_for_are_kept() -> None:
-    assert found(f"{FUTURE}from m import ClassVar\nx: ClassVar[int]\n").kind == KEPT
-    assert found(f"{FUTURE}import m\nx: m.InitVar[int]\n").kind == KEPT
+    assert found(f"{FUTURE}from m import ClassVar\nx: ClassVar[int]\n").kind == NEEDED
+    assert found(f"{FUTURE}import m\nx: m.InitVar[int]\n").kind == NEEDED
     assert found(f"{FUTURE}import m\nx: m.Other\n").kind == NOTED
 
 
@@ -95,7 +95,7 @@ def test_with_lazy_annotations_other_annotations_do_not_matter() -> None:
 
 def test_bases_and_decorators_from_trusted_modules() -> None:
     text = "from m import A\nfrom b import C, d\n@d\nclass D(C):\n    a: A\n"
-    assert found(text).kind == KEPT and found(text, trusted=("C", "d")).kind == NOTED
+    assert found(text).kind == NEEDED and found(text, trusted=("C", "d")).kind == NOTED
 
 
 def test_a_mention_asks_no_library() -> None:

@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(
 def signatures(content: bytes) -> Iterator[tuple[int, int]]:
     """From the name to the closing bracket of every function: bytes before each end.
 
-    To the end of the text, and no more come, where that can't be told: an f-string may hold anything, an escape in a
+    To the end of the text, and no more come, where that is not certain: an f-string may hold anything, an escape in a
     string or a letter of another script may spell any name. A `def` in a string or comment counts too.
     """
     spent = 0
@@ -113,8 +113,8 @@ def _root(node: ast.expr) -> ast.expr:
     return node
 
 
-def may_take(content: bytes, names: Collection[str]) -> bool:
-    """False where the text alone says that `takers` would find nothing, as it does of most files."""
+def may_accept(content: bytes, names: Collection[str]) -> bool:
+    """False where the text alone shows that `takers` would find nothing, as in most files."""
     found = sorted(places(content, {*names, *_wanted(names)}))
     if encoding_of(content) != "utf-8":
         return True
@@ -153,7 +153,7 @@ def _wanted(names: Iterable[str]) -> set[str]:
 
 
 def parameter_names(name: str) -> list[str]:
-    """What a parameter for such a thing may be called: `HttpPage` → http_page, page; `current_user` → …, user."""
+    """Names of a parameter for such an object: `HttpPage` → http_page, page; `current_user` → …, user."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().strip("_")
     last = snake.rpartition("_")[2]
     return [snake, last] if len(last) > 2 and last != snake else [snake]

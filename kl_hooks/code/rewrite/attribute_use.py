@@ -1,4 +1,4 @@
-"""What a file may take out of modules while it runs: attributes, and what strings and keywords name. Pure."""
+"""Names of modules that a file may use while it runs: attributes, and words in strings and keywords. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kl_hooks.code.rewrite.import_use import binds, docstring_of, words
 
 Importing = ast.Import | ast.ImportFrom
 Taken = dict[str, dict[str | None, int]]
-"""Word → what it may be taken from (a module, or None: nobody can tell) → the first line."""
+"""Word → the module it may belong to (None: any) → the first line."""
 _OWN = ("self", "cls")
 """What methods call their first argument: no module."""
 
 
 def attribute_uses(tree: ast.Module, module: Callable[[Importing, ast.alias], str | None]) -> Taken:
-    """The words with which a file may take something from a module, plain names and docstrings left out.
+    """Return the words by which a file may use something of a module, without plain names and docstrings.
 
-    `module`: the dotted name of the module that an import binds a name to; None where that can't be told.
+    `module`: the dotted name of the module that an import binds a name to; None where that is not certain.
     """
     nodes = list(ast.walk(tree))
     bound, docs = _bound(nodes, module), {id(doc) for node in nodes if (doc := docstring_of(node))}
@@ -37,7 +37,7 @@ def attribute_uses(tree: ast.Module, module: Callable[[Importing, ast.alias], st
                 if not _imports_module(module(node, alias), node, alias):
                     _note(found[alias.name], node.module or "", node.lineno)
         elif not isinstance(node, ast.Constant) or id(node) not in docs or _has_doctest(node):
-            for word in _said(node):
+            for word in _words(node):
                 _note(found[word], None, node.lineno)  # type: ignore[attr-defined]
     return found
 
@@ -64,7 +64,7 @@ def _bound(nodes: list[ast.AST], module: Callable[[Importing, ast.alias], str | 
     return found
 
 
-def _said(node: ast.AST) -> Iterator[str]:
+def _words(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
             yield from words(node.value)

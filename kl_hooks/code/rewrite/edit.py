@@ -103,12 +103,12 @@ class _Edit:
             names.setdefault(node, {})[row[1] or row[0]] = moving
         commented = _comment_lines(self.content)
         moved = []
-        for node, gone in sorted(names.items(), key=lambda item: item[0].lineno):
+        for node, chosen in sorted(names.items(), key=lambda item: item[0].lineno):
             span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             if not commented.isdisjoint(span):
                 raise Unfixable("a comment belongs to it")
-            staying = [alias for alias in node.names if alias.name not in gone]
-            taken = [alias for alias in node.names if gone.get(alias.name)]
+            staying = [alias for alias in node.names if alias.name not in chosen]
+            taken = [alias for alias in node.names if chosen.get(alias.name)]
             for number in span:
                 self.new[number] = []
             if staying:
@@ -165,7 +165,7 @@ class _Edit:
             self._insert(place, future, apart=not has_other, below=bool(docstring) or has_other)
 
     def _import_flag(self, head: Sequence[ast.stmt]) -> None:
-        """Import TYPE_CHECKING: in an import from typing that has room on its line, else after the standard library."""
+        """Import TYPE_CHECKING: in an import from typing that fits on its line, else after the standard library."""
         for node in head:
             if _names(node, "typing") and node.lineno not in self.new and isinstance(node, ast.ImportFrom):
                 longer = self._text(node, [ast.alias(_FLAG), *node.names])
@@ -219,7 +219,7 @@ def _with_names(node: ast.Import | ast.ImportFrom, names: list[ast.alias]) -> as
 
 
 def _flag_is_bound(tree: ast.Module) -> bool:
-    """True if TYPE_CHECKING is typing's; Unfixable where something else in the file is called so."""
+    """True if TYPE_CHECKING is typing's; Unfixable where something else in the file has the name."""
     binding = [node for node in ast.walk(tree) if _FLAG in binds(node)]
     flags = [node for node in tree.body if isinstance(node, ast.Assign) and _binds_flag(node)]
     if len(binding) == 1 and (flags or any(node is binding[0] and _binds_flag(node) for node in tree.body)):
@@ -268,33 +268,33 @@ def _verify(before: bytes, after: bytes, rows: Sequence[Row], *, added: bool) ->
     compile(after, "<new>", "exec", dont_inherit=True)
     if comments(before) != comments(after):
         raise Unfixable("a comment would be lost")
-    gone = {(str(row[0]), str(row[1])) for row in rows}
-    if _other_statements(before, gone, added=added) != _other_statements(after, gone, added=added):
+    removed = {(str(row[0]), str(row[1])) for row in rows}
+    if _other_statements(before, removed, added=added) != _other_statements(after, removed, added=added):
         raise Unfixable("more than the import would change")
 
 
-def _other_statements(content: bytes, gone: Collection[tuple[str, str]], *, added: bool) -> list[str]:
+def _other_statements(content: bytes, removed: Collection[tuple[str, str]], *, added: bool) -> list[str]:
     """The statements without these imports, and without what a move adds."""
-    gone = {*gone, *([_FUTURE, ("typing", _FLAG)] if added else [])}
+    removed = {*removed, *([_FUTURE, ("typing", _FLAG)] if added else [])}
     found = []
     for node in ast.parse(content).body:
         is_block = added and _is_block(node)
         body = node.body if is_block and isinstance(node, ast.If) else [node]
-        kept = [part for part in body if not _is_gone(part, gone)]
+        left = [part for part in body if not _is_removed(part, removed)]
         if is_block and isinstance(node, ast.If):
-            node.body = kept
-            kept = [node] if kept or node.orelse else []
-        found += [ast.dump(part) for part in kept]
+            node.body = left
+            left = [node] if left or node.orelse else []
+        found += [ast.dump(part) for part in left]
     return found
 
 
-def _is_gone(node: ast.stmt, gone: Collection[tuple[str, str]]) -> bool:
+def _is_removed(node: ast.stmt, removed: Collection[tuple[str, str]]) -> bool:
     """True for an import that names nothing else; the names are taken out of it."""
     if not isinstance(node, ast.Import | ast.ImportFrom):
         return False
     module = (node.module or "") if isinstance(node, ast.ImportFrom) else None
-    node.names = [one for one in node.names if (one.name, "") not in gone] if module is None else [
-        one for one in node.names if (module, one.name) not in gone
+    node.names = [one for one in node.names if (one.name, "") not in removed] if module is None else [
+        one for one in node.names if (module, one.name) not in removed
     ]  # fmt: skip
     return not node.names
 

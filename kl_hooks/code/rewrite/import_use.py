@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Mentions:
-    """What a file says about one name. Scopes are not told apart: a name that is used anywhere counts as used."""
+    """How a file uses one name. Scopes are not distinguished: a name that is used anywhere counts as used."""
 
     __slots__ = ("bound", "looks", "noted", "string", "used")
 
@@ -180,12 +180,12 @@ def reader_of(tree: ast.Module, trusted: Collection[str], adding_future: bool) -
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for decorator in node.decorator_list:
                 if _root(decorator) not in known:
-                    return f"@{_said(decorator)} may read annotations at run time (line {decorator.lineno})"
+                    return f"@{_source_of(decorator)} may read annotations at run time (line {decorator.lineno})"
         if isinstance(node, ast.ClassDef) and any(isinstance(part, ast.AnnAssign) for part in node.body):
             for base in [*node.bases, *(keyword.value for keyword in node.keywords)]:
                 if _root(base) not in known and not isinstance(base, ast.Constant):
-                    return f"the class {_said(base)} may read annotations at run time (line {node.lineno})"
-                if adding_future and _said(base).rpartition(".")[2] == "TypedDict":
+                    return f"the class {_source_of(base)} may read annotations at run time (line {node.lineno})"
+                if adding_future and _source_of(base).rpartition(".")[2] == "TypedDict":
                     return f"a TypedDict reads its annotations at run time (line {node.lineno})"
             if adding_future and id(node) in local:
                 return f"a class inside a function may need its annotations at run time (line {node.lineno})"
@@ -195,7 +195,7 @@ def reader_of(tree: ast.Module, trusted: Collection[str], adding_future: bool) -
 
 
 def special(tree: ast.Module, name: str, original: str) -> bool:
-    """True if the name stands for a word that dataclasses look for in annotations, such as `ClassVar`."""
+    """True if the name is a word that dataclasses look for in annotations, such as `ClassVar`."""
     if original in _KEYS or name in _KEYS:
         return True
     return any(
@@ -218,7 +218,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _spelled(node: ast.AST) -> str:
-    """A word with underscores that a string is: nobody says one by accident."""
+    """A string that is one word with underscores: nobody writes one by accident."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) and "_" in node.value else ""
 
 
@@ -251,7 +251,7 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _said(node: ast.expr) -> str:
+def _source_of(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return ast.unparse(node)
@@ -263,7 +263,7 @@ def _does(note: ast.expr) -> bool:
 
 UNUSED: Final = "unused"
 NOTED: Final = "annotations"
-KEPT: Final = "kept"
+NEEDED: Final = "needed"
 _KEEP_COMMENT = re.compile(rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I)
 
 
@@ -272,9 +272,9 @@ class Need:
     """What one imported name is needed for."""
 
     kind: str
-    """`unused`, `annotations`, or `kept`: it has to stay as it is."""
+    """`unused`, `annotations`, or `needed`: it has to stay as it is."""
     reason: str = ""
-    """Why it is kept: a clause such as `it is used at run time (line 7)`."""
+    """Why it is needed: a clause such as `it is used at run time (line 7)`."""
     name: str = ""
     """The name that it binds."""
 
@@ -292,11 +292,11 @@ class Source:
     """Who may read the annotations of this file at run time, once that was asked; empty: nobody."""
 
     def mentions(self, name: str) -> Mentions:
-        """What the file says about a name, in strings and comments too."""
+        """How the file uses a name, in strings and comments too."""
         return Mentions(name, ast.walk(self.tree), self.content.decode("utf-8", "replace"))
 
     def mentions_in_code(self, name: str) -> Mentions:
-        """What its code itself says, sooner: from the statements where the name stands."""
+        """How its code uses a name, faster: from the statements with the name only."""
         return Mentions(name, near([self.tree], lines_with(self.content, [name])))
 
     @property
@@ -309,35 +309,35 @@ class Source:
 
 
 def need(source: Source, row: Sequence[Any]) -> Need:
-    """What the thing imported by `row` (see `code.imports_found`) is needed for, libraries that look in counted."""
+    """Return what an import (`row` of the scanner) is needed for, libraries that read annotations included."""
     found = mention(source, row)
     reason = _evaluated(source, found.name, row[1] or row[0]) if found.kind == NOTED else ""
-    return Need(KEPT, reason, found.name) if reason else found
+    return Need(NEEDED, reason, found.name) if reason else found
 
 
 def mention(source: Source, row: Sequence[Any]) -> Need:
-    """What mentions the thing imported by `row` in its file; who evaluates annotations at run time is not asked."""
+    """Return what an import is needed for in its file, without asking who evaluates annotations at run time."""
     module, name, how = row[0], row[1], row[4]
     if how != "import":
-        return Need(KEPT, _MANNERS.get(how, f"it is a {how}"))
+        return Need(NEEDED, _MANNERS.get(how, f"it is a {how}"))
     found = statement(source.tree, row)
     if found is None:
-        return Need(KEPT, "it does not stand by itself at the top level of the file")
+        return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     alias = next(alias for alias in found.names if alias.name == (name or module))
     bound = alias.asname or alias.name.partition(".")[0]
-    # what the code does with it is the better reason, and holds whatever a comment says
+    # a use in the code is the better reason than a comment
     reason = _bound_twice_or_used(source.mentions_in_code(bound), bound) or _marked(source, found, alias)
     if reason:
-        return Need(KEPT, reason, bound)
-    said = source.mentions(bound)
-    reason = _spoken_of(said) or _answered(source.tree)
-    return Need(KEPT if reason else NOTED if said.noted else UNUSED, reason, bound)
+        return Need(NEEDED, reason, bound)
+    mentions = source.mentions(bound)
+    reason = _spoken_of(mentions) or _answered(source.tree)
+    return Need(NEEDED if reason else NOTED if mentions.noted else UNUSED, reason, bound)
 
 
 _MANNERS: Final = {
     "lazy import": "it is imported inside a function, when that runs",
     "dynamic import": "it is imported by its name at run time",
-    "star import": "it imports everything, so who uses what can't be told",
+    "star import": "it imports everything, so its uses are not known",
     "type-checking import": "only type checkers see it, and the manifest enforces such imports too",
 }
 
@@ -360,7 +360,7 @@ def statement(tree: ast.Module, row: Sequence[Any]) -> ast.Import | ast.ImportFr
 
 def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     if source.path.rpartition("/")[2] == "__init__.py":
-        return "it stands in an __init__.py, where others may take it from"
+        return "it is in an __init__.py, where others may import it from"
     if alias.asname == alias.name:
         return f"`{alias.name} as {alias.name}` offers it to others"
     if sum(other.name == alias.name for other in node.names) > 1:
@@ -376,14 +376,14 @@ def _bound_twice_or_used(code: Mentions, bound: str) -> str:
     return f"it is used at run time (line {code.used})" if code.used else ""
 
 
-def _spoken_of(said: Mentions) -> str:
-    if said.string:
-        return f"a string names it (line {said.string})"
-    return f"the file looks at its own names (line {said.looks})" if said.looks else ""
+def _spoken_of(mentions: Mentions) -> str:
+    if mentions.string:
+        return f"a string names it (line {mentions.string})"
+    return f"the file looks at its own names (line {mentions.looks})" if mentions.looks else ""
 
 
 def _answered(tree: ast.Module) -> str:
-    """Who answers for names that the module has not, so that one that went would be another thing, not missing."""
+    """The `__getattr__` of the module, which would answer for a removed name."""
     found = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"), None)
     return f"the module's __getattr__ would answer in its place (line {found.lineno})" if found else ""
 

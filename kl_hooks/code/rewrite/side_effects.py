@@ -1,4 +1,4 @@
-"""Whether importing a module does anything but define: only such an import can be left out unseen. Pure."""
+"""Whether importing a module does anything but define: only such an import can be removed unnoticed. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def first_side_effect(tree: ast.Module, trusted: Collection[str] = ()) -> tuple[int, str]:
-    """Line and description of the first thing that importing this file does besides defining; `(0, "")` for none.
+    """Line and description of the first statement of this file that does more than define; `(0, "")` for none.
 
     `trusted`: names imported from modules of the repository: those files are asked for themselves.
     """

@@ -20,7 +20,7 @@ def parsed(content: bytes) -> ast.Module | None:
 
 
 def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:
-    """The lines on which one of these identifiers may stand, in order.
+    """Return the lines on which one of these identifiers may be, in order.
 
     Python takes letters of other scripts for the usual ones, so a line that is not ASCII may hold any of them; and so
     may every line that is not in UTF-8.
@@ -35,7 +35,7 @@ def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:
 
 
 def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
-    """Where these identifiers stand in a text: bytes before each. A text without them costs next to nothing."""
+    """Yield the positions of these identifiers in a text, in bytes. A text without them costs next to nothing."""
     for word in sorted(words):
         sought, whole = word.encode(), any_of([word])
         place = content.find(sought)
