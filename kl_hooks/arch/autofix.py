@@ -24,7 +24,6 @@ from typing import Any, Final
 
 from kl_hooks.arch.baseline import match_baseline, read_baseline
 from kl_hooks.arch.content import WORKTREE, load_content, utc_day
-from kl_hooks.graph.algorithms import components
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_lookup
@@ -40,6 +39,7 @@ from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import files
 from kl_hooks.git.repository import Repository
+from kl_hooks.graph.algorithms import components
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
