@@ -7,10 +7,20 @@ from pathlib import Path
 
 import click
 
+from kl_hooks.cli.kind_commands import print_record, warn_of_index_problems
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import FINDINGS, UsageProblem
-from kl_hooks.kinds.catalog import TRIGGERS
+from kl_hooks.evidence.provenance import agent
+from kl_hooks.kinds.catalog import DECISION, TRIGGERS
+from kl_hooks.kinds.decision.discovery import discover_decisions as run
+from kl_hooks.kinds.decision.discovery import record_proposals
+from kl_hooks.kinds.decision.exporter import export_text, export_texts, write_files
+from kl_hooks.kinds.decision.importer import import_decisions
+from kl_hooks.kinds.decision.significance import assess_answer
+from kl_hooks.records.query import RecordFilter, get_record, list_records, supersession_chain
+from kl_hooks.records.sync import sync
+from kl_hooks.records.write import create_record, require_setup
 
 _TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
 
@@ -32,11 +42,6 @@ def record(
 
     Exit 0 either way: an answer that decides little is nothing wrong.
     """
-    from kl_hooks.evidence.provenance import agent
-    from kl_hooks.kinds.catalog import DECISION
-    from kl_hooks.kinds.decision.significance import assess_answer
-    from kl_hooks.records.write import create_record, require_setup
-
     ws = workspace()
     least = ws.settings.significance if threshold is None else threshold
     judged = assess_answer(question, answer, trigger.lower(), threshold=least, **ids)
@@ -73,10 +78,6 @@ def discover(write: bool, threshold: int, shape: str) -> None:
 
     What was proposed before is not proposed again, accepted or not. Nothing is written without --write.
     """
-    from kl_hooks.kinds.decision.discovery import discover_decisions as run
-    from kl_hooks.kinds.decision.discovery import record_proposals
-    from kl_hooks.records.write import require_setup
-
     ws = workspace()
     if write:
         require_setup(ws)
@@ -109,9 +110,6 @@ def supersede(old: str, new: str, shape: str) -> None:
 
     While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
     """
-    from kl_hooks.cli.kind_commands import print_record, warn_of_index_problems
-    from kl_hooks.records.query import get_record, supersession_chain
-    from kl_hooks.records.sync import sync
     from kl_hooks.records.write import supersede as run
 
     ws = workspace()
@@ -170,10 +168,6 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     A number that is free here stays; references to each other become ids; what has no field of ours is kept in the
     text. All of them are taken in, or none. A file that was taken in before is left alone.
     """
-    from kl_hooks.evidence.provenance import agent
-    from kl_hooks.kinds.decision.importer import import_decisions
-    from kl_hooks.records.write import require_setup
-
     ws = workspace()
     require_setup(ws)
     done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
@@ -220,9 +214,6 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
 
     Nothing is lost on the way: what a form has no words for is written beside it, and `import` reads it back.
     """
-    from kl_hooks.kinds.decision.exporter import export_text, export_texts, write_files
-    from kl_hooks.records.query import RecordFilter, get_record, list_records
-
     ws = workspace()
     known = list_records(ws, RecordFilter(("decision",), archived=True, expired=True))
     found = [get_record(ws, one, "decision") for one in ids] or known

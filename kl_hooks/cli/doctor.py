@@ -1,6 +1,6 @@
 """`kl doctor`: what is wrong with the set-up, and the exact fix.
 
-Each question is one function that gives findings; none of them raises.
+Each question is one function that yields findings and writes nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import shlex
 import shutil
 import stat
 import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -35,42 +33,41 @@ from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content
 from kl_hooks.workspace import Workspace, open_workspace
 
+_Facts = Iterator[tuple[str, str, str]]
+"""State (`ok`, `remark`, `wrong`), the finding in words, the exact fix (empty: there is none)."""
+
+
+class _Finding(NamedTuple):
+    """One fact, with the subject that it is about."""
+
+    what: str
+    state: str
+    text: str
+    fix: str
+
+    def to_dict(self) -> dict[str, str]:
+        return {"what": self.what, "state": self.state, "says": self.text, "fix": self.fix}
+
 
 @click.command(epilog="Example: kl doctor --format json")
 @format_option()
 @click.pass_context
 def doctor(context: click.Context, shape: str) -> int:
-    """What is wrong with the set-up, and the exact fix. Exit 1 if something is."""
+    """Check the set-up, and show the exact fix for what is wrong. Exit 1 if something is."""
     findings = _examine(context.find_root().params.get("root"))
     if shape == "json":
-        echo_json({"schema": "kl.doctor/1", "findings": [_to_dict(f) for f in findings]})
+        echo_json({"schema": "kl.doctor/1", "findings": [finding.to_dict() for finding in findings]})
     else:
         for finding in findings:
-            echo(f"  {finding.state:<7} {finding.what:<12} {finding.says}")
+            echo(f"  {finding.state:<7} {finding.what:<12} {finding.text}")
             if finding.fix:
                 echo(f"          {'':<12} fix: {finding.fix}")
     return 1 if any(f.state == "wrong" for f in findings) else 0
 
 
-def _to_dict(finding: _Finding) -> dict[str, str]:
-    return {"what": finding.what, "state": finding.state, "says": finding.says, "fix": finding.fix}
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    """One thing looked at."""
-
-    what: str
-    state: str
-    """`ok`, `remark` or `wrong`."""
-    says: str
-    fix: str = ""
-    """The exact next step."""
-
-
 def _examine(root: str | None) -> list[_Finding]:
-    """Everything, in the order a fix would be made. Where git or the settings fail, the rest is left out."""
-    findings = list(_git())
+    """Return all findings, in the order of their fixes. Where git or the settings fail, the rest is omitted."""
+    findings = [_Finding("git", *fact) for fact in _git_facts()]
     if any(f.state == "wrong" for f in findings):
         return findings
     try:
@@ -78,34 +75,37 @@ def _examine(root: str | None) -> list[_Finding]:
     except Problems as found:
         return [*findings, *(_Finding("settings", "wrong", str(one), f"edit {one.path}") for one in found.problems)]
     except KlError as problem:
-        says = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
-        return [*findings, _Finding("settings", "wrong", says, problem.hint)]
-    questions: tuple[Callable[[Workspace], Iterator[_Finding]], ...] = (
-        _repository, _set_up, _kinds, _hooks, _store, _spool, _knowledge, _manifest, _pytest,
+        reason = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
+        return [*findings, _Finding("settings", "wrong", reason, problem.hint)]
+    questions: tuple[tuple[str, Callable[[Workspace], _Facts]], ...] = (
+        ("repository", _repository_facts), ("set-up", _set_up_facts), ("settings", _settings_facts),
+        ("kinds", _kind_facts), ("git hooks", _hook_facts), ("store", _store_facts), ("spool", _spool_facts),
+        ("knowledge", _knowledge_facts), ("layers", _manifest_facts), ("pytest", _pytest_facts),
     )  # fmt: skip
-    for ask in questions:
+    for what, question in questions:
         try:
-            findings += ask(ws)
+            findings += [_Finding(what, *fact) for fact in question(ws)]
         except (KlError, OSError) as problem:
-            findings.append(_Finding(ask.__name__.strip("_"), "wrong", str(problem)))
+            findings.append(_Finding(what, "wrong", str(problem), ""))
     return findings
 
 
-def _set_up(ws: Workspace) -> Iterator[_Finding]:
+def _set_up_facts(ws: Workspace) -> _Facts:
     if ws.initialized:
-        yield _Finding("set-up", "ok", str(ws.root / ".kl"))
+        yield "ok", str(ws.root / ".kl"), ""
     else:
-        yield _Finding("set-up", "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init")
-    for warning in ws.settings.warnings:
-        yield _Finding("settings", "remark", str(warning))
+        yield "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init"
 
 
-def _kinds(ws: Workspace) -> Iterator[_Finding]:
-    for problem in ws.catalog.problems:
-        yield _Finding("kinds", "wrong", str(problem), f"edit {problem.path}")
+def _settings_facts(ws: Workspace) -> _Facts:
+    yield from (("remark", str(warning), "") for warning in ws.settings.warnings)
 
 
-def _manifest(ws: Workspace) -> Iterator[_Finding]:
+def _kind_facts(ws: Workspace) -> _Facts:
+    yield from (("wrong", str(problem), f"edit {problem.path}") for problem in ws.catalog.problems)
+
+
+def _manifest_facts(ws: Workspace) -> _Facts:
     from kl_hooks.arch.layers import ManifestProblems
     from kl_hooks.arch.manifest_parser import read_manifest
     from kl_hooks.model.manifest import MANIFEST
@@ -117,53 +117,12 @@ def _manifest(ws: Workspace) -> Iterator[_Finding]:
     try:
         manifest = read_manifest(MANIFEST, text)
     except ManifestProblems as found:
-        for problem in found.problems:
-            yield _Finding("layers", "wrong", str(problem), f"edit {MANIFEST}")
+        yield from (("wrong", str(problem), f"edit {MANIFEST}") for problem in found.problems)
         return
-    yield _Finding("layers", "ok", f"{counted(len(manifest.layers), 'layer')} in {MANIFEST}")
+    yield "ok", f"{counted(len(manifest.layers), 'layer')} in {MANIFEST}", ""
 
 
-def _pytest(ws: Workspace) -> Iterator[_Finding]:
-    for state, says, fix in _pytest_facts(ws.root, ws.environ, sys.executable):
-        yield _Finding("pytest", state, says, fix)
-
-
-def _store(ws: Workspace) -> Iterator[_Finding]:
-    for state, says, fix in list(_state_facts(ws)) or _store_facts(ws):
-        yield _Finding("store", state, says, fix)
-
-
-def _spool(ws: Workspace) -> Iterator[_Finding]:
-    for state, says, fix in _spool_facts(ws):
-        yield _Finding("spool", state, says, fix)
-
-
-def _knowledge(ws: Workspace) -> Iterator[_Finding]:
-    for state, says, fix in _knowledge_facts(ws):
-        yield _Finding("knowledge", state, says, fix)
-
-
-def _git() -> Iterator[_Finding]:
-    for state, says, fix in _git_program():
-        yield _Finding("git", state, says, fix)
-
-
-def _repository(ws: Workspace) -> Iterator[_Finding]:
-    for state, says, fix in list(_index_facts(ws)) or _repository_facts(ws):
-        yield _Finding("repository", state, says, fix)
-
-
-def _hooks(ws: Workspace) -> Iterator[_Finding]:
-    for state, says, fix in _hook_facts(ws):
-        yield _Finding("git hooks", state, says, fix)
-
-
-_Facts = tuple[str, str, str]
-"""State (`ok`, `remark`, `wrong`), what it says, the fix."""
-
-
-def _git_program() -> Iterator[_Facts]:
-    """About git itself."""
+def _git_facts() -> _Facts:
     from kl_hooks.git.repository import MINIMUM_GIT, git_version
 
     needed = ".".join(map(str, MINIMUM_GIT))
@@ -179,24 +138,25 @@ def _git_program() -> Iterator[_Facts]:
         yield "ok", f"git {shown}", ""
 
 
-def _repository_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About this repository."""
+def _repository_facts(ws: Workspace) -> _Facts:
     from kl_hooks.git.repository import head, is_shallow
 
+    if damage := list(_index_facts(ws)):
+        yield from damage
+        return
     if ws.repo is None:
         yield "wrong", f"{ws.root} is not in a git repository.", "git init, or give --root"
         return
     if is_shallow(ws.repo):
-        says = "shallow clone: commits before its boundary are unknown here, so evidence from history is limited."
-        yield "remark", says, "git fetch --unshallow   (in CI: fetch-depth: 0)"
+        reason = "shallow clone: commits before its boundary are unknown here, so evidence from history is limited."
+        yield "remark", reason, "git fetch --unshallow   (in CI: fetch-depth: 0)"
     elif head(ws.repo)[0] is None:
         yield "remark", "no commit yet.", "git commit"
     else:
         yield "ok", str(ws.repo.top), ""
 
 
-def _hook_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About our native git hooks."""
+def _hook_facts(ws: Workspace) -> _Facts:
     from kl_hooks.git.hooks import hook_states, outdated_hooks
 
     if ws.repo is None:
@@ -205,8 +165,8 @@ def _hook_facts(ws: Workspace) -> Iterator[_Facts]:
     older = {one.name for one in outdated_hooks(ws.repo)}
     for hook in hook_states(ws.repo):
         if hook.state == "inert":
-            says = f"{hook.name} is installed but git does not run it: core.hooksPath is {path}."
-            yield "wrong", says, f"git config --unset core.hooksPath, or: {hook.reason}"
+            reason = f"{hook.name} is installed but git does not run it: core.hooksPath is {path}."
+            yield "wrong", reason, f"git config --unset core.hooksPath, or: {hook.reason}"
         elif hook.state == "broken":
             yield "wrong", f"{hook.name}: {hook.reason}", "kl hooks install"
         elif hook.state == "installed" and hook.name in older:
@@ -214,8 +174,8 @@ def _hook_facts(ws: Workspace) -> Iterator[_Facts]:
         elif hook.state == "installed":
             yield "ok", f"{hook.name} is ours", ""
     if path and not any(h.state == "inert" for h in hook_states(ws.repo)):
-        says = f"core.hooksPath is {path}: git hooks in .git/hooks, pre-commit's included, are not run."
-        yield "remark", says, "git config --unset core.hooksPath, or call kl from that folder"
+        reason = f"core.hooksPath is {path}: git hooks in .git/hooks, pre-commit's included, are not run."
+        yield "remark", reason, "git config --unset core.hooksPath, or call kl from that folder"
 
 
 _PYTEST_CONFIGS: Final = (
@@ -231,28 +191,29 @@ _SWITCHED_OFF: Final = re.compile(r"no:kl\b|--no-kl\b|^\s*kl\s*=\s*[\"']?(?:fals
 _ASK: Final = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('pytest_kl') else 1)"
 
 
-def _pytest_facts(root: Path, environ: Mapping[str, str], ours: str) -> Iterator[tuple[str, str, str]]:
-    """(state, what it says, fix) for each thing found about pytest."""
+def _pytest_facts(ws: Workspace) -> _Facts:
+    """Does the pytest that people run here load the plugin? Looked at from outside: no file of the repository runs."""
+    environ = ws.environ
     command = shutil.which("pytest", path=environ.get("PATH"))
     if command is None:
-        yield "remark", "no `pytest` on PATH: test runs are recorded where it is installed beside kl-hooks.", ""
+        yield "remark", "no `pytest` on PATH: test runs are recorded where it is installed with kl-hooks.", ""
     else:
-        yield from _loaded_by(Path(command), ours)
+        yield from _loaded_by(Path(command))
     if environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        says = "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set: pytest loads no plugin by itself."
-        yield "remark", says, "pytest -p pytest_kl.plugin, or unset it"
+        reason = "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set: pytest loads no plugin by itself."
+        yield "remark", reason, "pytest -p pytest_kl.plugin, or unset it"
     if "no:kl" in environ.get("PYTEST_ADDOPTS", "") or "--no-kl" in environ.get("PYTEST_ADDOPTS", ""):
         yield "wrong", "PYTEST_ADDOPTS switches the plugin off.", "take `no:kl` or `--no-kl` out of PYTEST_ADDOPTS"
     for name in _PYTEST_CONFIGS:
-        path = root / name
+        path = ws.root / name
         if path.is_file() and _SWITCHED_OFF.search(path.read_text("utf-8", "replace")):
             yield "wrong", f"{name} switches the plugin off (no:kl, --no-kl, or kl = false).", f"edit {name}"
 
 
-def _loaded_by(command: Path, ours: str) -> Iterator[tuple[str, str, str]]:
+def _loaded_by(command: Path) -> _Facts:
     interpreter = _interpreter(command)
     if interpreter is None:
-        yield "remark", f"{command} is not a Python script: whether it loads the plugin can't be told.", ""
+        yield "remark", f"{command} is not a Python script: whether it loads the plugin is unknown.", ""
         return
     try:
         asked = subprocess.run([interpreter, "-I", "-c", _ASK], capture_output=True, timeout=20, check=False)
@@ -262,8 +223,8 @@ def _loaded_by(command: Path, ours: str) -> Iterator[tuple[str, str, str]]:
     if asked.returncode == 0:
         yield "ok", f"{command} loads the plugin", ""
     else:
-        says = f"{command} runs on {interpreter}, where kl-hooks is not installed: its runs leave no evidence."
-        yield "wrong", says, f"{interpreter} -m pip install kl-hooks"
+        reason = f"{command} runs on {interpreter}, where kl-hooks is not installed: its runs leave no evidence."
+        yield "wrong", reason, f"{interpreter} -m pip install kl-hooks"
 
 
 def _interpreter(script: Path) -> str | None:
@@ -279,28 +240,26 @@ def _interpreter(script: Path) -> str | None:
     return shutil.which(words[0]) if words and "python" in words[0] else None
 
 
-def _state_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About the state directory: only what is wrong."""
+def _state_facts(ws: Workspace) -> _Facts:
+    """Only what is wrong: folders that are files, files that are folders."""
     state = ws.state
     above = () if state.origin == "override" else (state.directory,)
     for folder in (*above, state.spool, state.graph.parent):
         yield from _no_folder(folder)
     for path in (state.database, state.lock, state.high_water):
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-            yield _aside(path, f"is {_file_type(path)}, where kl keeps a file")
+            yield _aside(path, f"is {_file_type(path)}, where kl stores a file")
     if state.graph.is_dir() and not state.graph.is_symlink():
-        yield _aside(state.graph, "is a folder, where kl keeps a file")
+        yield _aside(state.graph, "is a folder, where kl stores a file")
 
 
-def _knowledge_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About the folder of records: only what is wrong."""
+def _knowledge_facts(ws: Workspace) -> _Facts:
     from kl_hooks.records.repository import KNOWLEDGE_FOLDER
 
     yield from _no_folder(ws.root / KNOWLEDGE_FOLDER)
 
 
-def _index_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About git's index: only what is wrong."""
+def _index_facts(ws: Workspace) -> _Facts:
     from kl_hooks.git.files import index_rows
 
     if ws.repo is None or ws.repo.bare:
@@ -313,9 +272,9 @@ def _index_facts(ws: Workspace) -> Iterator[_Facts]:
         yield "wrong", problem.reason, fix if path.name in problem.reason else problem.hint
 
 
-def _no_folder(path: Path) -> Iterator[_Facts]:
+def _no_folder(path: Path) -> _Facts:
     if os.path.lexists(path) and not path.is_dir():
-        yield _aside(path, f"is {_file_type(path)}, where kl keeps a folder")
+        yield _aside(path, f"is {_file_type(path)}, where kl stores a folder")
 
 
 def _file_type(path: Path) -> str:
@@ -325,8 +284,8 @@ def _file_type(path: Path) -> str:
     return "a folder" if stat.S_ISDIR(mode) else "a file" if stat.S_ISREG(mode) else "no regular file"
 
 
-def _aside(path: Path, says: str) -> _Facts:
-    return "wrong", f"{path} {says}.", _mv(path, "aside")
+def _aside(path: Path, reason: str) -> tuple[str, str, str]:
+    return "wrong", f"{path} {reason}.", _mv(path, "aside")
 
 
 def _mv(path: Path, end: str) -> str:
@@ -338,8 +297,11 @@ _NEEDED: Final = 256 * 1024
 _OTHER_PLACE: Final = "export KL_STATE=FOLDER   (one that you can write)"
 
 
-def _store_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About the store. Creates nothing where there is none."""
+def _store_facts(ws: Workspace) -> _Facts:
+    """Creates nothing where there is no store."""
+    if wrong := list(_state_facts(ws)):
+        yield from wrong
+        return
     database = ws.state.database
     problem = ws.store.problem()
     if isinstance(problem, StoreNewer):
@@ -360,14 +322,14 @@ def _store_facts(ws: Workspace) -> Iterator[_Facts]:
         yield from _receipt_facts(ws)
 
 
-def _damaged(ws: Workspace, problem: EnvironmentProblem) -> _Facts:
+def _damaged(ws: Workspace, problem: EnvironmentProblem) -> tuple[str, str, str]:
     database = ws.state.database
-    fix = f"keep the file for a look, then move it away: mv {database} {database}.damaged"
+    fix = f"copy the file if you want to examine it, then move it away: mv {database} {database}.damaged"
     return "wrong", f"{problem.place or database}: {problem.reason}", fix
 
 
-def _receipt_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About the receipts: lost, edited, unreadable; and losses that were accepted."""
+def _receipt_facts(ws: Workspace) -> _Facts:
+    """Receipts that are lost, edited or unreadable; and losses that were accepted."""
     database = ws.state.database
     marks = read_marks(ws)
     try:
@@ -382,18 +344,18 @@ def _receipt_facts(ws: Workspace) -> Iterator[_Facts]:
         yield "wrong", str(problem), problem.hint
         return
     for one in lost:
-        gone = "is empty (0 bytes)" if database.exists() and not has_content(database) else "was deleted"
-        why = f"{database} {gone}: " if one.had and not has_content(database) else ""
+        state = "is empty (0 bytes)" if database.exists() and not has_content(database) else "was deleted"
+        why = f"{database} {state}: " if one.had and not has_content(database) else ""
         yield "wrong", f"{why}{one}.", "put the newer kl.db back, or: kl evidence accept --reason TEXT"
     if edited:
         shown = f"{', '.join(edited[:3])}{' …' if len(edited) > 3 else ''}"
-        says = f"{counted(len(edited), 'receipt')} edited: the ID is not the hash of the header ({shown})."
-        yield "wrong", says, f"kl evidence verify; then put an unedited copy of {database} back"
+        reason = f"{counted(len(edited), 'receipt')} edited: the ID is not the hash of the header ({shown})."
+        yield "wrong", reason, f"kl evidence verify; then put an unedited copy of {database} back"
     yield from (("remark", f"accepted on {accepted_line(one)}", "") for one in events)
 
 
-def _disk_full(ws: Workspace) -> _Facts | None:
-    """The finding, if nothing can be added to the disk of the spool. Asked by writing: a quota shows in no number."""
+def _disk_full(ws: Workspace) -> tuple[str, str, str] | None:
+    """Return the finding if the disk of the spool is full. Tested by writing: a quota does not show in statvfs(3)."""
     import tempfile
 
     folder = _existing_folder(ws.state.spool)
@@ -408,17 +370,14 @@ def _disk_full(ws: Workspace) -> _Facts | None:
         if problem.errno not in (ENOSPC, EDQUOT, EFBIG):
             return None
         free = os.statvfs(folder)
-        says = f"{folder}: the disk is full ({problem.strerror}; {free.f_bavail * free.f_frsize:,} bytes free)"
+        reason = f"{folder}: the disk is full ({problem.strerror}; {free.f_bavail * free.f_frsize:,} bytes free)"
         fix = f"free at least {_NEEDED:,} bytes there, or: {_OTHER_PLACE}"
-        return "wrong", f"{says}. Runs of tests can't be recorded.", fix
+        return "wrong", f"{reason}. Runs of tests can't be recorded.", fix
     return None
 
 
 def _no_place(ws: Workspace) -> str:
-    """Why the state directory can never be where it is to be; empty where it is there, or may be. Leaves nothing.
-
-    Of a place that somebody named, rights alone do not tell: the superuser has them all, and /proc takes no folders.
-    """
+    """Return why the state directory can't be made where it is configured; empty if it exists or can be."""
     import tempfile
 
     folder, there = ws.state.directory, _existing_folder(ws.state.directory)
@@ -426,18 +385,18 @@ def _no_place(ws: Workspace) -> str:
         return f"{there} is not a folder"
     if ws.state.origin != "override" or there == folder or not os.access(there, os.W_OK):
         return ""
-    try:
+    try:  # permissions alone are not enough: the superuser has them all, and /proc accepts no folders
         Path(tempfile.mkdtemp(prefix=".kl-", dir=there)).rmdir()
     except OSError as problem:
         return f"{folder} can't be made ({problem.strerror})"
     return ""
 
 
-def _can_be_written(ws: Workspace) -> _Facts:
+def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
     folder, database = ws.state.directory, ws.state.database
     if os.statvfs(_existing_folder(folder)).f_flag & os.ST_RDONLY:
-        says = f"{folder} is on a file system that is mounted read-only; captures go to another spool."
-        return "wrong", says, _OTHER_PLACE
+        reason = f"{folder} is on a file system that is mounted read-only; captures go to another spool."
+        return "wrong", reason, _OTHER_PLACE
     try:
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
             writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)
@@ -452,15 +411,15 @@ def _can_be_written(ws: Workspace) -> _Facts:
 
 
 def _existing_folder(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists."""
+    """Return the folder, or the nearest one above it that exists."""
     return next(one for one in (folder, *folder.parents) if one.exists())
 
 
-def _spool_facts(ws: Workspace) -> Iterator[_Facts]:
-    """About captures that are not in the store yet, and files in the spool that are none."""
+def _spool_facts(ws: Workspace) -> _Facts:
+    """Captures that are not in the store yet, and files in the spool that are none."""
     for folder, origin in spool_folders(ws):
         if count := len(pending_spools(folder)):
             yield "remark", f"captures waiting in {folder} ({origin}): {count}.", "kl evidence list   (imports them)"
         if aside := sorted(folder.glob(f"*{QUARANTINED}")):
-            says = f"{len(aside)} files could not be understood and were set aside, such as {aside[0]}."
-            yield "remark", says, "look at them, then delete them"
+            reason = f"{len(aside)} files could not be understood and were set aside, such as {aside[0]}."
+            yield "remark", reason, "inspect them, then delete them"

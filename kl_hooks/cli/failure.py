@@ -6,8 +6,13 @@ from typing import Any
 
 import click
 
+from kl_hooks.cli.kind_commands import sign_record, warn_of_index_problems, warn_of_proposal
 from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.record_output import record_lines
+from kl_hooks.kinds.failure import occurrences, record_failure, times_phrase
+from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
+from kl_hooks.records.write import require_setup
 
 
 @click.command(
@@ -38,11 +43,6 @@ def record(approach: str, shape: str, **said: Any) -> None:
 
     Packages of context warn of it where it fits the task.
     """
-    from kl_hooks.cli.kind_commands import sign_record, warn_of_proposal
-    from kl_hooks.kinds.failure import record_failure, times_phrase
-    from kl_hooks.records.query import record_to_dict
-    from kl_hooks.records.write import require_setup
-
     ws = workspace()
     require_setup(ws)
     raw: dict[str, Any] = {"approach": " ".join(approach.split())}
@@ -68,11 +68,6 @@ def record(approach: str, shape: str, **said: Any) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """One failure, whole, with how often it happened here."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.cli.record_output import record_lines
-    from kl_hooks.kinds.failure import occurrences, times_phrase
-    from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
-
     ws = workspace()
     record = get_record(ws, id, "failure")
     how_often = occurrences(ws, record)

@@ -6,6 +6,8 @@ import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.kinds.feature import feature_ids, related_features, specification_files
+from kl_hooks.records.query import RecordFilter, list_records
 
 
 @click.command(epilog='Example: kl feature detect "continue FEAT-AUTH-12"')
@@ -13,9 +15,6 @@ from kl_hooks.cli.output import echo, echo_json, workspace
 @format_option()
 def detect(text: tuple[str, ...], shape: str) -> None:
     """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
-    from kl_hooks.kinds.feature import feature_ids, related_features, specification_files
-    from kl_hooks.records.query import RecordFilter, list_records
-
     ws = workspace()
     ids = feature_ids(" ".join(text))
     files = specification_files(ws.root) if ids else {}

@@ -10,7 +10,12 @@ import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.sources.transcript import read_transcript
+from kl_hooks.kinds.finding import findings_to_dict, record_findings
+from kl_hooks.kinds.tool_calls import MAX_HOOK_BYTES, call_from_hook, calls_in_transcript, with_agent_and_session
 from kl_hooks.model.text import one_line
+from kl_hooks.records.write import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.finding import RecordedFindings
@@ -25,11 +30,6 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
 
     Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
     """
-    from kl_hooks.errors import KlError
-    from kl_hooks.kinds.finding import findings_to_dict, record_findings
-    from kl_hooks.kinds.tool_calls import MAX_HOOK_BYTES, call_from_hook, with_agent_and_session
-    from kl_hooks.records.write import require_setup
-
     if not from_agent:
         raise click.UsageError("say where from: --hook. To write one yourself: kl finding new --edit")
     if sys.stdin is not None and sys.stdin.isatty():
@@ -60,11 +60,6 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
 
     Each is tied to the files as they are now, so import it while they are as the agent left them.
     """
-    from kl_hooks.evidence.sources.transcript import read_transcript
-    from kl_hooks.kinds.finding import findings_to_dict, record_findings
-    from kl_hooks.kinds.tool_calls import calls_in_transcript, with_agent_and_session
-    from kl_hooks.records.write import require_setup
-
     ws = workspace()
     require_setup(ws)
     read = read_transcript(transcript)

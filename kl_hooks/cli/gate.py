@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kl_hooks.cli.kind_commands import warn_of_index_problems
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
 from kl_hooks.errors import UsageProblem
+from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
 @format_option()
 def for_(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.kinds.gate import DO_NOT_ADJUST, gate_line
-    from kl_hooks.records.query import record_to_dict
 
     ws = workspace()
     found = _fitting_gates(ws, task_type, complexity)
@@ -53,7 +53,6 @@ def _fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Recor
     """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
     from kl_hooks.config.yaml import suggest_spelling
     from kl_hooks.kinds.gate import gates_for, task_types
-    from kl_hooks.records.query import RecordFilter, list_records
 
     gates = list_records(ws, RecordFilter(("gate",)))
     known = task_types(gates)
@@ -70,8 +69,6 @@ def gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: 
 
     UsageProblem for a task without a type, and where no gate covers the complexity.
     """
-    from kl_hooks.records.query import get_record
-
     if task:
         record = get_record(ws, task, "task")
         task_type = task_type or record.text("task_type")

@@ -64,10 +64,7 @@ OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "eligible": "What can be begun now.",
         "fulfil": "A task is done, or something is there.",
     },
-    "outcome": {
-        "capture": "Record how a task ended.",
-        "similar": "How tasks like this one ended.",
-    },
+    "outcome": {"capture": "Record how a task ended.", "similar": "How tasks like this one ended."},
     "failure": {
         "record": "What failed, and what prevents it; again: it is counted.",
         "show": "One, whole, and how often it happened.",
@@ -75,10 +72,7 @@ OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "feature": {"detect": "Which features a text names, with their files."},
     "role": {"show": "A role as a page, by its name or id."},
     "gate": {"for": "What work of a type and complexity must pass."},
-    "turn": {
-        "add": "Record a round of work and review.",
-        "continue": "What the next round starts from.",
-    },
+    "turn": {"add": "Record a round of work and review.", "continue": "What the next round starts from."},
     "finding": {
         "add": "Take in what an agent's tool found out or changed.",
         "import": "Take in the findings of an agent's transcript.",

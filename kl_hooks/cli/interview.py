@@ -9,9 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kl_hooks.cli.kind_commands import sign_record, warn_of_proposal
 from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
+from kl_hooks.kinds.decision.significance import assess_answer
+from kl_hooks.kinds.interview import (
+    FULL_CONFIDENCE,
+    QUESTIONS,
+    SHORT_CONFIDENCE,
+    answered_questions,
+    is_applicable,
+    record_answer,
+    review_questions,
+)
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.text import safe_text
+from kl_hooks.records.interview import begin_session, open_questions, take_line
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.write import create_record, require_setup
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +67,6 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
 
     Without a terminal and without --answers the open questions are listed.
     """
-    from kl_hooks.records.write import require_setup
-
     ws = workspace()
     require_setup(ws)
     keeper = _Answers(ws, mode or "", task)
@@ -90,8 +106,6 @@ def _list_questions(asked: Sequence[Question], keeper: _Answers, shape: str) -> 
 
 def _run_session(keeper: _Answers, asked: Sequence[Question]) -> None:
     """The session in a terminal. Whatever ends it, what was answered has been written."""
-    from kl_hooks.records.interview import begin_session, take_line
-
     session, events = begin_session(asked)
     try:
         for event in events:
@@ -130,15 +144,10 @@ class _Answers:
 
     def all(self) -> tuple[Question, ...]:
         """Every question of this form."""
-        from kl_hooks.kinds.interview import QUESTIONS, review_questions
-
         return review_questions(self.mode) if self.mode else QUESTIONS
 
     def questions(self, focus: str, most: int) -> list[Question]:
         """The gaps, the most important first."""
-        from kl_hooks.kinds.interview import answered_questions
-        from kl_hooks.records.interview import open_questions
-
         done = set() if self.mode else answered_questions(self.ws, self.all())
         self.open = len(open_questions(self.all(), done, focus, 1_000))
         found = open_questions(self.all(), done, focus, most)
@@ -147,9 +156,6 @@ class _Answers:
 
     def keep(self, question: Question, answer: str) -> None:
         """Writes one answer, now."""
-        from kl_hooks.cli.kind_commands import sign_record, warn_of_proposal
-        from kl_hooks.kinds.interview import FULL_CONFIDENCE, SHORT_CONFIDENCE, is_applicable, record_answer
-
         raw: dict[str, Any] = {}
         by = sign_record(self.ws, raw)
         sure = SHORT_CONFIDENCE if self.mode else FULL_CONFIDENCE
@@ -168,9 +174,6 @@ class _Answers:
 
     def _propose(self, question: Question, answer: str, raw: dict[str, Any], by: str) -> None:
         """An answer that is weighty enough is proposed as a decision; a person accepts it, or not."""
-        from kl_hooks.kinds.decision.significance import assess_answer
-        from kl_hooks.records.write import create_record
-
         judged = assess_answer(question.asks, answer, "clarifying_question", source_command="kl interview")
         if judged.worth and not self._decided(answer):
             made = create_record(
@@ -180,8 +183,6 @@ class _Answers:
 
     def _decided(self, answer: str) -> bool:
         """True if a decision says so already, whatever became of it: it is not proposed again."""
-        from kl_hooks.records.query import RecordFilter, list_records
-
         there = list_records(self.ws, RecordFilter(("decision",), archived=True))
         return any(one.text("decision").strip() == answer.strip() for one in there)
 
@@ -200,10 +201,6 @@ class _Answers:
 
 def _answers_from_file(keeper: _Answers, path: str) -> None:
     """Keeps the answers in a YAML file: question → answer. Every mistake is said before anything is written."""
-    from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
-    from kl_hooks.model.problem import Problems
-    from kl_hooks.store.files import read_small
-
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
@@ -244,6 +241,4 @@ def _print_event(event: SessionEvent) -> None:
 
 def _print_to_person(text: str) -> None:
     """Part of the conversation: on stderr, safe for a terminal."""
-    from kl_hooks.model.text import safe_text
-
     click.echo(safe_text(text), err=True)

@@ -15,11 +15,22 @@ import click
 from kl_hooks.cli.options import F, about_option, format_option, top_option, topic_option
 from kl_hooks.cli.output import an, confirm, counted, echo, echo_json, warn, workspace
 from kl_hooks.cli.record_output import print_deleted, record_lines, record_rows
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.provenance import agent as agent_of
 from kl_hooks.model.kind import Field, Kind, Verb
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.query import record_to_dict
+from kl_hooks.records.query import (
+    NO_LIMIT,
+    RecordFilter,
+    get_record,
+    list_and_count,
+    list_records,
+    past_versions,
+    record_to_dict,
+    supersession_chain,
+)
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -185,8 +196,6 @@ def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> Non
 
 def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> str:
     """Marks what an agent makes as an agent's; returns who it is, for the record's history: empty for a person."""
-    from kl_hooks.evidence.provenance import agent as agent_of
-
     name = agent_of(ws.environ)
     _refuse_human_authority(name, raw)
     if (agent or name) and "authority" not in raw:
@@ -196,8 +205,6 @@ def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> s
 
 def _refuse_human_authority(name: str | None, raw: dict[str, Any]) -> None:
     """UsageProblem for an agent that says a person stands behind it."""
-    from kl_hooks.errors import UsageProblem
-
     if name and str(raw.get("authority", "")).strip().lower() == "human":
         raise UsageProblem(f"human is for people, and this is {name}.", place="--authority", hint="Leave it out.")
 
@@ -212,9 +219,7 @@ def print_record(ws: Workspace, record: Record, shape: str) -> None:
 
 def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
     """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
-    from kl_hooks.errors import UsageProblem
     from kl_hooks.evidence.provenance import agent
-    from kl_hooks.records.query import get_record
     from kl_hooks.records.write import change_record
 
     ws = workspace()
@@ -242,7 +247,6 @@ def change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], 
     """
     from kl_hooks.records import permissions
     from kl_hooks.records.permissions import agent_author
-    from kl_hooks.records.query import get_record
     from kl_hooks.records.write import apply_verb
 
     ws = workspace()
@@ -282,8 +286,6 @@ def warn_of_proposal(record: Record) -> None:
 
 
 def _open_in_editor(ws: Workspace, record: Record) -> None:
-    from kl_hooks.errors import UsageProblem
-
     if not record.path:
         hint = f"Give fields: kl {record.kind} edit {record.id} --title …"
         raise UsageProblem("rests in the state, not in a file.", place=record.id, hint=hint)
@@ -295,8 +297,6 @@ def _open_in_editor(ws: Workspace, record: Record) -> None:
 
 def _require_editor(command: str) -> None:
     """Wrong use where an editor would open that nobody sees: no terminal, and none named for this call."""
-    from kl_hooks.errors import UsageProblem
-
     environ = workspace().environ
     named = environ.get("VISUAL") or environ.get("EDITOR")
     if not named and not (sys.stdin is not None and sys.stdin.isatty()):
@@ -305,7 +305,6 @@ def _require_editor(command: str) -> None:
 
 def _fields_from_editor(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """What a person wrote into the form of the kind. UsageProblem where the editor was closed as it was opened."""
-    from kl_hooks.errors import UsageProblem
     from kl_hooks.records.document import read_document, template
 
     _require_editor(f"kl {kind.name} new")
@@ -351,7 +350,6 @@ def _with_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Recor
 
 def _list(kind: Kind) -> click.Command:
     """`kl KIND list`."""
-    from kl_hooks.records.query import RecordFilter, list_and_count, list_records
 
     @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
     @click.option(
@@ -395,7 +393,6 @@ def _list(kind: Kind) -> click.Command:
 def _search(kind: Kind) -> click.Command:
     """`kl KIND search`."""
     from kl_hooks.records.liveness import with_stale_status
-    from kl_hooks.records.query import NO_LIMIT, RecordFilter
     from kl_hooks.records.retrieval import search_live
 
     @click.command("search", epilog=f"Example: kl {kind.name} search parser --top 5")
@@ -432,7 +429,6 @@ def _search(kind: Kind) -> click.Command:
 def _show(kind: Kind) -> click.Command:
     """`kl KIND show`."""
     from kl_hooks.records.liveness import stale_reasons, with_stale_status
-    from kl_hooks.records.query import get_record, supersession_chain
     from kl_hooks.records.write import proposed_successors
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
@@ -459,7 +455,6 @@ def _show(kind: Kind) -> click.Command:
 
 def _history(kind: Kind) -> click.Command:
     """`kl KIND history`."""
-    from kl_hooks.records.query import get_record, past_versions
 
     @click.command("history", epilog=f"Example: kl {kind.name} history {kind.prefix}-0001")
     @click.argument("id")
@@ -483,7 +478,6 @@ def _history(kind: Kind) -> click.Command:
 def _delete(kind: Kind) -> click.Command:
     """`kl KIND delete`. What a person decided is not an agent's to take away."""
     from kl_hooks.records.permissions import agent_author, refuse_delete
-    from kl_hooks.records.query import get_record
     from kl_hooks.records.write import delete_record
 
     @click.command("delete", epilog=f"Example: kl {kind.name} delete {kind.prefix}-0001 --yes")
@@ -528,7 +522,6 @@ def warn_of_index_problems() -> None:
 def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int) -> tuple[list[Record], int]:
     """As `list_and_count`, of a kind whose records may be stale by now: that is computed, so all are looked at."""
     from kl_hooks.records.liveness import with_stale_status
-    from kl_hooks.records.query import list_records
 
     all_ = with_stale_status(ws, list_records(ws, replace(wanted, statuses=())))
     found = [record for record in all_ if not wanted.statuses or record.status in wanted.statuses]

@@ -14,15 +14,35 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import NOT_IN_FORCE
+from kl_hooks.cli.kind_commands import (
+    NOT_IN_FORCE,
+    change_status,
+    decide_changes,
+    sign_record,
+    warn_of_index_problems,
+    warn_of_omitted,
+)
 from kl_hooks.cli.options import about_option, format_option, top_option, topic_option
 from kl_hooks.cli.output import broken_kinds_are_shown, confirm, counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.record_output import record_lines, record_rows, warn_of_unreadable_records
 from kl_hooks.cli.seed import print_steps
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
 from kl_hooks.model.kind import Kind
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.query import record_to_dict
-from kl_hooks.workspace import Workspace
+from kl_hooks.records.query import (
+    NO_LIMIT,
+    RecordFilter,
+    get_record,
+    get_records,
+    list_and_count,
+    list_records,
+    record_to_dict,
+    supersession_chain,
+)
+from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.model.kind import Verb
@@ -81,11 +101,8 @@ def list_(
     shape: str,
 ) -> None:  # fmt: skip
     """What is known, of every kind."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.cli.record_output import record_rows, warn_of_unreadable_records
     from kl_hooks.kinds.topics import Selection
     from kl_hooks.records.liveness import with_stale_status
-    from kl_hooks.records.query import RecordFilter, list_and_count, list_records
 
     ws = workspace()
     _refuse_unknown_kinds(kinds)
@@ -132,10 +149,6 @@ def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """One record of any kind, whole: its id says what it is."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.cli.record_output import record_lines
-    from kl_hooks.records.query import get_record, supersession_chain
-
     ws = workspace()
     record = get_record(ws, id)
     line = supersession_chain(ws, record)
@@ -161,15 +174,11 @@ def search(
 
     A page is found by its sections: each hit names the heading and its line. With --topic only records are searched.
     """
-    from kl_hooks.cli.kind_commands import warn_of_index_problems, warn_of_omitted
-    from kl_hooks.cli.record_output import record_rows, warn_of_unreadable_records
     from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.kinds.topics import Selection
-    from kl_hooks.model.record import Record
     from kl_hooks.proof.claims import search_claims
     from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.page_search import search_all, section_to_dict
-    from kl_hooks.records.query import NO_LIMIT, RecordFilter
     from kl_hooks.records.sync import PAGE_KIND
 
     ws = workspace()
@@ -219,7 +228,6 @@ Counts = Mapping[str, Mapping[str, int]]
 def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
     """The records of every kind as they stand now, counted. Takes in what was edited since."""
     from kl_hooks.records.liveness import with_stale_status
-    from kl_hooks.records.query import RecordFilter, list_records
 
     counts: dict[str, dict[str, int]] = {}
     for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
@@ -252,10 +260,6 @@ def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
 @format_option()
 def status(shape: str) -> None:
     """How much is known, kind by kind and status by status, and what waits for a person."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.cli.record_output import warn_of_unreadable_records
-    from kl_hooks.workspace import require_setup
-
     ws = workspace()
     require_setup(ws)
     counts = records_by_status(ws)
@@ -284,13 +288,9 @@ def stats(shape: str) -> None:
 
     Expired and archived records are counted apart.
     """
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.kinds.topics import topic_field
     from kl_hooks.records.events import list_events
-    from kl_hooks.records.query import RecordFilter, list_records
     from kl_hooks.records.repository import is_expired
-    from kl_hooks.workspace import require_setup
 
     ws = workspace()
     require_setup(ws)
@@ -333,7 +333,6 @@ def _print_places(
     page: Page, verb: str, places: Sequence[PageLine], shape: str, none: str, limit: int | None = None
 ) -> None:
     """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
 
     warn_of_index_problems()
@@ -359,7 +358,6 @@ def links(page: str, shape: str) -> None:
 
     A page is an authored file, or a Markdown or reStructuredText file of the docs folder.
     """
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.records.page_search import get_page, outgoing_links, page_to_dict
 
     ws = workspace()
@@ -403,7 +401,6 @@ def mentions(page: str, limit: int, shape: str) -> None:
     """List the pages that say the title or id of a page and do not link to it; the one changed last first."""
     from kl_hooks.records.page_search import get_page
     from kl_hooks.records.page_search import unlinked_mentions as ask
-    from kl_hooks.records.query import NO_LIMIT
 
     ws = workspace()
     found = get_page(ws, page)
@@ -425,7 +422,6 @@ def related(page: str, limit: int, least: int, shape: str) -> None:
     """
     from kl_hooks.records.page_search import get_page
     from kl_hooks.records.page_search import related_pages as ask
-    from kl_hooks.records.query import NO_LIMIT
 
     ws = workspace()
     found = get_page(ws, page)
@@ -473,7 +469,6 @@ def _path_from_root(root: Path, name: str) -> str:
 @format_option()
 def proposals(shape: str) -> None:
     """List what waits for a person: records that were proposed, and changes that agents ask for."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.records.permissions import pending_proposals
 
     ws = workspace()
@@ -495,17 +490,13 @@ def proposals(shape: str) -> None:
 
 def _proposed_records(ws: Workspace) -> list[Record]:
     """Return the records in the status that waits for a person, but memories, which have a review of their own."""
-    from kl_hooks.records.query import RecordFilter, list_records
-
     some = [kind for kind in ws.kinds.values() if kind.proposal and kind.name != "memory"]
     return [one for kind in some for one in list_records(ws, RecordFilter((kind.name,), (kind.proposal,)))]
 
 
 def _decide_proposal(identifier: str, word: str, shape: str) -> None:
     """Accept or reject what is proposed under an ID: a record of any kind, or changes of one. For people."""
-    from kl_hooks.cli.kind_commands import change_status, decide_changes
     from kl_hooks.records.permissions import agent_author
-    from kl_hooks.records.query import get_record
 
     ws = workspace()
     record = get_record(ws, identifier)
@@ -587,7 +578,6 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
     """What is done with the decisions in these files, as steps."""
     from kl_hooks.evidence.provenance import agent
     from kl_hooks.kinds.decision.importer import import_decisions
-    from kl_hooks.records.query import get_records
     from kl_hooks.records.seeding import Seed, Step
     from kl_hooks.records.sync import sync
 
@@ -610,7 +600,6 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
 def _document_type(ws: Workspace, file: Path) -> str:
     """What a document is, by its name and what it says; empty where neither tells."""
     from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, document_type
-    from kl_hooks.store.files import read_small
 
     data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
     return document_type(_name_from_root(ws, file), data.decode("utf-8-sig", "replace"))
@@ -638,7 +627,6 @@ def _name_from_root(ws: Workspace, file: Path) -> str:
 
 def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
     from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, project_id_of, seeds_of_document
-    from kl_hooks.store.files import read_small
 
     data = read_small(file, most=MAX_DOCUMENT_BYTES)
     if data is None:
@@ -672,8 +660,6 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
 
     Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
-    from kl_hooks.cli.kind_commands import sign_record
-    from kl_hooks.model.problem import Problems
     from kl_hooks.records.interchange import parse_records, plan_import
     from kl_hooks.records.write import create_records, require_setup
 
@@ -716,8 +702,6 @@ def _importable_kind(ws: Workspace, name: str) -> Kind:
 
 
 def _read_file(path: Path) -> bytes:
-    from kl_hooks.store.files import read_small
-
     data = read_small(path, most=16 * 1024 * 1024)
     if data is None:
         raise UsageProblem("is not there.", place=str(path), hint="Give a file of JSON or YAML.")
@@ -735,8 +719,6 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
     from kl_hooks.records.interchange import format_records
-    from kl_hooks.records.query import RecordFilter, get_record, list_records
-    from kl_hooks.store.files import write_atomic
 
     ws = workspace()
     _refuse_unknown_kinds((name,) if name else ())
@@ -801,9 +783,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     Contradicted are two accepted decisions that govern one thing without naming each other, and memories that ask for
     an import which the manifest forbids. How alike two texts are never counts.
     """
-    from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.upkeep.health import SORTS, check_health
-    from kl_hooks.workspace import require_setup
 
     ws = workspace()
     require_setup(ws)

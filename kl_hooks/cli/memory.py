@@ -12,13 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kl_hooks.cli.kind_commands import decide_changes, warn_of_proposal
 from kl_hooks.cli.options import ABOUT, Option, format_option, top_option
 from kl_hooks.cli.output import confirm, counted, echo, echo_json, warn, workspace
-from kl_hooks.cli.record_output import print_deleted
+from kl_hooks.cli.record_output import print_deleted, record_lines
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.kinds.memory.add import add_memory, revise
+from kl_hooks.kinds.memory.add import promote as raise_it
 from kl_hooks.kinds.memory.kind import CATEGORIES, KIND, STANDINGS
+from kl_hooks.kinds.memory.review import (
+    KEYS,
+    Decision,
+    Review,
+    apply_decision,
+    apply_decisions,
+    current_reviewer,
+    mark_disproven,
+    mark_verified,
+    next_state,
+    record_outcome,
+    review_items,
+    review_queue,
+)
+from kl_hooks.kinds.memory.review import parse_answers as read
+from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import brief, one_line, safe_text
-from kl_hooks.records.query import record_to_dict
+from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
+from kl_hooks.records.write import apply_verb, require_setup
+from kl_hooks.records.write import delete_record as take_away
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.memory.mining import MiningResult
@@ -28,15 +50,11 @@ if TYPE_CHECKING:
 
 def _find_memory(identifier: str) -> Record:
     """The memory of this id. UsageProblem where there is none."""
-    from kl_hooks.records.query import get_record
-
     return get_record(workspace(), identifier, "memory")
 
 
 def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
     """Says what a memory is now, in a line or two or as JSON, and brings MEMORY.md up to it."""
-    from kl_hooks.cli.kind_commands import warn_of_proposal
-
     if shape == "json":
         echo_json(record_to_dict(workspace(), record) | {"done": done or record.status})
         _update_page()
@@ -80,8 +98,6 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
     What a person tells is approved at once and becomes a file. What an agent tells waits for a review. The same text
     told again is the same memory: it is reinforced, or approved.
     """
-    from kl_hooks.kinds.memory.add import add_memory
-
     ws = workspace()
     text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in more.items() if v not in (None, "", ())}
@@ -100,10 +116,7 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
 @format_option()
 def show(id: str, shape: str) -> None:
     """A memory, whole: what it says, what supports it, how it fared. Asking for it counts as access."""
-    from kl_hooks.cli.record_output import record_lines
-    from kl_hooks.errors import EnvironmentProblem
     from kl_hooks.kinds.memory.inject import record_opened
-    from kl_hooks.kinds.memory.review import review_items
     from kl_hooks.kinds.memory.score import importance_today
 
     ws = workspace()
@@ -149,8 +162,6 @@ def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
 @format_option()
 def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
     """Change what a memory says. Its id stays. What an agent changes of an approved one is a candidate again."""
-    from kl_hooks.kinds.memory.add import revise
-
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, ())}
     _print_changed(revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days), shape=shape)
 
@@ -162,7 +173,6 @@ def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **op
 def delete(id: str, yes: bool, shape: str) -> None:
     """Take a memory away. A file stays in git's history; the same pattern is not proposed again."""
     from kl_hooks.records.permissions import agent_author, refuse_delete
-    from kl_hooks.records.write import delete_record as take_away
 
     ws, record = workspace(), _find_memory(id)
     refuse_delete(ws.kinds[record.kind], record, agent_author(ws, ""))
@@ -175,8 +185,6 @@ def delete(id: str, yes: bool, shape: str) -> None:
 
 def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text", *, checked: bool = False) -> None:
     """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no reviewer."""
-    from kl_hooks.cli.kind_commands import decide_changes
-    from kl_hooks.kinds.memory.review import Decision, apply_decision, current_reviewer
     from kl_hooks.records.permissions import pending_proposals
 
     ws = workspace()
@@ -228,8 +236,6 @@ def reject(id: str, reason: str, shape: str) -> None:
 @format_option()
 def demote(id: str, reason: str, shape: str) -> None:
     """Take an approved memory back to the candidates: nobody is told of it until it is reviewed again."""
-    from kl_hooks.records.write import apply_verb
-
     record = _find_memory(id)
     _print_changed(apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}), shape=shape)
 
@@ -242,9 +248,6 @@ def promote(id: str, shape: str) -> None:
 
     For people only. It stays a candidate, or approved, as it was.
     """
-    from kl_hooks.kinds.memory.add import promote as raise_it
-    from kl_hooks.kinds.memory.review import current_reviewer
-
     ws = workspace()
     who = current_reviewer(ws, id)
     made = raise_it(ws, _find_memory(id), who)
@@ -256,8 +259,6 @@ def promote(id: str, shape: str) -> None:
 @format_option()
 def verify(id: str, shape: str) -> None:
     """Note that a memory was checked and holds: it weighs more from now on. For people and named reviewers."""
-    from kl_hooks.kinds.memory.review import current_reviewer, mark_verified
-
     ws = workspace()
     who = current_reviewer(ws, id)
     _print_changed(mark_verified(ws, _find_memory(id), who), "verified", shape)
@@ -269,8 +270,6 @@ def verify(id: str, shape: str) -> None:
 @format_option()
 def disprove(id: str, reason: str, shape: str) -> None:
     """Note that a memory was checked and does not hold: nobody is told of it any more. For people and reviewers."""
-    from kl_hooks.kinds.memory.review import current_reviewer, mark_disproven
-
     ws = workspace()
     who = current_reviewer(ws, id)
     _print_changed(mark_disproven(ws, _find_memory(id), reason, who), "disproven", shape)
@@ -282,8 +281,6 @@ def disprove(id: str, reason: str, shape: str) -> None:
 @format_option()
 def feedback(id: str, result: str, shape: str) -> None:
     """Note how a task ended that a memory was given to. From five on, it weighs what it was worth."""
-    from kl_hooks.kinds.memory.review import record_outcome
-
     ws = workspace()
     record = _find_memory(id)
     tally, today = record_outcome(ws, record, result)
@@ -342,7 +339,6 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     the same patterns. What was rejected does not come back.
     """
     from kl_hooks.kinds.memory.mining import MiningResult, mine_receipts, mine_transcripts
-    from kl_hooks.records.write import require_setup
 
     ws = workspace()
     require_setup(ws)
@@ -405,7 +401,6 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
     decisions.
     """
     from kl_hooks.kinds.memory.mining import mine_receipts
-    from kl_hooks.kinds.memory.review import review_items, review_queue
 
     ws = workspace()
     if answers is not None:
@@ -433,10 +428,6 @@ def _review_from_file(answers: str, shape: str) -> None:
     """Carries out the decisions in a file. Problems with everything wrong, and then nothing is done."""
     import json
 
-    from kl_hooks.errors import UsageProblem
-    from kl_hooks.kinds.memory.review import parse_answers as read
-    from kl_hooks.model.problem import Problems
-
     name = "stdin" if answers == "-" else answers
     try:
         text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
@@ -451,8 +442,6 @@ def _review_from_file(answers: str, shape: str) -> None:
 
 
 def _apply_decisions(decisions: list[Decision], shape: str) -> None:
-    from kl_hooks.kinds.memory.review import apply_decisions, current_reviewer, review_items
-
     ws = workspace()
     done = apply_decisions(ws, decisions, current_reviewer(ws, "kl memory review")) if decisions else []
     _update_page()
@@ -474,9 +463,6 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
 
     UsageProblem where the input ends before that is answered: a person who is gone has confirmed nothing.
     """
-    from kl_hooks.errors import UsageProblem
-    from kl_hooks.kinds.memory.review import Review, current_reviewer
-
     current_reviewer(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
     review, told = Review(tuple(by_id)), ("", "")
@@ -501,8 +487,6 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
 
 
 def _next_review(review: Review, word: str) -> Review:
-    from kl_hooks.kinds.memory.review import KEYS, next_state
-
     key, _, rest = word.partition(" ")
     do = KEYS.get(key.lower(), key.lower())
     if do not in (KEYS.values() if review.at else ("undo", "help")):
@@ -553,8 +537,6 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     wrong in one of the files, nothing is taken in.
     """
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
-    from kl_hooks.model.problem import Problems
-    from kl_hooks.records.write import require_setup
 
     ws = workspace()
     require_setup(ws)
@@ -575,8 +557,6 @@ def _read_json(path: Path) -> Any:
     """What a file holds. UsageProblem for one that can't be read, or is no JSON."""
     import json
 
-    from kl_hooks.errors import UsageProblem
-
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise UsageProblem(f"is larger than {_LARGEST_FILE >> 20} MB.", place=str(path))
@@ -592,8 +572,6 @@ def _read_json(path: Path) -> Any:
 def export(statuses: tuple[str, ...]) -> None:
     """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads it."""
     from kl_hooks.kinds.memory.interchange import to_fuseraft
-    from kl_hooks.kinds.memory.review import review_items
-    from kl_hooks.records.query import RecordFilter, list_records
 
     ws = workspace()
     echo_json(to_fuseraft(review_items(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))
@@ -612,7 +590,6 @@ def export(statuses: tuple[str, ...]) -> None:
 @format_option()
 def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
     """How memories work in this clone. Kept in git's configuration of the clone: it is yours, and no checkout's."""
-    from kl_hooks.errors import EnvironmentProblem
     from kl_hooks.git.repository import git_in
 
     ws = workspace()

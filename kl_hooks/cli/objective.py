@@ -6,8 +6,12 @@ from typing import Any
 
 import click
 
+from kl_hooks.cli.kind_commands import make_record, warn_of_index_problems
 from kl_hooks.cli.options import ABOUT, format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.evidence.provenance import session
+from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
+from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 
 @click.command(epilog='Example: kl objective create --title "A parser" --tasks "Lexer,Grammar"')
@@ -24,8 +28,6 @@ def new(
     title: str | None, title_option: str | None, tasks: str, more: tuple[str, ...], agent: bool, shape: str, **said: Any
 ) -> None:
     """Make an objective: what is being worked towards, and the tasks that remain."""
-    from kl_hooks.cli.kind_commands import make_record
-
     remaining = [*(one.strip() for one in tasks.split(",") if one.strip()), *more]
     raw = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
     raw |= {"title": title or title_option or "", "remaining": remaining}
@@ -37,10 +39,6 @@ def new(
 @format_option()
 def status(id: str | None, shape: str) -> None:
     """How far an objective is; without an ID all that are active. At most five remaining tasks are shown."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.kinds.objective import progress_summary, reported_progress
-    from kl_hooks.records.query import RecordFilter, get_record, list_records
-
     ws = workspace()
     found = [get_record(ws, id, "objective")] if id else list_records(ws, RecordFilter(("objective",), ("active",)))
     warn_of_index_problems()
@@ -75,10 +73,6 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
 
     It leaves the other list; the session that did it (KL_SESSION) is noted.
     """
-    from kl_hooks.evidence.provenance import session
-    from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
-    from kl_hooks.records.query import record_to_dict
-
     ws = workspace()
     record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
     seen = reported_progress(ws, [record])[record.id]

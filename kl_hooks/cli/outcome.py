@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kl_hooks.cli.kind_commands import print_record, sign_record
 from kl_hooks.cli.options import Option, format_option, top_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.outcome import read_task_file, record_queued
+from kl_hooks.kinds.outcome import record_outcome as record
 from kl_hooks.model.text import one_line
+from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_record, record_to_dict, search_records
+from kl_hooks.records.write import require_setup, validate_or_raise
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -48,9 +54,6 @@ def capture(
     title: str | None, title_option: str | None, path: str | None, dry_run: bool, strict: bool, shape: str, **said: Any
 ) -> None:
     """Record how a task ended. The next task like it starts from there: kl outcome similar."""
-    from kl_hooks.cli.kind_commands import sign_record
-    from kl_hooks.records.write import require_setup, validate_or_raise
-
     ws = workspace()
     require_setup(ws)
     given = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
@@ -72,11 +75,6 @@ def capture(
 
 def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> None:
     """Records it, and what was put aside before; where that can't be done now it is put aside, id and all."""
-    from kl_hooks.cli.kind_commands import print_record
-    from kl_hooks.kinds.outcome import record_outcome as record
-    from kl_hooks.kinds.outcome import record_queued
-    from kl_hooks.records.query import get_record
-
     identifier, aside = record(ws, raw, by)
     if not aside:
         record_queued(ws)
@@ -90,9 +88,6 @@ def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> 
 
 
 def _read_task_file(path: str) -> dict[str, Any]:
-    from kl_hooks.kinds.outcome import read_task_file
-    from kl_hooks.store.files import read_small
-
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
@@ -114,9 +109,6 @@ def _print_dry_run(values: Any, shape: str) -> None:
 @format_option()
 def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     """Outcomes of tasks whose requirements share words with TEXT, the nearest first: what worked, what was learned."""
-    from kl_hooks.kinds.outcome import record_queued
-    from kl_hooks.records.query import NO_LIMIT, RecordFilter, record_to_dict, search_records
-
     ws = workspace()
     record_queued(ws)
     all_ = search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)

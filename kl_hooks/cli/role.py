@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import click
 
+from kl_hooks.cli.kind_commands import warn_of_index_problems
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.role import find_role, render_role
+from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 
 @click.command(epilog="Example: kl role show player --context feature-build")
@@ -15,11 +19,6 @@ from kl_hooks.errors import UsageProblem
 @format_option()
 def show(name: str, context: str, shape: str) -> None:
     """What somebody in this role must do, must not do, and asks about first."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.config.yaml import suggest_spelling
-    from kl_hooks.kinds.role import find_role, render_role
-    from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
-
     ws = workspace()
     roles = list_records(ws, RecordFilter(("role",)))
     warn_of_index_problems()

@@ -10,6 +10,10 @@ import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.kinds.interview import apply_answers_to
+from kl_hooks.kinds.seeds import document_paths, project_seeds, system_seeds
+from kl_hooks.records.seeding import plan_seeding, seed_records
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.records.seeding import Step
@@ -38,8 +42,6 @@ def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> 
     if shape == "json":
         echo_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
         return
-    from kl_hooks.store.redaction import redact
-
     for step in done:
         record = f"{step.record.id}  " if step.record else ""
         why = f"   ({step.reason})" if step.reason and step.what != "skipped" else ""
@@ -57,10 +59,6 @@ def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> 
 
 def _sow(ws: Workspace, scope: str, *, force: bool = False, dry: bool = False) -> tuple[list[Step], list[str]]:
     """Sows a scope, or (`dry`) only looks: (what is done with each seed, documents that could not be read)."""
-    from kl_hooks.kinds.interview import apply_answers_to
-    from kl_hooks.kinds.seeds import document_paths, project_seeds, system_seeds
-    from kl_hooks.records.seeding import plan_seeding, seed_records
-
     seeds, remarks = (system_seeds(ws.kinds), []) if scope == "system" else project_seeds(ws.root)
     paths = None if scope == "system" else document_paths()
     if dry:
@@ -77,8 +75,6 @@ def _title(step: Step) -> str:
 
 
 def _plain(step: Step) -> dict[str, str]:
-    from kl_hooks.store.redaction import redact
-
     return {
         "what": step.what, "kind": step.seed.kind, "key": redact(step.seed.key), "title": redact(_title(step)),
         "source_path": step.seed.path, "source_hash": step.seed.hash, "reason": step.reason,

@@ -7,9 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kl_hooks.cli.kind_commands import make_record
 from kl_hooks.cli.options import ABOUT, format_option
 from kl_hooks.cli.output import echo, echo_json, warn, workspace
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.provenance import session
+from kl_hooks.kinds.task import (
+    available_tokens,
+    fulfilled_tokens,
+    invalid_tokens,
+    normalized_token,
+    read_works,
+    record_fulfilled,
+    unmet_requirements,
+    valid_tokens,
+    work_of,
+)
+from kl_hooks.kinds.task import eligible_names as ready_of
+from kl_hooks.kinds.task import plan_waves as planned
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.task import Work
@@ -18,9 +36,6 @@ if TYPE_CHECKING:
 
 def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
     """(the works, name → title, names of those that are done): of a file, or of the tasks on record."""
-    from kl_hooks.kinds.task import invalid_tokens, read_works, work_of
-    from kl_hooks.records.query import RecordFilter, list_records
-
     if path:
         from kl_hooks.store.files import read_small
 
@@ -38,8 +53,6 @@ def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str],
 
 def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> frozenset[str]:
     """The tokens that are there: on disk, in the code, said to be, or produced by what is done."""
-    from kl_hooks.kinds.task import available_tokens, fulfilled_tokens
-
     wanted = list(dict.fromkeys(one for work in works for one in work.requires))
     return fulfilled_tokens(works, done, available_tokens(ws, wanted))
 
@@ -62,10 +75,6 @@ def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> froze
 @format_option()
 def new(title: str | None, title_option: str | None, agent: bool, shape: str, **said: Any) -> None:
     """Make a task. What tasks require and produce gives their order: kl task plan."""
-    from kl_hooks.cli.kind_commands import make_record
-    from kl_hooks.kinds.task import valid_tokens
-    from kl_hooks.model.problem import Problem, Problems
-
     raw = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
     wrong = valid_tokens([*said["requires"], *said["produces"]])[1]
     if wrong:
@@ -84,8 +93,6 @@ def plan(path: str | None, shape: str) -> int:
     Exit 1 where tasks wait for each other in a circle; each circle is named whole. What nobody produces and is not
     there orders nothing and is listed.
     """
-    from kl_hooks.kinds.task import plan_waves as planned
-
     ws = workspace()
     works, titles, done = _works(ws, path)
     todo = [work for work in works if work.name not in done]
@@ -120,9 +127,6 @@ def plan(path: str | None, shape: str) -> int:
 @format_option()
 def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str) -> None:
     """The tasks whose requirements are all there, and what the others still wait for."""
-    from kl_hooks.kinds.task import eligible_names as ready_of
-    from kl_hooks.kinds.task import normalized_token, unmet_requirements
-
     ws = workspace()
     works, titles, done = _works(ws, path)
     unknown = [name for name in finished if name not in {work.name for work in works}]
@@ -154,9 +158,6 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
 @format_option()
 def fulfil(what: str, force: bool, shape: str) -> None:
     """Mark a task (TSK-0001) as done, and with it all it produces; or say that a token (artifact:design) is there."""
-    from kl_hooks.evidence.provenance import session
-    from kl_hooks.kinds.task import record_fulfilled
-
     ws = workspace()
     by = session(ws.environ) or ""
     if ":" in what:
@@ -173,10 +174,6 @@ def fulfil(what: str, force: bool, shape: str) -> None:
 
 
 def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
-    from kl_hooks.kinds.task import unmet_requirements, work_of
-    from kl_hooks.records.query import get_record
-    from kl_hooks.records.write import change_record
-
     ws = workspace()
     record = get_record(ws, identifier, "task")
     works, _, done = _works(ws, None)

@@ -6,8 +6,12 @@ from typing import Any
 
 import click
 
+from kl_hooks.cli.kind_commands import print_record, sign_record
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.kinds.turn import add_turn, continuation, is_rejected, last_turns, next_number
+from kl_hooks.records.query import RecordFilter, list_records, record_to_dict
+from kl_hooks.records.write import require_setup
 
 _NUMBER = click.IntRange(0, 1_000_000)
 
@@ -44,10 +48,6 @@ _NUMBER = click.IntRange(0, 1_000_000)
 @format_option()
 def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **said: Any) -> None:
     """Record a turn. It gets the next number of its feature and task."""
-    from kl_hooks.cli.kind_commands import print_record, sign_record
-    from kl_hooks.kinds.turn import add_turn
-    from kl_hooks.records.write import require_setup
-
     ws = workspace()
     require_setup(ws)
     raw = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, ())}
@@ -70,9 +70,6 @@ def _criteria(given: tuple[str, ...]) -> dict[str, str]:
 @format_option()
 def continue_(feature: str, task: str, shape: str) -> None:
     """The last five turns of a feature and task, the oldest first; what a rejected one asks for as MUST ADDRESS."""
-    from kl_hooks.kinds.turn import continuation, is_rejected, last_turns, next_number
-    from kl_hooks.records.query import RecordFilter, list_records, record_to_dict
-
     ws = workspace()
     turns = list_records(ws, RecordFilter(("turn",)))
     last = last_turns(turns, feature, task)

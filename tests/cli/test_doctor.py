@@ -85,7 +85,7 @@ def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(repo: Checko
         assert "Keep it for a look: mv kl.db kl.db.damaged" in done.stderr
     done = repo.kl("doctor")
     assert done.returncode == 1
-    assert f"fix: keep the file for a look, then move it away: mv {repo.state}/kl.db" in done.stdout
+    assert f"fix: copy the file if you want to examine it, then move it away: mv {repo.state}/kl.db" in done.stdout
 
 
 def a_file(path: Path) -> None:
@@ -99,15 +99,15 @@ def a_link(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "put", "says"),
     [
-        (".git/kl/kl.db", os.mkfifo, "is no regular file, where kl keeps a file."),
-        (".git/kl", a_file, "is a file, where kl keeps a folder."),
-        (".git/kl", a_link, "is a link that leads nowhere, where kl keeps a folder."),
-        (".git/kl/spool", a_file, "is a file, where kl keeps a folder."),
-        (".git/kl/graph", a_file, "is a file, where kl keeps a folder."),
-        (".git/kl/graph/main.db", Path.mkdir, "is a folder, where kl keeps a file."),
-        (".git/kl/store.lock", Path.mkdir, "is a folder, where kl keeps a file."),
-        (".git/kl/store.lock", os.mkfifo, "is no regular file, where kl keeps a file."),
-        (".kl/knowledge", a_file, "is a file, where kl keeps a folder."),
+        (".git/kl/kl.db", os.mkfifo, "is no regular file, where kl stores a file."),
+        (".git/kl", a_file, "is a file, where kl stores a folder."),
+        (".git/kl", a_link, "is a link that leads nowhere, where kl stores a folder."),
+        (".git/kl/spool", a_file, "is a file, where kl stores a folder."),
+        (".git/kl/graph", a_file, "is a file, where kl stores a folder."),
+        (".git/kl/graph/main.db", Path.mkdir, "is a folder, where kl stores a file."),
+        (".git/kl/store.lock", Path.mkdir, "is a folder, where kl stores a file."),
+        (".git/kl/store.lock", os.mkfifo, "is no regular file, where kl stores a file."),
+        (".kl/knowledge", a_file, "is a file, where kl stores a folder."),
     ],
 )
 def test_what_stands_where_kl_keeps_something_else_is_named(
