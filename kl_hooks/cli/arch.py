@@ -27,7 +27,7 @@ from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, path_from_top, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, path_from_top, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace import Workspace
@@ -281,8 +281,7 @@ def explain(what: str, shape: str) -> None:
     if shape == "json":
         echo_json(told)
         return
-    for line in explanation_lines(told):
-        echo(line)
+    echo_lines(explanation_lines(told))
 
 
 @click.command(epilog="Example: kl arch fix --dry-run src/shop/core/")

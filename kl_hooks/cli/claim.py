@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kl_hooks.cli.options import ABOUT, format_option, top_option
-from kl_hooks.cli.output import echo, echo_json, progress, short, warn, workspace
+from kl_hooks.cli.output import echo, echo_json, echo_lines, progress, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import all_claims, claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
@@ -119,8 +119,7 @@ def show(id: str, shape: str) -> None:
     if shape == "json":
         echo_json(claim_to_dict(found[0]))
         return
-    for text in _reason_lines(found[0]):
-        echo(text)
+    echo_lines(_reason_lines(found[0]))
 
 
 def _reason_lines(claim: Claim) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.options import Option, format_option
-from kl_hooks.cli.output import echo, echo_exactly, echo_json, progress, warn, workspace
+from kl_hooks.cli.output import echo, echo_exactly, echo_json, echo_lines, progress, warn, workspace
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
 from kl_hooks.context.deliver import Delivered, Request, deliver, find_package
@@ -163,8 +163,7 @@ def why_(words: tuple[str, ...]) -> None:
     _require(len(words) == 2 and _is_package(words[-1]), "why", "ID PACKAGE", words)
     made = find_package(workspace(), words[1])
     _print_warnings(made)
-    for line in explain_one(made.document, words[0]):
-        echo(line)
+    echo_lines(explain_one(made.document, words[0]))
 
 
 context.add_command(critical_)

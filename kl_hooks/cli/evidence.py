@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.options import format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, progress, short, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, progress, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
@@ -195,8 +195,7 @@ def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
     trees = worktree_state(ws.repo).trees
     if known and shape == "json":
         echo_json(_known_to_dict(about, known, trees))
-    for text in _known_lines(known, trees) if shape == "text" else ():
-        echo(text)
+    echo_lines(_known_lines(known, trees) if shape == "text" else ())
     return bool(known)
 
 
@@ -331,8 +330,7 @@ def show(id: str, shape: str) -> None:
             raise
     if shape == "json":
         echo_json(entry.receipt.to_dict())
-    for text in _receipt_lines(entry) if shape == "text" else ():
-        echo(text)
+    echo_lines(_receipt_lines(entry) if shape == "text" else ())
 
 
 @evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')")
@@ -387,8 +385,7 @@ def verify(shape: str) -> int:
     events = accepted(ws)
     if shape == "json":
         echo_json(_audit_to_dict(done, events))
-    for text in _audit_lines(done, events) if shape == "text" else ():
-        echo(text)
+    echo_lines(_audit_lines(done, events) if shape == "text" else ())
     return 1 if done.problems else 0
 
 

@@ -8,7 +8,7 @@ import click
 
 from kl_hooks.cli.kind_commands import sign_record, warn_of_index_problems, warn_of_proposal
 from kl_hooks.cli.options import Option, format_option
-from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.output import echo, echo_json, echo_lines, workspace
 from kl_hooks.cli.record_output import record_lines
 from kl_hooks.kinds.failure import occurrences, record_failure, times_phrase
 from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
@@ -83,5 +83,4 @@ def show(id: str, shape: str) -> None:
     head, *rest = record_lines(ws, record, supersession_chain(ws, record))
     echo(head)
     echo(f"{'happened':<13} {times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
-    for line in rest:
-        echo(line)
+    echo_lines(rest)

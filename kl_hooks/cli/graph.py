@@ -13,7 +13,7 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import F, Option, format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, progress, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, progress, warn, workspace
 from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, page_to_dict, path_to_dict, symbol_to_dict
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
@@ -212,8 +212,7 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
     if counts.knowledge:
         echo(f"  records  {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}")
     echo(f"  {counted(len(scan.problems), 'file')} not assessed")
-    for line in lines:
-        echo(line)
+    echo_lines(lines)
 
 
 def _compare_with_notice(files: int) -> tuple[list[str], Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kl_hooks.cli.options import F, about_option, format_option, top_option, topic_option
-from kl_hooks.cli.output import an, confirm, counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import an, confirm, counted, echo, echo_json, echo_lines, warn, workspace
 from kl_hooks.cli.record_output import print_deleted, record_lines, record_rows
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
@@ -442,8 +442,7 @@ def _show(kind: Kind) -> click.Command:
         if shape == "json":
             echo_json(record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why})
             return
-        for text in record_lines(ws, record, line):
-            echo(text)
+        echo_lines(record_lines(ws, record, line))
         for one in proposed_successors(ws, record):
             echo(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
         if why:
@@ -534,7 +533,6 @@ def _print_list(kind: Kind, found: list[Record], total: int, shape: str) -> None
         plain = [record_to_dict(ws, record, whole=False) for record in found]
         echo_json({"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total})
         return
-    for line in record_rows(ws, found):
-        echo(line)
+    echo_lines(record_rows(ws, found))
     if total > len(found):
         warn(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --top.")

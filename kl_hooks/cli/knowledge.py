@@ -23,7 +23,7 @@ from kl_hooks.cli.kind_commands import (
     warn_of_omitted,
 )
 from kl_hooks.cli.options import about_option, format_option, top_option, topic_option
-from kl_hooks.cli.output import broken_kinds_are_shown, confirm, counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import broken_kinds_are_shown, confirm, counted, echo, echo_json, echo_lines, warn, workspace
 from kl_hooks.cli.record_output import record_lines, record_rows, warn_of_unreadable_records
 from kl_hooks.cli.seed import print_steps
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
@@ -120,8 +120,7 @@ def list_(
         plain = [record_to_dict(ws, record, whole=False) for record in found]
         echo_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})
         return
-    for line in record_rows(ws, found, of_kind=True):
-        echo(line)
+    echo_lines(record_rows(ws, found, of_kind=True))
     if total > len(found):
         warn(f"these are the first {len(found)} of {counted(total, 'record')}; more with --top.")
     if not found:
@@ -156,8 +155,7 @@ def show(id: str, shape: str) -> None:
     if shape == "json":
         echo_json(record_to_dict(ws, record) | {"chain": [one.id for one in line]})
         return
-    for text in record_lines(ws, record, line):
-        echo(text)
+    echo_lines(record_lines(ws, record, line))
 
 
 @click.command(epilog="Example: kl knowledge search utf-8 names")
@@ -830,8 +828,7 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
         warn(line)
     if shape == "json":
         echo_json(to_dict(report))
-    for line in _gc_lines(report, really) if shape == "text" else ():
-        echo(line)
+    echo_lines(_gc_lines(report, really) if shape == "text" else ())
     return ENVIRONMENT_ERROR if any(one.trouble for one in report.results) else CLEAN
 
 

@@ -14,7 +14,7 @@ import click
 
 from kl_hooks.cli.kind_commands import decide_changes, warn_of_proposal
 from kl_hooks.cli.options import ABOUT, Option, format_option, top_option
-from kl_hooks.cli.output import confirm, counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import confirm, counted, echo, echo_json, echo_lines, warn, workspace
 from kl_hooks.cli.record_output import print_deleted, record_lines
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.memory.add import add_memory, revise
@@ -126,8 +126,7 @@ def show(id: str, shape: str) -> None:
     if shape == "json":
         echo_json(record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": today}})
     else:
-        for line in (*record_lines(ws, record, [record]), "", *_use_lines(seen, today)):
-            echo(line)
+        echo_lines((*record_lines(ws, record, [record]), "", *_use_lines(seen, today)))
     try:
         record_opened(ws, record)
     except EnvironmentProblem as problem:
@@ -468,8 +467,7 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
     review, told = Review(tuple(by_id)), ("", "")
     while review.at or review.decided:
         if review.at and told != (review.at, review.text):
-            for line in _candidate_lines(by_id[review.at], review):
-                echo(line)
+            echo_lines(_candidate_lines(by_id[review.at], review))
         told = (review.at, review.text)
         word = _read_line(_PROMPT if review.at else _LAST_PROMPT.format(len(review.decided)))
         if word is None and not review.at:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -63,6 +63,12 @@ def echo(text: str = "", *, red: int = -1, yellow: int = -1) -> None:
 def echo_line(text: str) -> None:
     """The same for a line that quotes names of files or of what is in them: a line end in those does not end it."""
     echo(text.replace("\n", r"\x0a"))
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    """Print each line as `echo` does."""
+    for line in lines:
+        echo(line)
 
 
 def echo_json(value: Any) -> None:

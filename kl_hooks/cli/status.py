@@ -10,7 +10,7 @@ import click
 from kl_hooks.cli.evidence import all_evidence, failure_text, proven_content, receipt_line
 from kl_hooks.cli.knowledge import Counts, records_by_status, waiting_for_a_person, waiting_lines
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, short, workspace
+from kl_hooks.cli.output import counted, echo_json, echo_lines, short, workspace
 from kl_hooks.cli.verify import hints
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
@@ -83,8 +83,7 @@ def status(shape: str) -> None:
         *([f"  {near}"] if near else []),
         *(f"hint: {one}" for one in hints(seen)),
     ]
-    for text in _lines(facts, newest, drift, tests, asks):
-        echo(text)
+    echo_lines(_lines(facts, newest, drift, tests, asks))
 
 
 def _counts(db: Database) -> dict[str, int]:

@@ -11,7 +11,7 @@ import click
 
 from kl_hooks.cli.evidence import all_evidence, failure_text, proven_content
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, short, workspace
+from kl_hooks.cli.output import echo, echo_json, echo_lines, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
@@ -108,8 +108,7 @@ def verify(
     asked = check_demands(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
         echo_json(answer.to_dict() | ({"gate": gate_to_dict(gate, asked)} if gate else {}))
-    for line in _lines(answer) if shape == "text" else ():
-        echo(line)
+    echo_lines(_lines(answer) if shape == "text" else ())
     if gate is None:
         return answer.exit_code
     if shape == "text":
