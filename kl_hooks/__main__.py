@@ -10,17 +10,17 @@ import os
 import sys
 
 _RARELY = 100_000
-"""New objects between two looks for circles: a command makes many things, keeps nearly all of them, and ends."""
+"""New objects between two collections of cycles: a command makes many objects, needs nearly all of them, and ends."""
 
 
 def _forget_the_checkout() -> None:
     """Takes the current folder off `sys.path`, and what PYTHONPATH adds from the repository around it.
 
-    A `click.py` in somebody's repository must not become ours. Where kl itself stands in such a folder, it stays.
+    A `click.py` in somebody's repository must not become ours. Where kl itself is in such a folder, it stays.
     """
     try:
         here = os.path.realpath(os.getcwd())  # noqa: PTH109
-    except OSError:  # the folder is gone
+    except OSError:  # the folder was removed
         here = ""
     top = _top(here) if here else ""
     added = {_real(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
@@ -117,7 +117,7 @@ def _others_wait() -> bool:
 def _leave(code: int) -> None:
     """Does what Python does at its end, but takes no module apart: that is a third of a short command's time.
 
-    Returns where something can't be written, which Python then says.
+    Returns where something can't be written, which Python then reports.
     """
     import atexit
 

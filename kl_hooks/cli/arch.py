@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 _COMMANDS = {
-    "check": "Hold the imports against the manifest.",
+    "check": "Check the imports against the manifest.",
     "show": "A picture of the layers, and of what is imported across them.",
-    "explain": "How a file, module or layer came to be judged as it is.",
+    "explain": "Why a file, module or layer is judged as it is.",
     "fix": "Move annotation-only imports under TYPE_CHECKING, drop unused ones.",
     "allow": "Allow an import until a day, and record why.",
     "baseline": "The violations that are accepted for now: write, show, prune.",
@@ -212,7 +212,7 @@ def _stdin() -> list[str]:
 def show(shape: str) -> None:
     """Show the layers as they are stacked, what each imports from which, and what breaks the manifest.
 
-    Of the files as they are on disk. The same stands below as a table. Box characters where the terminal has them
+    Of the files as they are on disk. A table below shows the same. Box characters where the terminal has them
     (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
     code, use: kl arch check
     """
@@ -232,7 +232,7 @@ def show(shape: str) -> None:
 
 
 def _color(line: str) -> dict[str, int]:
-    """What breaks the manifest in red, what is accepted or excepted in yellow; nothing is said by colour alone."""
+    """What breaks the manifest in red, what is accepted or excepted in yellow; no information is in the color alone."""
     from kl_hooks.arch.overview import ASCII, BOX
 
     signs = [sign for some in (BOX, ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
@@ -277,11 +277,11 @@ def explain(what: str, shape: str) -> None:
         paths = [path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
     except UsageProblem:
         paths = [what]
-    told = explanation(seen, what, paths)
+    answer = explanation(seen, what, paths)
     if shape == "json":
-        echo_json(told)
+        echo_json(answer)
         return
-    echo_lines(explanation_lines(told))
+    echo_lines(explanation_lines(answer))
 
 
 @click.command(epilog="Example: kl arch fix --dry-run src/shop/core/")
@@ -364,7 +364,7 @@ def allow(source: str, target: str, until: str, reason: str, decision: str, acce
 def baseline() -> None:
     """The violations that are accepted for now, in `.kl/baseline.json`: only new ones block.
 
-    Fixed ones leave the file by themselves at the next clean `kl arch check` of the work tree; it never grows by
+    Fixed ones leave the file by themselves at the next clean `kl arch check` of the working tree; it never grows by
     itself. Commit it: a grown baseline is a diff that a review sees.
     """
 
@@ -373,7 +373,7 @@ def baseline() -> None:
 @click.option("--grow", is_flag=True, help="Accept what is added to a baseline that is there already.")
 @format_option()
 def baseline_write(grow: bool, shape: str) -> None:
-    """Accept today's violations of the work tree. Exit 2, and nothing is written, if a baseline would grow."""
+    """Accept today's violations of the working tree. Exit 2, and nothing is written, if a baseline would grow."""
     from kl_hooks.arch.baseline import compare_baseline, replace_baseline
 
     ws = workspace()
@@ -398,8 +398,8 @@ def baseline_write(grow: bool, shape: str) -> None:
         hint = "Fix them, or accept them too: kl arch baseline write --grow"
         raise UsageProblem(f"would grow by {more}; nothing was written.", place=BASELINE, hint=hint)
     if shape == "text":
-        kept = counted(_total(seen.today), "accepted violation")
-        echo(f"wrote {BASELINE}   {kept}; new ones will block, fixed ones are removed by kl. Commit it.")
+        accepted = counted(_total(seen.today), "accepted violation")
+        echo(f"wrote {BASELINE}   {accepted}; new ones will block, fixed ones are removed by kl. Commit it.")
 
 
 @baseline.command("show", epilog="Example: kl arch baseline show")
@@ -436,7 +436,7 @@ def baseline_show(shape: str) -> None:
 @baseline.command("prune", epilog="Example: kl arch baseline prune")
 @format_option()
 def baseline_prune(shape: str) -> None:
-    """Take out what is fixed, and give renamed modules their names of today. New violations are not taken in."""
+    """Remove what is fixed, and give renamed modules their names of today. New violations are not added."""
     from kl_hooks.arch.baseline import compare_baseline, replace_baseline
 
     ws = workspace()
@@ -482,8 +482,8 @@ def _entries_to_dicts(entries: tuple[BaselineEntry, ...]) -> list[dict[str, Any]
 def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     """Put a set-up of import-linter or tach (FILE, or the first one found) into a manifest for kl.
 
-    Rules stay as strict as they were: what our layers can't say in full stays a contract that import-linter runs.
-    What can't be translated is said, a line each.
+    Rules stay as strict as they were: what our layers can't express in full stays a contract that import-linter runs.
+    What can't be translated is listed, a line each.
     """
     from kl_hooks.arch.importers import import_config, manifest_text
 

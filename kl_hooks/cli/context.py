@@ -1,4 +1,4 @@
-"""`kl context`: a small, ranked, cited package for a task; and what became of a package or of one thing in it."""
+"""`kl context`: a small, ranked, cited package for a task; and the history of a package or of one item in it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _TaskFirst(click.Group):
 @click.option("--task", default="", help="What will be done, in plain words: adds what fits it.")
 @click.option("--feature", default="", metavar="ID", help="A feature whose overview belongs with it.")
 @click.option("--command", default="", help="What is run; feature-build adds architecture, roles and features.")
-@click.option("--without", multiple=True, type=click.Choice([s.name for s in SECTIONS]), help="Leave out a section.")
+@click.option("--without", multiple=True, type=click.Choice([s.name for s in SECTIONS]), help="Omit a section.")
 @click.option(
     "--top", "max_items", cls=Option, old=("--max-items",), default=MOST, show_default=True,
     type=click.IntRange(1, 100), help="Most in a section.",
@@ -103,7 +103,7 @@ def _to_dict(one: Candidate) -> dict[str, Any]:
     epilog='Example: kl context "fix rounding in checkout totals" --budget 1500tok',
 )  # fmt: skip
 def context() -> None:
-    """A small, ranked, cited package of what is known here for a TASK in plain words.
+    """A small, ranked, cited package of the knowledge here for a TASK in plain words.
 
     It is never larger than its budget. The same task on the same tree gives the same bytes.
     """
@@ -154,12 +154,12 @@ def show(words: tuple[str, ...], shape: str) -> None:
 
 @context.command(
     "why",
-    short_help="What became of one thing.",
+    short_help="Why one item is, or is not, in a package.",
     epilog="Example: kl context why function:shop.price.total cp-3f9a1c20b7de",
 )
 @click.argument("words", nargs=-1, metavar="ID PACKAGE")
 def why_(words: tuple[str, ...]) -> None:
-    """What became of one thing in a package: its score and reasons, or why it was left out."""
+    """Why one item is, or is not, in a package: its score and reasons, or why it was omitted."""
     _require(len(words) == 2 and _is_package(words[-1]), "why", "ID PACKAGE", words)
     made = find_package(workspace(), words[1])
     _print_warnings(made)
@@ -184,11 +184,11 @@ def _is_package(word: str) -> bool:
 
 def _require(fine: bool, command: str, needs: str, words: tuple[str, ...]) -> None:
     if not fine:
-        said = " ".join([command, *words])
+        typed = " ".join([command, *words])
         raise UsageProblem(
             f"needs {needs}, where PACKAGE is an id such as cp-3f9a1c20b7de.",
             place=f"kl context {command}",
-            hint=f"If {said!r} is a task: kl context -- {said}",
+            hint=f"If {typed!r} is a task: kl context -- {typed}",
         )
 
 

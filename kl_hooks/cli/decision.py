@@ -29,16 +29,18 @@ _TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
 @click.option("--question", required=True, help="What was asked.")
 @click.option("--answer", required=True, help="What was answered.")
 @click.option("--trigger", type=_TRIGGER, default="clarifying_question", show_default=True, help="What brought it up.")
-@click.option("--task", "source_task_id", default="", metavar="ID", help="The task it came up in.")
-@click.option("--feature", "source_feature_id", default="", metavar="ID", help="The feature it came up in.")
-@click.option("--command", "source_command", default="", metavar="NAME", help="The command it came up in.")
-@click.option("--threshold", type=click.IntRange(0, 100), help="Percent from which it is kept (setting: significance).")
-@click.option("--dry-run", is_flag=True, help="Only say what it weighs.")
+@click.option("--task", "source_task_id", default="", metavar="ID", help="The task in which it was asked.")
+@click.option("--feature", "source_feature_id", default="", metavar="ID", help="The feature in which it was asked.")
+@click.option("--command", "source_command", default="", metavar="NAME", help="The command in which it was asked.")
+@click.option(
+    "--threshold", type=click.IntRange(0, 100), help="Percent from which it is recorded (setting: significance)."
+)
+@click.option("--dry-run", is_flag=True, help="Only show its significance.")
 @format_option()
 def record(
     question: str, answer: str, trigger: str, threshold: int | None, dry_run: bool, shape: str, **ids: str
 ) -> None:
-    """Keep an answered question as a proposed decision, if it decides enough; say what it weighs, and why, if not.
+    """Record an answered question as a proposed decision if it is significant enough; else show why it is not.
 
     Exit 0 either way: an answer that decides little is nothing wrong.
     """
@@ -54,13 +56,18 @@ def record(
     percent = judged.significance.percent
     if shape == "json":
         reasons = [{"points": points, "for": why} for points, why in judged.significance.reasons]
-        said = {"significant": judged.worth, "significance": percent, "threshold": least, "reasons": reasons}
+        verdict = {"significant": judged.worth, "significance": percent, "threshold": least, "reasons": reasons}
         echo_json(
-            {"schema": "kl.decision.judged/1", **said, "id": made.id if made else "", "title": judged.values["title"]}
+            {
+                "schema": "kl.decision.judged/1",
+                **verdict,
+                "id": made.id if made else "",
+                "title": judged.values["title"],
+            }
         )
         return
     word = "at least" if judged.worth else "below"
-    echo(f"{percent} % ({word} the threshold of {least} %)" + ("" if judged.worth else ": not kept."))
+    echo(f"{percent} % ({word} the threshold of {least} %)" + ("" if judged.worth else ": not recorded."))
     for points, why in judged.significance.reasons:
         echo(f"  {points:+4}  {why}")
     if made:
@@ -94,9 +101,9 @@ def discover(write: bool, threshold: int, shape: str) -> None:
         for line in one.evidence:
             echo(f"         {line}")
     if known:
-        warn(f"{counted(known, 'decision')} left out: proposed before.")
+        warn(f"{counted(known, 'decision')} omitted: proposed before.")
     if not found:
-        echo("nothing that no record says already.")
+        echo("nothing that no record states already.")
     elif not write:
         warn("nothing was written. To keep them as proposals: kl decision discover --write")
 
@@ -106,7 +113,7 @@ def discover(write: bool, threshold: int, shape: str) -> None:
 @click.argument("new")
 @format_option()
 def supersede(old: str, new: str, shape: str) -> None:
-    """Let NEW take the place of OLD: both say so, and OLD is superseded. Cycles and unknown IDs are refused.
+    """Let NEW take the place of OLD: both name each other, and OLD is superseded. Cycles and unknown IDs are refused.
 
     While NEW is only proposed, OLD stays in force; accepting NEW supersedes it.
     """
@@ -135,10 +142,10 @@ def supersede(old: str, new: str, shape: str) -> None:
 @click.argument("file")
 @format_option()
 def renumber(file: str, shape: str) -> None:
-    """Give the decision in FILE (or of an id that only one file has) a new id, and mend what names it.
+    """Give the decision in FILE (or of an id that only one file has) a new id, and fix what names it.
 
     Where two files had the id, a line is taken to mean the one that was there when the line was written; lines of which
-    nobody can tell are left, and listed.
+    that is unknown are listed instead.
     """
     from kl_hooks.kinds.decision.renumber import renumber as run
 
@@ -160,13 +167,13 @@ def renumber(file: str, shape: str) -> None:
     "--format", "form", type=click.Choice(["auto", "madr", "nygard", "log4brains", "json"]), default="auto",
     show_default=True, help="The format of the files.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Say what would be made; write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Say what was done as JSON.")
+@click.option("--dry-run", is_flag=True, help="Show what would be made; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Show what was done as JSON.")
 def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) -> int:
     """Make a record of every decision in these files and folders: MADR, adr-tools (Nygard), log4brains, JSON.
 
-    A number that is free here stays; references to each other become ids; what has no field of ours is kept in the
-    text. All of them are taken in, or none. A file that was taken in before is left alone.
+    A number that is free here stays; references to each other become ids; what has no field of ours stays in the
+    text. All of them are imported, or none. A file that was imported before is not imported again.
     """
     ws = workspace()
     require_setup(ws)
@@ -174,7 +181,7 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     for remark in done.remarks:
         warn(remark)
     for path in done.skipped:
-        warn(f"{path}: no decision, left out.")
+        warn(f"{path}: no decision, omitted.")
     if as_json:
         made = [{"id": i, "title": title, "path": path} for i, title, path in done.made]
         known = [{"id": i, "path": path} for i, path in done.existing]
@@ -212,7 +219,7 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
 def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) -> None:
     """Write decisions (those of IDS, or all, the archive too) in the form of another tool.
 
-    Nothing is lost on the way: what a form has no words for is written beside it, and `import` reads it back.
+    Nothing is lost on the way: what a form has no words for is written next to it, and `import` reads it back.
     """
     ws = workspace()
     known = list_records(ws, RecordFilter(("decision",), archived=True, expired=True))

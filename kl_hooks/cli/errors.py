@@ -22,7 +22,7 @@ def print_problem(text: str) -> None:
 
 
 def _print_usage_error(problem: click.ClickException) -> None:
-    """What click says about a call, as it says it, but for what an argument may hold."""
+    """Print click's message about a call as click does, but cut and made safe: it may quote an argument."""
     if _is_help(problem):
         _write(safe_text(problem.format_message()) + "\n")
         return
@@ -53,7 +53,7 @@ def _write(text: str) -> None:
 _OBSERVERS = (("commits", "record"),)
 """Commands that git runs after the fact: they warn, and always end with 0."""
 _COMMIT_GATES = (("arch", "check"), ("knowledge", "check"))
-"""Commands whose own fault must not cost somebody a commit (outside CI), with `--staged`."""
+"""Commands whose internal errors must not block a commit (outside CI), with `--staged`."""
 
 
 def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, str]) -> int:
@@ -96,7 +96,7 @@ def _call(command: click.Command, argv: list[str]) -> int:
         odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
         if not odd:
             raise
-        print_problem(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here is called so.")
+        print_problem(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here has this name.")
         return USAGE_ERROR
     except (click.Abort, KeyboardInterrupt):
         print_problem("interrupted.")
@@ -111,7 +111,7 @@ def _call(command: click.Command, argv: list[str]) -> int:
         if problem.filename is None and problem.errno is None:
             raise
         if problem.filename is None and isinstance(problem, FileNotFoundError):
-            print_problem("the current folder is gone. Change into one that is there, or give --root.")
+            print_problem("the current folder was removed. Change into one that exists, or give --root.")
         else:
             print_problem(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
         if os.environ.get("KL_DEBUG"):

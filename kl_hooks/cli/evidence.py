@@ -38,7 +38,7 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
     """The evidence database, up to date, for reading; None where there is none yet. `head`: the commit, if known.
 
     A repository that kl has never been used in is an EnvironmentProblem. Where nothing could be added, what is there is
-    read, and the notes say so; where it can't be read either, the exception is all that is said.
+    read, with a warning; where it can't be read either, the exception is raised.
     """
     require_setup(ws)
     with progress("Importing captured runs and commits"):
@@ -71,7 +71,7 @@ def _import_warnings(taken: SyncResult, judged: int | None = None) -> Iterator[s
     if taken.blind:
         yield f"{taken.blind} The newest commits are not in this answer."
     if taken.bad:
-        yield f"{taken.bad} spool records were torn or altered, and left out."
+        yield f"{taken.bad} spool records were torn or altered, and omitted."
     for path in taken.aside:
         yield f"{path}: holds no capture that could be understood; it was set aside under this name."
     for run in taken.incomplete:
@@ -127,13 +127,13 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
     limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
     if limits:
         yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
-    if told := _imported_modules(r.environment.get("imported")):
-        yield f"imported  {told}"
+    if modules := _imported_modules(r.environment.get("imported")):
+        yield f"imported  {modules}"
     yield from _evidence_lines(entry)
 
 
 def _imported_modules(found: object) -> str:
-    """Where the modules of a run came from, in one line; empty where that was not recorded."""
+    """Return the origin of the modules of a run, in one line; empty where it was not recorded."""
     if not isinstance(found, Mapping):
         return ""
     total = found.get("total")
@@ -166,7 +166,7 @@ def _first_names(names: list[str], number: int) -> str:
 
 def _evidence_lines(entry: Entry) -> Iterator[str]:
     if entry.folded:
-        yield f"evidence  folded on {entry.folded}: the results of its tests were removed, their digest is kept"
+        yield f"evidence  folded on {entry.folded}: the results of its tests were removed, their digest is stored"
         return
     order = {"failed": 0, "error": 1, "flaky": 2, "xpassed": 3}
     shown = sorted(entry.receipt.evidence, key=lambda e: (order.get(e.outcome, 9), e.subject))
@@ -186,7 +186,7 @@ _SHOWN_COMMITS = 10
 
 
 def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
-    """Prints what is known about a test, a file or a folder; False where nothing is."""
+    """Print what is recorded about a test, a file or a folder; False where nothing is."""
     from kl_hooks.evidence.provenance import worktree_state
     from kl_hooks.proof.claims import history_of
 
@@ -315,7 +315,7 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
 @click.argument("id")
 @format_option()
 def show(id: str, shape: str) -> None:
-    """Show one receipt, by the first digits of its run ID, or what is known about a file or a test."""
+    """Show one receipt, by the first digits of its run ID, or what is recorded about a file or a test."""
     from kl_hooks.evidence.ledger import find_receipt
 
     ws = workspace()
@@ -374,7 +374,7 @@ def export(output: Path | None) -> None:
 @evidence.command(epilog="Example: kl evidence verify")
 @format_option()
 def verify(shape: str) -> int:
-    """Check the hash chain over all receipts, and say what that proves and what it does not."""
+    """Check the hash chain over all receipts, and show what that proves and what it does not."""
     from kl_hooks.evidence.integrity import audit, read_marks
     from kl_hooks.proof.gate import accepted
 
@@ -390,7 +390,7 @@ def verify(shape: str) -> int:
 
 
 @evidence.command(epilog='Example: kl evidence accept --reason "kl.db restored from the backup of Monday"')
-@click.option("--reason", required=True, help="Why receipts are missing. It is kept with the date and your name.")
+@click.option("--reason", required=True, help="Why receipts are missing. It is recorded with the date and your name.")
 @format_option()
 def accept(reason: str, shape: str) -> int:
     """Accept a store that has lost receipts, so that `kl verify` answers again.
@@ -401,7 +401,7 @@ def accept(reason: str, shape: str) -> int:
     from kl_hooks.proof.gate import accept as accept_loss
 
     if not reason.strip():
-        raise click.UsageError("--reason: say why receipts are missing.")
+        raise click.UsageError("--reason: state why receipts are missing.")
     ws = workspace()
     if name := agent(ws.environ):
         raise UsageProblem("only a person accepts a store that lost receipts.", place=f"agent:{name}")

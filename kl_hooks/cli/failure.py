@@ -29,7 +29,7 @@ from kl_hooks.records.write import require_setup
     help="The file where it happened. May be repeated.",
 )  # fmt: skip
 @click.option(
-    "--decision", "related_adrs", multiple=True, metavar="ID", help="Decisions that say how it should be done."
+    "--decision", "related_adrs", multiple=True, metavar="ID", help="Decisions that state how it should be done."
 )
 @click.option("--task", "task_id", help="The task it happened in.")
 @click.option("--feature", "feature_id", metavar="ID", help="The feature it happened in.")
@@ -38,15 +38,15 @@ from kl_hooks.records.write import require_setup
     "--fixed-in", "time_to_fix_minutes", type=click.IntRange(0, 1_000_000), help="Minutes it took to put right."
 )
 @format_option()
-def record(approach: str, shape: str, **said: Any) -> None:
-    """Record an APPROACH that failed. The same approach again is counted, and what is said anew is filled in.
+def record(approach: str, shape: str, **options: Any) -> None:
+    """Record an APPROACH that failed. The same approach again is counted, and new information is filled in.
 
     Packages of context warn of it where it fits the task.
     """
     ws = workspace()
     require_setup(ws)
     raw: dict[str, Any] = {"approach": " ".join(approach.split())}
-    raw |= {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
+    raw |= {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, "", ())}
     by = sign_record(ws, raw)
     made, how_often = record_failure(ws, raw, by)
     if shape == "json":
@@ -60,7 +60,7 @@ def record(approach: str, shape: str, **said: Any) -> None:
     echo(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
     warn_of_proposal(made)
     if not made.text("prevention") and not made.proposal:
-        echo(f'    say what prevents it: kl failure edit {made.id} --prevention "…"')
+        echo(f'    hint: state what prevents it: kl failure edit {made.id} --prevention "…"')
 
 
 @click.command(epilog="Example: kl failure show FAIL-3f9a1c2b")

@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: kl finding add --hook < tool-result.json")
 @click.option("--hook", "from_agent", is_flag=True, help="Read the JSON of an agent hook (after a tool) from stdin.")
-@click.option("--strict", is_flag=True, help="Fail where it can't be kept; else a remark is all, and exit 0.")
+@click.option("--strict", is_flag=True, help="Fail where it can't be stored; else warn, and exit 0.")
 @format_option()
 def add(from_agent: bool, strict: bool, shape: str) -> None:
-    """Take in what one call of an agent's tool found out or changed.
+    """Record what one call of an agent's tool found out or changed.
 
     Meant to be called by an agent after each tool: it keeps each finding once, and never costs the agent its work.
     """
     if not from_agent:
-        raise click.UsageError("say where from: --hook. To write one yourself: kl finding new --edit")
+        raise click.UsageError("give the source: --hook. To write one yourself: kl finding new --edit")
     if sys.stdin is not None and sys.stdin.isatty():
         warn("waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D ends it.")
     try:
         ws = workspace()
         require_setup(ws)
-        kept = record_findings(
+        stored = record_findings(
             ws, [with_agent_and_session(call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1)), ws.environ)]
         )
     except (KlError, OSError) as problem:
         if strict:
             raise
-        warn(f"no finding kept: {problem}")
+        warn(f"no finding stored: {problem}")
         return
     if shape == "json":
-        echo_json(findings_to_dict(kept))
+        echo_json(findings_to_dict(stored))
     else:
-        _print_kept(kept, quiet=True)
+        _print_stored(stored, quiet=True)
 
 
 @click.command("import", epilog="Example: kl finding import ~/.claude/projects/shop/3f9a1c2b.jsonl")
@@ -56,27 +56,29 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
 @click.option("--agent", default="", help="The agent whose transcript it is.")
 @format_option()
 def import_(transcript: Path, agent: str, shape: str) -> None:
-    """Take in the findings of a TRANSCRIPT (JSON lines of Claude Code, Codex, or chat messages with tool calls).
+    """Import the findings of a TRANSCRIPT (JSON lines of Claude Code, Codex, or chat messages with tool calls).
 
     Each is tied to the files as they are now, so import it while they are as the agent left them.
     """
     ws = workspace()
     require_setup(ws)
     read = read_transcript(transcript)
-    kept = record_findings(ws, [with_agent_and_session(call, ws.environ) for call in calls_in_transcript(read, agent)])
+    stored = record_findings(
+        ws, [with_agent_and_session(call, ws.environ) for call in calls_in_transcript(read, agent)]
+    )
     if read.bad:
-        warn(f"{counted(read.bad, 'line')} could not be read, and were left out.")
+        warn(f"{counted(read.bad, 'line')} could not be read, and were omitted.")
     if shape == "json":
-        echo_json(findings_to_dict(kept))
+        echo_json(findings_to_dict(stored))
     else:
-        _print_kept(kept)
+        _print_stored(stored)
 
 
-def _print_kept(kept: RecordedFindings, *, quiet: bool = False) -> None:
-    """What was kept, a line each; with `quiet` nothing where that is nothing new."""
-    for one in kept.new:
+def _print_stored(stored: RecordedFindings, *, quiet: bool = False) -> None:
+    """Print what was stored, a line each; with `quiet` only what is new."""
+    for one in stored.new:
         echo(
             f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}: {one_line(one.text('finding'), 120)}"
         )
     if not quiet:
-        echo(f"{counted(len(kept.new), 'finding')} new, {len(kept.known)} known already.")
+        echo(f"{counted(len(stored.new), 'finding')} new, {len(stored.known)} known already.")

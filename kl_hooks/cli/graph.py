@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 _COMMANDS = {
-    "build": "Bring the graph up to the work tree, and count what is in it.",
+    "build": "Update the graph to the working tree, and count what is in it.",
     "search": "Find symbols by name, then by words.",
-    "show": "What is known of one thing, on a page.",
+    "show": "One symbol, record or page: its relations on one page.",
     "symbols": "What a file defines, as a tree.",
-    "refs": "What uses a thing.",
-    "callers": "What calls a thing.",
-    "dependents": "What depends on a thing, through others too.",
-    "path": "How one thing depends on another.",
+    "refs": "References: what uses it.",
+    "callers": "What calls it.",
+    "dependents": "What depends on it, through others too.",
+    "path": "How one depends on another.",
 }
 """Command → its line in the help."""
 
@@ -96,7 +96,7 @@ def _method(link: Link) -> str:
 
 
 def _print_symbol(symbol: Symbol) -> None:
-    """The thing that was asked about."""
+    """Print the symbol that was asked about."""
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}")
 
 
@@ -124,8 +124,8 @@ def _print_by_file(lines: Sequence[_Line], limit: int, *, tests: bool) -> int:
     for path, some in by_file.items():
         echo_line(path if len(path) <= _WIDTH else f"…{path[1 - _WIDTH :]}")
         for one in some:
-            room = _WIDTH - 8 - len(one.end)
-            text = one.text if len(one.text) <= room else f"{one.text[: room - 1]}…"
+            width = _WIDTH - 8 - len(one.end)
+            text = one.text if len(one.text) <= width else f"{one.text[: width - 1]}…"
             echo_line(f"{one.line:>6}  {text}{one.end}")
     if of_tests and not tests:
         files = counted(len({one.path for one in of_tests}), "file")
@@ -143,7 +143,7 @@ def _link_line(link: Link, before: str = "", *, of_name: bool = False) -> _Line:
 def _print_certainty(
     answer: Answer, none: str, again: str, *, calls: bool = False, of: str = " of that name", title: str = ""
 ) -> None:
-    """`none` where that is certain; what could not be told otherwise. `again`: the command without --unresolved."""
+    """Print `none` where that is certain, else what is unknown. `again`: the command without --unresolved."""
     left = [*_unresolved(answer, again, calls, of), *_not_assessed(answer), *answer.doubts]
     if answer.found:
         if left:
@@ -179,15 +179,15 @@ def _not_assessed(answer: Answer) -> list[str]:
 @_at_option()
 @format_option()
 def build(precise: bool, rev: str | None, shape: str) -> None:
-    """Bring the graph up to the work tree, and count what is in it.
+    """Update the graph to the working tree, and count what is in it.
 
     Every command that reads the graph does this by itself; files that do not parse are named here. --precise is slow,
-    a hundred times and more: it holds the scanner against two others and changes nothing. Exit 0 whatever it finds.
+    a hundred times and more: it compares the scanner with two others and changes nothing. Exit 0 whatever it finds.
     """
     from kl_hooks.code.query.session import graph_counts as count
 
     if precise and rev is not None:
-        raise UsageProblem("--precise looks at the work tree; leave out --at.", place="kl graph build")
+        raise UsageProblem("--precise compares the working tree; omit --at.", place="kl graph build")
     with _opened_graph(rev, shape, watch=_with_progress) as graph:
         scan, counts = graph.scan, count(graph.db, graph.kinds)
     sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
@@ -200,15 +200,15 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
             "knowledge": counts.knowledge,
             "problems": [_problem_to_dict(p) for p in scan.problems],
         }
-        held = {"precise": differences} if precise else {}
-        echo_json({"schema": "kl.graph.build/1", **found, **sums, **more, **held})
+        more_ = {"precise": differences} if precise else {}
+        echo_json({"schema": "kl.graph.build/1", **found, **sums, **more, **more_})
         return
     for problem in scan.problems:
         warn(str(problem))
-    files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} gone)"
+    files = f"{counted(scan.files, 'file')} ({scan.parsed} newly read, {scan.removed} removed)"
     echo(f"{files}, {counted(sums['symbols'], 'symbol')}, {counted(sums['links'], 'link')}")
     echo(f"  symbols  {', '.join(counted(number, kind) for kind, number in counts.nodes.items()) or 'none'}")
-    echo(f"  links    {_number_of_each(counts.links)}; {counts.unresolved} of them to a name only")
+    echo(f"  links    {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched by name only)")
     if counts.knowledge:
         echo(f"  records  {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}")
     echo(f"  {counted(len(scan.problems), 'file')} not assessed")
@@ -216,7 +216,7 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
 
 
 def _compare_with_notice(files: int) -> tuple[list[str], Any]:
-    """As `precise.compared`; at a terminal it says first why nothing is seen for a while."""
+    """As `precise.compared`; at a terminal it first explains the wait."""
 
     if sys.stderr.isatty():
         warn(f"reading {counted(files, 'file')} with libcst and grimp too; that takes a while.")
@@ -349,7 +349,7 @@ _NOUNS = {
 @_at_option()
 @format_option()
 def show(name: str, rev: str | None, shape: str) -> None:
-    """Show what is known of NAME: signature, place, what it uses, what uses it, overrides it, tests it.
+    """Show NAME on one page: signature, place, what it uses, what uses it, overrides it, tests it.
 
     NAME as in `kl graph refs`. The content hash changes with the code, not with comments, docstrings or layout.
     """
@@ -383,7 +383,7 @@ def show(name: str, rev: str | None, shape: str) -> None:
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
     _print_link_group("written of it", page.written, "source")
-    _print_link_group("says of", page.says, "target")
+    _print_link_group("mentions", page.says, "target")
     _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
 
 
@@ -399,7 +399,7 @@ def _layer(path: str) -> str:
     try:
         text = read_small(root / MANIFEST, within=root)
         layer = layer_lookup(read_manifest(MANIFEST, text).layers)(path) if text is not None else None
-    except KlError:  # `kl arch check` tells what is wrong with it
+    except KlError:  # `kl arch check` reports what is wrong with it
         return ""
     return layer.name if layer is not None else ""
 
@@ -419,8 +419,8 @@ def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
         return
     nouns = _NOUNS | ({"inherits": "subclass", "implements": "implementation"} if end == "source" else {})
     numbers = relation_counts(links).items()
-    said = (counted(number, nouns[name]) if name in nouns else f"{number} {name}" for name, number in numbers)
-    echo_line(f"{title:<14} {', '.join(said)}")
+    numbers_ = (counted(number, nouns[name]) if name in nouns else f"{number} {name}" for name, number in numbers)
+    echo_line(f"{title:<14} {', '.join(numbers_)}")
     inside = "in " if end == "source" else ""
     for link in links[:_SHOWN_LINKS]:
         echo_line(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({_method(link)})")
@@ -465,7 +465,7 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
 
 @click.command(epilog="Example: kl graph refs Basket.total")
 @click.argument("name")
-@click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
+@click.option("--unresolved", is_flag=True, help="List uses of that name whose meaning is unknown.")
 @_tests_option()
 @top_option(200)
 @_at_option()
@@ -474,7 +474,7 @@ def refs(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, 
     """List what uses NAME: calls, references, base classes and imports, by file and line.
 
     NAME is an Id (method:pkg.mod.C.m), a dotted name or its end (C.m), a file (pkg/mod.py) or a place in one
-    (pkg/mod.py:12). Each link says how it was found, and with what confidence.
+    (pkg/mod.py:12). Each link shows how it was found, and with what confidence.
     """
     from kl_hooks.code.query.references import references as find
 
@@ -514,7 +514,7 @@ def _warn_of_more(omitted: int, limit: int) -> None:
 
 
 def _by_place(links: tuple[Link, ...]) -> list[dict[str, Any]]:
-    """Links by the place that says them, in the order given."""
+    """Group links by file and line, in the order given."""
     places = groupby(links, key=lambda link: (link.path, link.line))
     return [
         {"path": path, "line": line, "links": [_without_place(link_to_dict(link)) for link in some]}
@@ -528,7 +528,7 @@ def _without_place(link: dict[str, Any]) -> dict[str, Any]:
 
 @click.command(epilog="Example: kl graph callers Basket.total")
 @click.argument("name")
-@click.option("--unresolved", is_flag=True, help="The uses of that name of which nobody can say what they mean.")
+@click.option("--unresolved", is_flag=True, help="List uses of that name whose meaning is unknown.")
 @_tests_option()
 @top_option(200)
 @_at_option()
@@ -536,7 +536,7 @@ def _without_place(link: dict[str, Any]) -> dict[str, Any]:
 def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
     """List what calls NAME, by file and line; for a class also what calls its __init__.
 
-    "No callers." is said only where every file was read and no unresolved use bears that name. NAME as in
+    "No callers." is printed only where every file was read and no unresolved use has that name. NAME as in
     `kl graph refs`.
     """
     from kl_hooks.code.query.references import callers as find
@@ -563,7 +563,7 @@ def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | Non
 def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int, rev: str | None, shape: str) -> None:
     """List what depends on NAME by calls, references, base classes and imports, through others too.
 
-    Each thing once, at its nearest level, with one of the links that lead there. Who uses a method depends on its
+    Each dependent once, at its nearest level, with one of the links that lead there. Who uses a method depends on its
     class, who uses anything in a module on the module. NAME as in `kl graph refs`.
     """
     from kl_hooks.code.query.dependents import dependents as find
@@ -607,10 +607,10 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
     """Show the shortest chain of links by which FROM depends on TO, with file and line for each.
 
     Records, pages, files and symbols are nodes of one graph: a chain may lead from a page over a decision to a file and
-    to what the file defines. Where only TO leads to a record or page FROM, the chain from TO is shown, and it says so.
+    to what the file defines. Where only TO leads to a record or page FROM, the chain from TO is shown, with a note.
 
-    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is said only
-    where every file was read and no unresolved use on the way bears a name that could lead to TO.
+    Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is printed only
+    where every file was read and no unresolved use on the way has a name that could lead to TO.
     """
     from kl_hooks.code.query.dependents import dependency_path as find
 

@@ -20,10 +20,10 @@ STANDARD_COMMANDS: Final[Mapping[str, str]] = {
     "new": "Make one.",
     "list": "All of them, or those of one status, tag or place.",
     "show": "One, whole.",
-    "search": "Those that bear these words, in the archive too.",
+    "search": "Those that match some words.",
     "edit": "Change fields of one.",
     "delete": "Take one away.",
-    "history": "What one said before.",
+    "history": "Earlier versions of one.",
 }
 """Command → its line; each works on any kind."""
 
@@ -33,23 +33,23 @@ OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "renumber": "Give one a new id where two files have the same.",
         "record": "Keep an answered question, if it decides enough.",
         "discover": "Propose decisions that the code has taken already.",
-        "import": "Take in those of other tools.",
+        "import": "Import those of other tools.",
         "export": "Write them in the form of another tool.",
     },
     "memory": {
         "add": "Record what was learned.",
         "review": "Go through the candidates: approve, reject, edit.",
         "inject": "What an agent is given before it starts.",
-        "mine": "Take in what receipts and transcripts have shown.",
+        "mine": "Mine receipts and transcripts for candidates.",
         "show": "One, whole, with what supports it.",
-        "edit": "Change what one says.",
+        "edit": "Change the text or fields of one.",
         "delete": "Take one away.",
         "approve": "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too.",
         "reject": "Refuse it: the same pattern never comes back.",
         "demote": "Take it back to the candidates.",
         "disprove": "It was checked, and does not hold.",
         "feedback": "It helped, or it did not.",
-        "import": "Take in memories of fuseraft or agor, as JSON.",
+        "import": "Import memories of fuseraft or agor, as JSON.",
         "export": "All of them as JSON, as fuseraft keeps them.",
         "configure": "How much is given, and whether patterns are mined unasked.",
     },
@@ -74,8 +74,8 @@ OWN_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "gate": {"for": "What work of a type and complexity must pass."},
     "turn": {"add": "Record a round of work and review.", "continue": "What the next round starts from."},
     "finding": {
-        "add": "Take in what an agent's tool found out or changed.",
-        "import": "Take in the findings of an agent's transcript.",
+        "add": "Record what an agent's tool found out or changed.",
+        "import": "Import the findings of an agent's transcript.",
     },
 }
 """Kind → command → its line."""

@@ -36,7 +36,7 @@ def mentions_kl_hooks(text: bytes) -> bool:
 def pre_commit_addition(text: bytes) -> str | None:
     """What to append to a configuration so that it holds our entry; None where appending is not plainly right.
 
-    Plainly right: the file is read without problems, `repos` is a block list and stands last, and the longer file
+    Plainly right: the file is read without problems, `repos` is a block list and is last, and the longer file
     reads as the old one with one repository more.
     """
     root, problems = load_yaml(PRE_COMMIT_FILE, text)
@@ -115,7 +115,7 @@ def hooks() -> None:
 @click.option("--only", metavar="NAME", multiple=True, help="Only this git hook; may be given several times.")
 @format_option()
 def install(only: tuple[str, ...], shape: str) -> int:
-    """Install the git hooks. One that is there already is kept and still run.
+    """Install the git hooks. One that exists already is preserved and still run.
 
     Ends with 1 if one could not be installed: the reason and the lines to add by hand are shown.
     """
@@ -142,7 +142,7 @@ def uninstall(shape: str) -> int:
 @hooks.command(epilog="Example: kl hooks status --format json")
 @format_option()
 def status(shape: str) -> int:
-    """How each git hook stands: installed, called, missing, edited, broken or inert."""
+    """The state of each git hook: installed, called, missing, edited, broken or inert."""
 
     states = hook_states(_repository(workspace()))
     return _print_rows("status", [_row(s.name, s.path, "state", s.state, s.reason) for s in states], shape)

@@ -157,17 +157,19 @@ def _undo_files(root: Path, state: State, record: dict[str, Any]) -> list[tuple[
     for folder in sorted(folders, reverse=True):
         if folder.is_relative_to(root) and folder != root and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    kept = {path for path, what in done if what.startswith("kept")}
-    left: dict[str, Any] = {key: {p: v for p, v in record[key].items() if p in kept} for key in ("created", "appended")}
-    _write_record(state, left if kept else None)
+    unchanged = {path for path, what in done if what.startswith("left")}
+    left: dict[str, Any] = {
+        key: {p: v for p, v in record[key].items() if p in unchanged} for key in ("created", "appended")
+    }
+    _write_record(state, left if unchanged else None)
     return done
 
 
 def _remove(path: Path, expected: str) -> str:
     if path.is_symlink() or not path.is_file():
-        return "gone already"
+        return "removed already"
     if _hash(path.read_bytes()) != expected:
-        return "kept: changed since"
+        return "left: changed since"
     path.unlink()
     return "removed"
 
@@ -176,7 +178,7 @@ def _cut(path: Path, text: bytes) -> str:
     """Takes the added text out, if it is still there as it was."""
     data = path.read_bytes() if path.is_file() else b""
     if text not in data:
-        return "kept: what was added is no longer there as it was"
+        return "left: what was added is no longer there as it was"
     before, _, after = data.rpartition(text)
     write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
     return "restored" if not after else "taken out"
@@ -188,11 +190,11 @@ def _hash(data: bytes) -> str:
 
 @dataclass
 class _Survey:
-    """What is there and what is to be done, as lines for a person: (column, column, …)."""
+    """The plan, and what was found, as rows of columns."""
 
     plan: _Plan
     found: list[tuple[str, ...]] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
     layers: int = 0
     accepted: int = 0
     """Imports of today that contradict the proposed layers and go into the baseline."""
@@ -286,7 +288,7 @@ def _pre_commit(ws: Workspace, made: _Survey, append: bool) -> None:
         return
     made.found.append(("pre-commit", PRE_COMMIT_FILE))
     if mentions_kl_hooks(text):
-        made.kept.append(f"{PRE_COMMIT_FILE} (has our hooks)")
+        made.unchanged.append(f"{PRE_COMMIT_FILE} (has our hooks)")
         return
     added = pre_commit_addition(text) if append else None
     if added is None:
@@ -306,14 +308,14 @@ def _seeds_left(ws: Workspace) -> int:
 
     try:
         return sum(step.what in ("created", "updated") for step in plan_seeding(ws, seeds))
-    except KlError:  # what can't be read is said by who reads it
+    except KlError:  # the command that reads it reports it
         return len(seeds)
 
 
 def _seed(ws: Workspace) -> list[str]:
     """Makes them and puts them on the record of `kl init`, so that --undo finds them; their paths.
 
-    What goes wrong is said; the set-up itself stands.
+    Errors are warnings: the set-up itself is complete.
     """
     from kl_hooks.kinds.seeds import document_paths, project_seeds
     from kl_hooks.records.seeding import seed_records
@@ -349,7 +351,7 @@ def _to_dict(found: _Survey) -> dict[str, object]:
         "found": [list(row) for row in found.found],
         "wrote": sorted(found.plan.create),
         "added_to": sorted(found.plan.append),
-        "kept": found.kept,
+        "kept": found.unchanged,
         "layers": found.layers,
         "accepted": found.accepted,
         "seeds": found.seeds,
@@ -376,8 +378,8 @@ def _print_survey(ws: Workspace, found: _Survey) -> None:
     for path, text in found.plan.append.items():
         lines = text.count(b"\n")
         echo(f"  added   {path:<24} +{counted(lines, 'line')}")
-    for path in found.kept:
-        echo(f"  kept    {path}")
+    for path in found.unchanged:
+        echo(f"  exists  {path}")
     if found.seeded:
         echo(f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]")
     echo(f"  store   {ws.state.directory}   private to this clone\n")
@@ -410,7 +412,7 @@ def _steps(found: _Survey) -> list[str]:
         *(seeds if not found.seeded else []),
         *([] if found.hooked else [f"install the git hooks    {hooks}"]),
         "leave a record of tests  pytest",
-        "see what is known        kl status",
+        "see what is recorded     kl status",
     ]
 
 
@@ -468,7 +470,7 @@ def _confirm_append(ws: Workspace) -> bool:
 
 def _confirm_seeding(seeds: int) -> bool:
     """Asks whether the documents' own words become records."""
-    return click.confirm(f"Make {counted(seeds, 'record')} of what your documents say?", default=False, err=True)
+    return click.confirm(f"Make {counted(seeds, 'record')} of what your documents state?", default=False, err=True)
 
 
 def _upgrade_hooks(ws: Workspace, shape: str) -> int:

@@ -63,7 +63,7 @@ MODES = ("architectural", "code-quality", "decision", "technical-debt", "securit
 @click.option("--task", default="", help="The task that was reviewed, with --abbreviated.")
 @format_option()
 def interview(focus: str | None, most: int, answers: str | None, mode: str | None, task: str, shape: str) -> None:
-    """Ask what nobody has said yet, the most important first. A question that a record answers is not asked again.
+    """Ask what no record states yet, the most important first. A question that a record answers is not asked again.
 
     Without a terminal and without --answers the open questions are listed.
     """
@@ -73,7 +73,7 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
     asked = keeper.questions(focus or "", most)
     if answers:
         _answers_from_file(keeper, answers)
-        for _, record in keeper.kept if shape == "text" else ():
+        for _, record in keeper.answered if shape == "text" else ():
             echo(f"{record.id}  {record.title}")
     elif shape == "json" or not (sys.stdin is not None and sys.stdin.isatty()):
         _list_questions(asked, keeper, shape)
@@ -118,14 +118,14 @@ def _run_session(keeper: _Answers, asked: Sequence[Question]) -> None:
                 for answer in [event.text for event in events if event.name == "captured"]:
                     keeper.keep(question, answer)
             except KlError as problem:  # it is not lost on us: the same question waits
-                warn(f"not kept: {problem} Answer again, or skip.")
+                warn(f"not recorded: {problem} Answer again, or skip.")
                 continue
             session = after
             for event in events:
                 _print_event(event)
     except (click.Abort, EOFError):
         click.echo(err=True)
-        warn(f"interrupted; {counted(len(keeper.kept), 'answer')} kept. Go on with: kl interview")
+        warn(f"interrupted; {counted(len(keeper.answered), 'answer')} recorded. Go on with: kl interview")
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -137,7 +137,7 @@ class _Answers:
     mode: str = ""
     """The sort of review, for the short form."""
     task: str = ""
-    kept: list[tuple[str, Record]] = field(default_factory=list)
+    answered: list[tuple[str, Record]] = field(default_factory=list)
     asked: int = 0
     open: int = 0
     """Questions that nothing answers, of all."""
@@ -160,13 +160,13 @@ class _Answers:
         by = sign_record(self.ws, raw)
         sure = SHORT_CONFIDENCE if self.mode else FULL_CONFIDENCE
         made, others = record_answer(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
-        self.kept = [pair for pair in self.kept if pair[0] != question.key] + [(question.key, made)]
+        self.answered = [pair for pair in self.answered if pair[0] != question.key] + [(question.key, made)]
         warn_of_proposal(made)
         for other in others:
             if other.proposal:
                 warn_of_proposal(other)
                 continue
-            warn(f"{other.id} ({other.title}) says so from now on.")
+            warn(f"{other.id} ({other.title}) states it from now on.")
         if not others and not is_applicable(self.ws, question.key, answer):
             warn(f"{question.key}: the answer names no number or mode, so gates and modes stay as they are.")
         if question.category == "decisions":
@@ -182,7 +182,7 @@ class _Answers:
             warn(f"{made.id} proposes it as a decision: {made.title}")
 
     def _decided(self, answer: str) -> bool:
-        """True if a decision says so already, whatever became of it: it is not proposed again."""
+        """True if a decision states it already, in whatever status: it is not proposed again."""
         there = list_records(self.ws, RecordFilter(("decision",), archived=True))
         return any(one.text("decision").strip() == answer.strip() for one in there)
 
@@ -191,7 +191,7 @@ class _Answers:
         items = [
             {"id": record.id, "answers": key, "category": record.text("category"), "answer": record.text("answer"),
              "extracted_facts": list(record.many("facts")), "confidence": record.number("confidence")}
-            for key, record in self.kept
+            for key, record in self.answered
         ]  # fmt: skip
         return {
             "schema": "kl.interview/1", "captured_items": items, "task_id": self.task, "review_mode": self.mode,
@@ -200,7 +200,7 @@ class _Answers:
 
 
 def _answers_from_file(keeper: _Answers, path: str) -> None:
-    """Keeps the answers in a YAML file: question → answer. Every mistake is said before anything is written."""
+    """Record the answers in a YAML file: question → answer. Every mistake is reported before anything is written."""
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
@@ -212,7 +212,7 @@ def _answers_from_file(keeper: _Answers, path: str) -> None:
     answers = {
         key: reader.text(node, f'"{key}"')
         for key, (_, node) in found.items()
-        if not isinstance(node, TextNode) or node.value.strip()  # an answer left out is a question skipped
+        if not isinstance(node, TextNode) or node.value.strip()  # an empty answer is a question skipped
     }
     if problems or not isinstance(root, MapNode):
         raise Problems(problems)
@@ -232,7 +232,7 @@ def _print_event(event: SessionEvent) -> None:
             _print_to_person(f"  such as: {question.example}")
     elif event.name == "captured":
         for fact in event.facts:
-            _print_to_person(f"  kept: {fact}")
+            _print_to_person(f"  recorded: {fact}")
     elif event.name == "summary":
         echo(f"{event.number} of {event.total} questions answered.")
     elif event.name in ("intro", "info"):

@@ -63,13 +63,13 @@ def command_of(kind: Kind, name: str) -> click.Command:
 def _option(field: Field) -> Callable[..., Any]:
     """`--violation-symptoms`; a field of several values may be given several times."""
     name = "--tag" if field.name == "tags" else f"--{field.name.replace('_', '-')}"
-    says = field.description + (f" One of: {', '.join(field.choices)}." if field.choices else "")
+    help_text = field.description + (f" One of: {', '.join(field.choices)}." if field.choices else "")
     if field.type in ("map", "lines", "words", "ids"):
         shape = "KEY=TEXT" if field.type == "map" else "TEXT"
-        return click.option(name, field.name, multiple=True, metavar=shape, help=f"{says} May be repeated.")
+        return click.option(name, field.name, multiple=True, metavar=shape, help=f"{help_text} May be repeated.")
     if field.type == "choice" and len(field.choices) < 5:
         return click.option(name, field.name, help=field.description, metavar=f"[{'|'.join(field.choices)}]")
-    return click.option(name, field.name, help=says, type=_TYPES.get(field.type))
+    return click.option(name, field.name, help=help_text, type=_TYPES.get(field.type))
 
 
 def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +80,7 @@ def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _given_fields(kind: Kind, options: dict[str, Any]) -> dict[str, Any]:
-    """Field → what the options gave; what was not given is left out."""
+    """Return field → value, of the options that were given."""
     raw: dict[str, Any] = {}
     for field in kind.all_fields:
         value = options.get(field.name)
@@ -114,8 +114,8 @@ def _new(kind: Kind) -> click.Command:
         _options(kind, new)
     )
     if "superseded" in kind.statuses:
-        says = f"The {kind.name} whose place it takes, once it is accepted. May be repeated."
-        made = click.option("--supersedes", multiple=True, metavar="ID", help=says)(made)
+        help_text = f"The {kind.name} whose place it takes, once it is accepted. May be repeated."
+        made = click.option("--supersedes", multiple=True, metavar="ID", help=help_text)(made)
     if "agent" not in kind.by_name:  # else it is a field, and whoever names an agent there is taken at his word
         flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
         made = flag(made)
@@ -174,7 +174,7 @@ def _with_options(found: Problems, *, editor: bool) -> Problems:
 
 
 def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
-    """Makes a record of what the options gave, in the editor if asked for, and says where it is."""
+    """Make a record of the given options, in the editor if asked for, and print where it is."""
     from kl_hooks.records.write import create_record, require_setup, superseded_ids
 
     ws = workspace()
@@ -204,7 +204,7 @@ def sign_record(ws: Workspace, raw: dict[str, Any], *, agent: bool = False) -> s
 
 
 def _refuse_human_authority(name: str | None, raw: dict[str, Any]) -> None:
-    """UsageProblem for an agent that says a person stands behind it."""
+    """UsageProblem for an agent that claims a person's authority."""
     if name and str(raw.get("authority", "")).strip().lower() == "human":
         raise UsageProblem(f"human is for people, and this is {name}.", place="--authority", hint="Leave it out.")
 
@@ -263,7 +263,7 @@ def change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], 
 
 
 def decide_changes(ws: Workspace, record: Record, shape: str, *, accepted: bool) -> None:
-    """Make, or drop, the changes that are proposed for a record, and say so. For people."""
+    """Make, or drop, the changes that are proposed for a record. For people."""
     from kl_hooks.records.write import accept_proposals, reject_proposals
 
     if accepted:
@@ -296,7 +296,7 @@ def _open_in_editor(ws: Workspace, record: Record) -> None:
 
 
 def _require_editor(command: str) -> None:
-    """Wrong use where an editor would open that nobody sees: no terminal, and none named for this call."""
+    """UsageProblem where nobody would see the editor: no terminal, and none named for this call."""
     environ = workspace().environ
     named = environ.get("VISUAL") or environ.get("EDITOR")
     if not named and not (sys.stdin is not None and sys.stdin.isatty()):
@@ -336,8 +336,8 @@ def _topic_option(kind: Kind) -> Callable[[F], F]:
     field = topic_field(kind)
     if field is None:
         return lambda command: command
-    says = f"Only of this {field.name}: {', '.join(field.choices)}."
-    return topic_option(says)
+    help_text = f"Only of this {field.name}: {', '.join(field.choices)}."
+    return topic_option(help_text)
 
 
 def _with_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
@@ -446,9 +446,9 @@ def _show(kind: Kind) -> click.Command:
         for one in proposed_successors(ws, record):
             echo(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
         if why:
-            echo(f"\nIt does not hold any more: {why}.")
+            echo(f"\nIt is outdated: {why}.")
 
-    show.help = f"One {kind.name}, whole: what it says, where it stands, what took its place."
+    show.help = f"One {kind.name}, whole: its text, its status, what took its place."
     return show
 
 
@@ -470,7 +470,7 @@ def _history(kind: Kind) -> click.Command:
         if not found:
             echo("nothing to show: it was never changed, and is not committed yet.")
 
-    history.help = f"What {an(kind.name)} said before: commits of its file, and versions from before it was one."
+    history.help = f"Earlier versions of {an(kind.name)}: commits of its file, and versions from before it was one."
     return history
 
 
@@ -500,13 +500,13 @@ NOT_IN_FORCE = "Also what is proposed, rejected, superseded, disproven, expired 
 
 
 def warn_of_omitted(number: int) -> None:
-    """Report, on stderr, how many matches a search left out because they are not in force."""
+    """Report how many matches a search omitted because they are not in force."""
     if number:
         warn(f"omitted: {number} not in force. hint: --all shows them")
 
 
 def warn_of_index_problems() -> None:
-    """Says, on stderr, what is wrong in authored files and why what was found may be old."""
+    """Report what is wrong in authored files, and why results may be outdated."""
     from kl_hooks.records.sync import last_sync
 
     found = last_sync(workspace())

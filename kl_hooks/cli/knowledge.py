@@ -61,17 +61,17 @@ _COMMANDS = {
     "related": "Pages similar to a page.",
     "status": "How much is known, and what waits for a person.",
     "stats": "How much is known, by kind, status, topic and use.",
-    "list": "What is known, of every kind.",
+    "list": "Records of every kind.",
     "show": "One record of any kind, by its id.",
     "search": "Find records, claims and pages that match some words.",
     "proposals": "List what agents proposed and nobody has decided about.",
     "accept": "Accept what an agent proposed.",
     "reject": "Reject what an agent proposed.",
     "add": "Import a document: a feature's specification, an overview.",
-    "import": "Take in records of any kind from JSON or YAML.",
+    "import": "Import records of any kind from JSON or YAML.",
     "export": "Write records of any kind as JSON or YAML.",
     "clear": "Take away what seeding made.",
-    "health": "What speaks against what is known; can fail CI.",
+    "health": "Unhealthy records: broken, stale, contradicted; can fail CI.",
     "gc": "What upkeep would change; with --apply, change it.",
 }
 """Command → its line in the help."""
@@ -100,7 +100,7 @@ def list_(
     kinds: tuple[str, ...], statuses: tuple[str, ...], tag: str, about: str, topic: str, everything: bool, limit: int,
     shape: str,
 ) -> None:  # fmt: skip
-    """What is known, of every kind."""
+    """Records of every kind."""
     from kl_hooks.kinds.topics import Selection
     from kl_hooks.records.liveness import with_stale_status
 
@@ -133,7 +133,7 @@ def list_(
 
 
 def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
-    """Wrong use where a kind is named that there is not."""
+    """UsageError for an unknown kind."""
     from kl_hooks.config.yaml import suggest_spelling
 
     known = workspace().kinds
@@ -147,7 +147,7 @@ def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
 @click.argument("id")
 @format_option()
 def show(id: str, shape: str) -> None:
-    """One record of any kind, whole: its id says what it is."""
+    """Show one record of any kind, by its ID."""
     ws = workspace()
     record = get_record(ws, id)
     line = supersession_chain(ws, record)
@@ -224,7 +224,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
-    """The records of every kind as they stand now, counted. Takes in what was edited since."""
+    """Count the records of every kind by status, with what was edited since."""
     from kl_hooks.records.liveness import with_stale_status
 
     counts: dict[str, dict[str, int]] = {}
@@ -236,7 +236,7 @@ def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
 
 
 def waiting_for_a_person(ws: Workspace, counts: Counts) -> dict[str, int]:
-    """Kind → how many wait for a person, for kinds of which any do: they stand where only a person takes them on."""
+    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a person changes."""
     from kl_hooks.records.permissions import pending_proposals
 
     begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
@@ -382,7 +382,7 @@ def links(page: str, shape: str) -> None:
 @top_option(200, 1000)
 @format_option()
 def backlinks(page: str, limit: int, shape: str) -> None:
-    """List the places that link to a page, with the line they say."""
+    """List the places that link to a page, with their line."""
     from kl_hooks.records.page_search import backlinks as ask
     from kl_hooks.records.page_search import get_page
 
@@ -396,7 +396,7 @@ def backlinks(page: str, limit: int, shape: str) -> None:
 @top_option(20, 1000)
 @format_option()
 def mentions(page: str, limit: int, shape: str) -> None:
-    """List the pages that say the title or id of a page and do not link to it; the one changed last first."""
+    """List the pages that name the title or ID of a page and do not link to it; the one changed last first."""
     from kl_hooks.records.page_search import get_page
     from kl_hooks.records.page_search import unlinked_mentions as ask
 
@@ -434,7 +434,7 @@ def related(page: str, limit: int, least: int, shape: str) -> None:
 def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     """Check that authored files are valid, ids belong to one file each, and links and chains lead somewhere.
 
-    All files are read; of FILES alone, if any are named, findings are told. Exit 1: findings; 2: a file that can't be
+    All files are read; findings are shown for FILES alone, if any are named. Exit 1: findings; 2: a file that can't be
     read.
     """
     from kl_hooks.records.knowledge_check import check_knowledge as run
@@ -443,9 +443,9 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     broken_kinds_are_shown()
     found = run(ws, [_path_from_root(ws.root, one) for one in files], staged=staged)
     if shape == "json":
-        told = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
+        problems = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
         echo_json(
-            {"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **told}
+            {"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **problems}
         )
     else:
         for problem in [*found.unread, *found.findings]:
@@ -473,8 +473,8 @@ def proposals(shape: str) -> None:
     records, changes = _proposed_records(ws), pending_proposals(ws)
     warn_of_index_problems()
     if shape == "json":
-        said = {"records": [record_to_dict(ws, one, whole=False) for one in records]}
-        echo_json({"schema": "kl.knowledge.proposals/1", **said, "changes": [one.to_dict() for one in changes]})
+        plain = {"records": [record_to_dict(ws, one, whole=False) for one in records]}
+        echo_json({"schema": "kl.knowledge.proposals/1", **plain, "changes": [one.to_dict() for one in changes]})
         return
     for record in records:
         echo(f"{record.id}  {record.status} {record.kind}  {one_line(record.title, 120)}")
@@ -544,17 +544,19 @@ _MOST_DOCUMENTS = 1000
 
 @click.command(epilog="Example: kl knowledge add docs/features --type feature-spec")
 @click.argument("path", type=click.Path())
-@click.option("--type", "sort", type=click.Choice(_DOCUMENT_TYPES), help="What it is; else its name says it.")
+@click.option(
+    "--type", "sort", type=click.Choice(_DOCUMENT_TYPES), help="What it is; else derived from its name and content."
+)
 @click.option("--pattern", default="**/*.md", show_default=True, help="Of a folder: these files.")
 @click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
 @format_option()
 def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, shape: str) -> None:
-    """Make records of what the document at PATH says, or every document in a folder.
+    """Make records of the document at PATH, or of every document in a folder.
 
     adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview: facts and guides, as
     of a README. project-doc: rules and guides, as of AGENTS.md. Without --type, the ID in the front matter, the name,
-    the title or the sections of a file say it. Doing it again changes only what changed.
+    the title or the sections of a file decide. A second import changes only what changed.
     """
     from kl_hooks.records.seeding import plan_seeding, seed_records
 
@@ -596,7 +598,7 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
 
 
 def _document_type(ws: Workspace, file: Path) -> str:
-    """What a document is, by its name and what it says; empty where neither tells."""
+    """Return the type of a document, by its name and content; empty where neither shows it."""
     from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, document_type
 
     data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
@@ -632,10 +634,10 @@ def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
     name = _name_from_root(ws, file)
     kind = sort
     if len(data) > MAX_DOCUMENT_BYTES:
-        warn(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; left out.")
+        warn(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted.")
         return []
     if not kind:
-        warn(f"{name}: nothing in it says what it is; left out. Give --type, or link to it from a record.")
+        warn(f"{name}: unknown type of document; omitted. Give --type, or link to it from a record.")
         return []
     found = seeds_of_document(project_id_of(ws.root), name, data.decode("utf-8-sig", "replace"), kind)
     if not found:
@@ -650,11 +652,11 @@ def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
 @click.option("--kind", "name", required=True, help="The kind of the records, such as objective.")
 @format_option()
 def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
-    """Take in records from JSON or YAML FILES, one or a list in each. Fields are known by every name that a kind has
+    """Import records from JSON or YAML FILES, one or a list in each. Fields are read by every name that a kind has
     for them.
 
-    An id is kept where it fits and is free; one that is there already is passed over. What no field bears goes into the
-    body. If anything is wrong in one of the files, nothing is taken in.
+    An ID stays where it fits and is free; an existing one is skipped. What matches no field goes into the body. If
+    anything is wrong in one of the files, nothing is imported.
 
     Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
@@ -721,7 +723,9 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     ws = workspace()
     _refuse_unknown_kinds((name,) if name else ())
     if not ids and not name:
-        raise UsageProblem("say which: ids, or --kind.", place="kl knowledge export", hint="See: kl knowledge list")
+        raise UsageProblem(
+            "no records selected: give IDs, or --kind.", place="kl knowledge export", hint="See: kl knowledge list"
+        )
     found = [get_record(ws, one, name) for one in ids] or list_records(
         ws, RecordFilter((name,), archived=True, expired=True)
     )
@@ -752,11 +756,11 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
     ws = workspace()
     found = seeded_records(ws, (only,) if only else SEED_SCOPES)
     going = [record for record, edited in found if force or not edited]
-    kept = [record for record, edited in found if edited and not force]
+    left = [record for record, edited in found if edited and not force]
     if shape == "text":
         for record in going:
             echo(f"{'would go' if dry_run else 'goes':<8}  {record.id}  {record.title}")
-        for record in kept:
+        for record in left:
             echo(f"{'kept':<8}  {record.id}  {record.title}   (edited by hand since; --force takes it too)")
     if going and not dry_run:
         if not sure:
@@ -764,7 +768,7 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
         take_away(ws, going)
     if shape == "json":
         echo_json({"schema": "kl.knowledge.clear/1", "dry_run": dry_run, "removed": [one.id for one in going],
-                  "kept": [one.id for one in kept]})  # fmt: skip
+                  "kept": [one.id for one in left]})  # fmt: skip
     elif not found:
         echo("nothing here was made by seeding.")
 
@@ -773,13 +777,13 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
 @click.option(
     "--fail-under", type=click.IntRange(0, 100), metavar="PERCENT", help="Exit 1 if fewer records are healthy."
 )
-@top_option(20, says="Most lines of each sort.")
+@top_option(20, text="Most lines of each sort.")
 @format_option()
 def health(fail_under: int | None, limit: int, shape: str) -> int:
-    """What speaks against what is known: broken, stale, contradicted, unanchored, over-long or unused records.
+    """Find unhealthy records: broken, stale, contradicted, unanchored, over-long or unused ones.
 
-    Contradicted are two accepted decisions that govern one thing without naming each other, and memories that ask for
-    an import which the manifest forbids. How alike two texts are never counts.
+    Contradicted are two accepted decisions that govern the same code without naming each other, and memories that ask
+    for an import which the manifest forbids. How alike two texts are never counts.
     """
     from kl_hooks.upkeep.health import SORTS, check_health
 
@@ -814,7 +818,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
 def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
     """What upkeep would change now, policy by policy: archive, demote, prune, fold, delete what is over.
 
-    The numbers it goes by stand in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
+    Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
     --apply finds nothing to do.
     """
     from kl_hooks.upkeep.run import apply_policies, failures, preview, to_dict

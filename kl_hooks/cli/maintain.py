@@ -13,10 +13,10 @@ from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR
 @click.option("--due", "only_due", is_flag=True, help="Only what was not done lately.")
 @format_option()
 def maintain(only_due: bool, shape: str) -> int:
-    """Do what is to be done regularly: take in captures, mine receipts, tidy the state, check the chain.
+    """Run periodic maintenance: import captures, mine receipts, tidy the state, check the chain.
 
-    Nothing in the work tree is touched. To have it done by itself, at most once a day, behind another command and never
-    in CI or a git hook: git config kl.maintain daily
+    Nothing in the working tree is touched. To have it run by itself, at most once a day, after another command and
+    never in CI or a git hook: git config kl.maintain daily
     """
     from kl_hooks.upkeep.schedule import run_maintenance as run
     from kl_hooks.upkeep.schedule import to_dict

@@ -54,7 +54,7 @@ def _find_memory(identifier: str) -> Record:
 
 
 def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
-    """Says what a memory is now, in a line or two or as JSON, and brings MEMORY.md up to it."""
+    """Print what a memory is now, in a line or two or as JSON, and update MEMORY.md."""
     if shape == "json":
         echo_json(record_to_dict(workspace(), record) | {"done": done or record.status})
         _update_page()
@@ -64,7 +64,7 @@ def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
         echo(f"    {record.path}")
     warn_of_proposal(record)
     if record.text("quarantine"):
-        warn(f"{record.id} is held back until a person has read it: {record.text('quarantine')}.")
+        warn(f"{record.id} is quarantined until a person has read it: {record.text('quarantine')}.")
     _update_page()
 
 
@@ -77,12 +77,12 @@ def _update_page() -> None:
 
 
 _MOST_TEXT = 1_000_000
-"""Characters that are read from stdin; what is kept is less."""
+"""Characters that are read from stdin; less is stored."""
 
 
 @click.command(epilog='Example: kl memory add "Tests of the importer need LC_ALL=C.UTF-8." --tag tests')
 @click.argument("text")
-@click.option("--agent", "authority", flag_value="agent", help="An agent tells it: a candidate, for 90 days.")
+@click.option("--agent", "authority", flag_value="agent", help="An agent adds it: a candidate, for 90 days.")
 @click.option("--auto", "authority", flag_value="auto", help="A program found it: a candidate, for 30 days.")
 @click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days until it ends; 0: never. Else by authority.")
 @click.option("--tag", "tags", multiple=True, help="A short word to find it by. May be repeated.")
@@ -93,10 +93,10 @@ _MOST_TEXT = 1_000_000
 @click.option("--source", default="", help="Where it comes from; else the session.")
 @format_option()
 def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str, ...], shape: str, **more: Any) -> None:
-    """Tell what was learned; `-` reads the TEXT from stdin.
+    """Record what was learned; `-` reads the TEXT from stdin.
 
-    What a person tells is approved at once and becomes a file. What an agent tells waits for a review. The same text
-    told again is the same memory: it is reinforced, or approved.
+    What a person adds is approved at once and becomes a file. What an agent adds waits for a review. The same text
+    added again is the same memory: it is reinforced, or approved.
     """
     ws = workspace()
     text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
@@ -108,14 +108,14 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
         return
     _print_changed(record, record.status if done == "new" else f"{record.status} ({done})")
     if done == "known":
-        warn("this session told it before; nothing was changed.")
+        warn("this session added it before; nothing was changed.")
 
 
 @click.command(epilog="Example: kl memory show MEM-3f9a1c2b")
 @click.argument("id")
 @format_option()
 def show(id: str, shape: str) -> None:
-    """A memory, whole: what it says, what supports it, how it fared. Asking for it counts as access."""
+    """Show a memory: its text, its support, its use. Showing it counts as access."""
     from kl_hooks.kinds.memory.inject import record_opened
     from kl_hooks.kinds.memory.score import importance_today
 
@@ -142,14 +142,14 @@ def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
     if seen.ready:
         yield f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve {seen.record.id}"
     for reason in seen.quarantine:
-        yield f"{'held back':<13} {reason}"
+        yield f"{'quarantine':<13} {reason}"
     for line in seen.support.lines:
         yield f"{'evidence':<13} {line}"
 
 
 @click.command(epilog='Example: kl memory edit MEM-3f9a1c2b --text "Tests need Redis 7." --ttl-days 0')
 @click.argument("id")
-@click.option("--text", "pattern", help="What it says.")
+@click.option("--text", "pattern", help="Its text.")
 @click.option("--title", help="What it is, in one line.")
 @click.option("--category", type=click.Choice(CATEGORIES), help="What sort of learning it is.")
 @click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent.")
@@ -160,7 +160,7 @@ def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
 @click.option("--clear", multiple=True, metavar="FIELD", help="Take a field out. May be repeated.")
 @format_option()
 def edit(id: str, ttl_days: int | None, clear: tuple[str, ...], shape: str, **options: Any) -> None:
-    """Change what a memory says. Its id stays. What an agent changes of an approved one is a candidate again."""
+    """Change the text or fields of a memory. What an agent changes of an approved one is a candidate again."""
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, ())}
     _print_changed(revise(workspace(), _find_memory(id), {**given, **dict.fromkeys(clear)}, ttl_days), shape=shape)
 
@@ -234,7 +234,7 @@ def reject(id: str, reason: str, shape: str) -> None:
 @click.option("--reason", default="", help="Why, in one line.")
 @format_option()
 def demote(id: str, reason: str, shape: str) -> None:
-    """Take an approved memory back to the candidates: nobody is told of it until it is reviewed again."""
+    """Take an approved memory back to the candidates: agents are not shown it until it is reviewed again."""
     record = _find_memory(id)
     _print_changed(apply_verb(workspace(), record.id, "demote", {"reason": reason} if reason else {}), shape=shape)
 
@@ -243,7 +243,7 @@ def demote(id: str, reason: str, shape: str) -> None:
 @click.argument("id")
 @format_option()
 def promote(id: str, shape: str) -> None:
-    """Raise the authority of a memory by one step: auto, agent, human. It ends when the new authority says so.
+    """Raise the authority of a memory by one step: auto, agent, human. It expires by the new authority.
 
     For people only. It stays a candidate, or approved, as it was.
     """
@@ -257,7 +257,7 @@ def promote(id: str, shape: str) -> None:
 @click.argument("id")
 @format_option()
 def verify(id: str, shape: str) -> None:
-    """Note that a memory was checked and holds: it weighs more from now on. For people and named reviewers."""
+    """Note that a memory was checked and is right: it ranks higher from now on. For people and named reviewers."""
     ws = workspace()
     who = current_reviewer(ws, id)
     _print_changed(mark_verified(ws, _find_memory(id), who), "verified", shape)
@@ -268,7 +268,7 @@ def verify(id: str, shape: str) -> None:
 @click.option("--reason", required=True, help="Why, in one line.")
 @format_option()
 def disprove(id: str, reason: str, shape: str) -> None:
-    """Note that a memory was checked and does not hold: nobody is told of it any more. For people and reviewers."""
+    """Note that a memory was checked and is wrong: agents are not shown it any more. For people and reviewers."""
     ws = workspace()
     who = current_reviewer(ws, id)
     _print_changed(mark_disproven(ws, _find_memory(id), reason, who), "disproven", shape)
@@ -332,7 +332,7 @@ _MOST_INPUT = 1_000_000
 @click.option("--agent-event", is_flag=True, help="Read an agent hook's JSON from stdin and mine the session it names.")
 @format_option()
 def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
-    """Take in what receipts, commits and transcripts have shown: candidates for a review.
+    """Mine receipts, commits and transcripts for candidates, which wait for a review.
 
     Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the same input gives
     the same patterns. What was rejected does not come back.
@@ -407,7 +407,7 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
         return
     trouble = mine_receipts(ws).trouble if ws.settings.memory_auto_extract else ""
     records, total = review_queue(ws, limit, everything=everything)
-    if trouble:  # said once: what keeps everybody from reading is raised above
+    if trouble:  # an error that prevents reading was raised above
         warn(trouble)
     _update_page()
     if shape == "json":
@@ -460,15 +460,15 @@ _YES, _NO = ("", "y", "yes"), ("n", "no", "q", "quit")
 def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[Decision]:
     """What was decided, and confirmed at the end. Shows one, reads a line, and so on; `quit` goes to the last question.
 
-    UsageProblem where the input ends before that is answered: a person who is gone has confirmed nothing.
+    UsageProblem where the input ends before that is answered: a person who left has confirmed nothing.
     """
     current_reviewer(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
-    review, told = Review(tuple(by_id)), ("", "")
+    review, shown = Review(tuple(by_id)), ("", "")
     while review.at or review.decided:
-        if review.at and told != (review.at, review.text):
+        if review.at and shown != (review.at, review.text):
             echo_lines(_candidate_lines(by_id[review.at], review))
-        told = (review.at, review.text)
+        shown = (review.at, review.text)
         word = _read_line(_PROMPT if review.at else _LAST_PROMPT.format(len(review.decided)))
         if word is None and not review.at:
             break
@@ -491,12 +491,12 @@ def _next_review(review: Review, word: str) -> Review:
         warn(f"unknown key: {one_line(word, 40)}")
         return review
     if do == "edit":
-        rest = rest or _read_line("it shall say: ") or ""
+        rest = rest or _read_line("new text: ") or ""
     return next_state(review, key, rest)
 
 
 def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
-    """A candidate as a person needs it: what it says, what supports it, what stands against it."""
+    """A candidate for a reviewer: its text, its support, what speaks against it."""
     tally = one.tally
     yield ""
     yield (
@@ -512,7 +512,7 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
     if one.ready:
         yield f"  ready for the project: weighs {one.importance} %, asked for {tally.opened} times"
     for reason in one.quarantine:
-        yield f"  held back: {reason}"
+        yield f"  quarantined: {reason}"
 
 
 def _read_line(prompt: str) -> str | None:
@@ -529,10 +529,10 @@ _LARGEST_FILE = 64 * 1024 * 1024
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @format_option()
 def import_(files: tuple[Path, ...], shape: str) -> None:
-    """Take in memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each file.
+    """Import memories that fuseraft or agor wrote as JSON: an entry, or a list of them, in each file.
 
     They come in as candidates, also what was approved elsewhere; what was rejected is rejected here. If anything is
-    wrong in one of the files, nothing is taken in.
+    wrong in one of the files, nothing is imported.
     """
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
 
@@ -545,7 +545,7 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     if shape == "json":
         echo_json({"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)})
     else:
-        echo(f"{len(taken.new)} taken in, {len(taken.reinforced)} seen again")
+        echo(f"{len(taken.new)} imported, {len(taken.reinforced)} seen again")
     if taken.new:
         warn("review them with: kl memory review")
     _update_page()
@@ -587,7 +587,7 @@ def export(statuses: tuple[str, ...]) -> None:
 @click.option("--auto-extract", type=click.BOOL, help="Whether patterns are mined without being asked for: yes or no.")
 @format_option()
 def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
-    """How memories work in this clone. Kept in git's configuration of the clone: it is yours, and no checkout's."""
+    """Configure memories in this clone. Stored in git's configuration of the clone: it is yours, and no checkout's."""
     from kl_hooks.git.repository import git_in
 
     ws = workspace()
@@ -606,7 +606,7 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
         return
     echo(f"top-k         {top}\nauto-extract  {'yes' if extract else 'no'}")
     if top_k or auto_extract is not None:
-        warn("kept in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
+        warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
 
 new = add

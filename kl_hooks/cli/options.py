@@ -42,19 +42,19 @@ def format_option(*more: str) -> Callable[[F], F]:
     )
 
 
-def top_option(default: int, most: int = 100_000, says: str = "Most results shown.") -> Callable[[F], F]:
+def top_option(default: int, most: int = 100_000, text: str = "Most results shown.") -> Callable[[F], F]:
     """`--top N`; the parameter is `limit`, so that KL_…_LIMIT still sets it."""
     return click.option(
         "--top", "limit", cls=Option, old=("--limit",), type=click.IntRange(1, most), default=default,
-        show_default=True, help=says,
+        show_default=True, help=text,
     )  # fmt: skip
 
 
-def about_option(says: str = "Only those about this file, folder, symbol or record.") -> Callable[[F], F]:
+def about_option(text: str = "Only those about this file, folder, symbol or record.") -> Callable[[F], F]:
     """`--about PATH_OR_ID`, once, to narrow a list."""
-    return click.option("--about", default="", metavar=ABOUT, help=says)
+    return click.option("--about", default="", metavar=ABOUT, help=text)
 
 
-def topic_option(says: str) -> Callable[[F], F]:
+def topic_option(text: str) -> Callable[[F], F]:
     """`--topic NAME`, also by the name of a group of older layouts."""
-    return click.option("--topic", cls=Option, old=("--group",), default="", metavar="NAME", help=says)
+    return click.option("--topic", cls=Option, old=("--group",), default="", metavar="NAME", help=text)

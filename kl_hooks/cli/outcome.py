@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 @click.option("--summary", help="What was done, in a few sentences.")
 @click.option("--approach", "approach_used", help="How it was done.")
 @click.option("--pattern", "patterns_used", multiple=True, help="A pattern that was applied. May be repeated.")
-@click.option("--problem", "problems_encountered", multiple=True, help="What went wrong. May be repeated.")
+@click.option("--problem", "problems_encountered", multiple=True, help="A problem on the way. May be repeated.")
 @click.option("--lesson", "lessons_learned", multiple=True, help="What to do otherwise next time. May be repeated.")
 @click.option("--tests-written/--no-tests-written", default=None, help="Whether tests were written for it.")
 @click.option("--coverage", "test_coverage", type=click.IntRange(0, 100), help="Coverage of what it changed, percent.")
-@click.option("--review-cycles", type=click.IntRange(0, 1000), help="How often it came back from review.")
+@click.option("--review-cycles", type=click.IntRange(0, 1000), help="Rounds of review.")
 @click.option("--started", "started_at", metavar="MOMENT", help="When it was begun (ISO 8601).")
 @click.option("--completed", "completed_at", metavar="MOMENT", help="When it ended.")
 @click.option("--minutes", "duration_minutes", type=click.IntRange(0, 1_000_000), help="How long it took.")
@@ -51,12 +51,18 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Refuse an outcome without requirements, summary and approach.")
 @format_option()
 def capture(
-    title: str | None, title_option: str | None, path: str | None, dry_run: bool, strict: bool, shape: str, **said: Any
+    title: str | None,
+    title_option: str | None,
+    path: str | None,
+    dry_run: bool,
+    strict: bool,
+    shape: str,
+    **options: Any,
 ) -> None:
     """Record how a task ended. The next task like it starts from there: kl outcome similar."""
     ws = workspace()
     require_setup(ws)
-    given = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, "", ())}
+    given = {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, "", ())}
     raw = {**(_read_task_file(path) if path else {}), **given}
     if title or title_option:
         raw["title"] = title or title_option

@@ -38,14 +38,14 @@ def workspace() -> Workspace:
 
 
 def _warn_of_broken_kinds(ws: Workspace) -> None:
-    """Says, behind a command that asked for the kinds, which files of `.kl/kinds/` gave none."""
-    told = click.get_current_context().find_root().ensure_object(dict).get(_SHOWN_PROBLEMS)
-    for problem in ws.catalog.problems if "catalog" in vars(ws) and not told else ():
+    """Report, after a command that used the kinds, which files of `.kl/kinds/` are broken."""
+    shown = click.get_current_context().find_root().ensure_object(dict).get(_SHOWN_PROBLEMS)
+    for problem in ws.catalog.problems if "catalog" in vars(ws) and not shown else ():
         warn(f"warning: {problem}")
 
 
 def broken_kinds_are_shown() -> None:
-    """Whoever says by himself what is wrong with the files of `.kl/kinds/` calls this: it is said once."""
+    """Called by commands that report broken files of `.kl/kinds/` themselves: each is reported once."""
     click.get_current_context().find_root().ensure_object(dict)[_SHOWN_PROBLEMS] = True
 
 
@@ -110,12 +110,12 @@ def progress(label: str) -> Iterator[None]:
 
 
 def confirm(question: str) -> None:
-    """Asks on stderr, and goes on where the answer is yes. click.Abort for no; wrong use where nobody can answer."""
+    """Ask on stderr, and return where the answer is yes. click.Abort for no; UsageProblem where nobody can answer."""
     try:
         click.confirm(question, abort=True, err=True)
     except click.Abort:
         if sys.stdin is None or not sys.stdin.isatty():
-            raise UsageProblem("nobody said yes, so nothing was changed.", hint="Without asking: --yes") from None
+            raise UsageProblem("not confirmed, so nothing was changed.", hint="Without asking: --yes") from None
         raise
 
 
@@ -137,7 +137,7 @@ def short(identifier: str | None, digits: int = 12) -> str:
 
 
 def echo_exactly(text: str, environ: Mapping[str, str]) -> None:
-    """To stdout, character for character: where only ASCII is asked for, one stands for one, so the budget holds."""
+    """Print exactly as many characters as `text` has: an ASCII terminal gets one for each, so the size is unchanged."""
     locale = next((environ[k] for k in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(k)), "")
     encoding = "ascii" if locale in ("C", "POSIX") else sys.stdout.encoding or "utf-8"
     text = text.encode("utf-8", "replace").decode()

@@ -16,7 +16,7 @@ _HEAD = ("title", "status", "supersedes", "superseded_by")
 
 
 def record_rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> Iterator[str]:
-    """`ADR-0001  accepted    Two scanners, one contract`, in columns. `of_kind`: the kind stands before it."""
+    """`ADR-0001  accepted    Two scanners, one contract`, in columns. `of_kind`: with its kind before it."""
     statuses = (status for kind in {one.kind for one in records} for status in ws.kinds[kind].statuses)
     widths = (
         max((len(one.kind) for one in records), default=0) if of_kind else 0,
@@ -58,7 +58,7 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
     if record.path:
         yield f"{'file':<{wide}} {record.path}"
     if record.broken:
-        yield f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is what it said last."
+        yield f"{'attention':<{wide}} the file can't be read today ({record.broken}); this is its last valid content."
     if len(chain) > 1:
         yield f"{'chain':<{wide}} {' ← '.join(f'{one.id} ({one.status})' for one in chain)}"
     for one in pending_proposals(ws, record.id):
@@ -81,7 +81,7 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
 
 
 def _is_short(field: Field) -> bool:
-    """True for a field that stands in one line beside its name."""
+    """True for a field whose value fits on one line with its name."""
     return field.name not in _HEAD and field.type not in ("text", "lines", "map")
 
 
@@ -100,10 +100,10 @@ def warn_of_unreadable_records(ws: Workspace) -> None:
     for kind, number in rows_of_unknown_kinds(ws).items():
         are = "is" if number == 1 else "are"
         warn(
-            f"{counted(number, 'record')} of the kind {kind} {are} left out: nothing describes it. "
+            f"{counted(number, 'record')} of the kind {kind} {are} omitted: nothing describes it. "
             + UNKNOWN_KIND_HINT.format(kind)
         )
     for place, number in files_of_unknown_kinds(ws).items():
         are = "is" if number == 1 else "are"
-        mend = "Mend the file of the kind in .kl/kinds/, or bring it back."
-        warn(f"{counted(number, 'record')} in {place} {are} left out: no kind has this folder. {mend}")
+        hint = "Fix the file of the kind in .kl/kinds/, or restore it."
+        warn(f"{counted(number, 'record')} in {place} {are} omitted: no kind has this folder. {hint}")

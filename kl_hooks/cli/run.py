@@ -18,7 +18,7 @@ from kl_hooks.errors import KlError
 def run(command: tuple[str, ...]) -> int:
     """Run COMMAND and record its exit code as evidence.
 
-    Its input, output, signals and exit code pass through. If it fails, the last of its output is kept, redacted.
+    Its input, output, signals and exit code pass through. If it fails, the end of its output is recorded, redacted.
     """
     from kl_hooks.evidence.sources.command import run_command, run_unrecorded
 

@@ -1,4 +1,4 @@
-"""`kl seed`: records from what the project's own documents say, and from what kl brings for any project."""
+"""`kl seed`: records from the project's own documents, and from what kl brings for any project."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> 
         if step.what != "skipped":
             echo(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
     counts = Counter(step.what for step in done)
-    said = ", ".join(
+    summary = ", ".join(
         f"{counts[what]} {what}" for what in ("created", "updated", "outdated", "skipped", "kept") if counts[what]
     )
     would = "would be: " if dry_run else ""
     echo(
-        f"{counted(len(done), 'seed')}: {would}{said}" if done else "no document here says anything that can be seeded."
+        f"{counted(len(done), 'seed')}: {would}{summary}"
+        if done
+        else "no document here has anything that can be seeded."
     )
 
 

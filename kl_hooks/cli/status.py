@@ -1,4 +1,4 @@
-"""`kl status`: what is known here and what is proven for this content, on one screen."""
+"""`kl status`: what is recorded here and what is proven for this content, on one screen."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 _REASONS = 3
-_THINGS = ("commits", "tests", "asserted claims")
+_COUNTED = ("commits", "tests", "asserted claims")
 
 
 @click.command(epilog="Example: kl status --format json")
 @format_option()
 def status(shape: str) -> None:
-    """Show what is known here, and what is proven for this content."""
+    """Show what is recorded here, and what is proven for this content."""
     from kl_hooks.cli.kind_commands import warn_of_index_problems
     from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.kinds.memory.status import is_outdated, memory_counts
@@ -90,8 +90,8 @@ def _counts(db: Database) -> dict[str, int]:
     by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
     row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM claim)")
     assert row is not None
-    things = dict(zip(_THINGS, (row[0], count_tests(db), row[1]), strict=True))
-    return {f"receipts {source}": n for source, n in by_source} | things
+    totals = dict(zip(_COUNTED, (row[0], count_tests(db), row[1]), strict=True))
+    return {f"receipts {source}": n for source, n in by_source} | totals
 
 
 def _lines(
@@ -119,7 +119,7 @@ def _store_line(counts: dict[str, int]) -> str:
     sources = {key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")}
     total = counted(sum(sources.values()), "receipt")
     words = [f"{total} ({', '.join(f'{n} {source}' for source, n in sources.items())})"] if sources else []
-    return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _THINGS])
+    return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _COUNTED])
 
 
 def _records_line(counts: Counts) -> str:

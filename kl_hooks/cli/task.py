@@ -52,7 +52,7 @@ def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str],
 
 
 def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> frozenset[str]:
-    """The tokens that are there: on disk, in the code, said to be, or produced by what is done."""
+    """The tokens that are there: on disk, in the code, marked as fulfilled, or produced by done tasks."""
     wanted = list(dict.fromkeys(one for work in works for one in work.requires))
     return fulfilled_tokens(works, done, available_tokens(ws, wanted))
 
@@ -64,7 +64,7 @@ def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> froze
     "--requires", multiple=True, metavar="TOKEN", help="artifact:NAME, file:PATH or symbol:NAME. May be repeated."
 )
 @click.option("--produces", multiple=True, metavar="TOKEN", help="What is there once it is done. May be repeated.")
-@click.option("--type", "--task-type", "task_type", help="The type of work, which says its gate: feature, docs …")
+@click.option("--type", "--task-type", "task_type", help="The type of work, which selects its gate: feature, docs …")
 @click.option("--complexity", type=click.IntRange(1, 10), help="How much there is to it, 1 to 10.")
 @click.option("--assignee", help="Who does it.")
 @click.option("--objective", metavar="ID", help="The objective it serves.")
@@ -73,10 +73,10 @@ def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> froze
 @click.option("--description", help="What to do.")
 @click.option("--agent", is_flag=True, help="An agent makes it.")
 @format_option()
-def new(title: str | None, title_option: str | None, agent: bool, shape: str, **said: Any) -> None:
+def new(title: str | None, title_option: str | None, agent: bool, shape: str, **options: Any) -> None:
     """Make a task. What tasks require and produce gives their order: kl task plan."""
-    raw = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}
-    wrong = valid_tokens([*said["requires"], *said["produces"]])[1]
+    raw = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value}
+    wrong = valid_tokens([*options["requires"], *options["produces"]])[1]
     if wrong:
         raise Problems([Problem("kl task new", 0, 0, f"{one}.") for one in wrong])
     make_record(
@@ -90,7 +90,7 @@ def new(title: str | None, title_option: str | None, agent: bool, shape: str, **
 def plan(path: str | None, shape: str) -> int:
     """What can be done side by side, in which order: from what each task requires and produces.
 
-    Exit 1 where tasks wait for each other in a circle; each circle is named whole. What nobody produces and is not
+    Exit 1 where tasks wait for each other in a cycle; each cycle is shown whole. What nobody produces and is not
     there orders nothing and is listed.
     """
     ws = workspace()
@@ -105,7 +105,7 @@ def plan(path: str | None, shape: str) -> int:
         })  # fmt: skip
         return 1 if made.cycles else 0
     for way in made.cycles:
-        what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a circle: {' needs '.join(way)}"
+        what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a cycle: {' needs '.join(way)}"
         echo(f"{what}. Take one of its requirements out.")
     for number, wave in enumerate(made.waves, 1):
         for name in wave:
@@ -116,7 +116,7 @@ def plan(path: str | None, shape: str) -> int:
     for name, one in made.unmet:
         echo(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
     if not todo:
-        echo('nothing is to be done. Make a task: kl task new "…"' if not works else "everything is done.")
+        echo('no task is open. Make one: kl task new "…"' if not works else "everything is done.")
     return 1 if made.cycles else 0
 
 
@@ -131,7 +131,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
     works, titles, done = _works(ws, path)
     unknown = [name for name in finished if name not in {work.name for work in works}]
     if unknown:
-        raise click.UsageError(f"--done {unknown[0]}: nothing is called so.")
+        raise click.UsageError(f"--done {unknown[0]}: there is no task of this name.")
     try:
         more = {normalized_token(one) for one in given}
     except ValueError as error:
@@ -149,7 +149,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
     for name, tokens in waiting.items():
         echo(f"later  {name}  waits for {', '.join(tokens)}")
     if not ready and not waiting:
-        echo("nothing is to be done.")
+        echo("no task is open.")
 
 
 @click.command(epilog="Example: kl task fulfil artifact:design")
@@ -157,7 +157,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
 @click.option("--force", is_flag=True, help="Also where something that the task requires is not there.")
 @format_option()
 def fulfil(what: str, force: bool, shape: str) -> None:
-    """Mark a task (TSK-0001) as done, and with it all it produces; or say that a token (artifact:design) is there."""
+    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token (artifact:design) as fulfilled."""
     ws = workspace()
     by = session(ws.environ) or ""
     if ":" in what:
@@ -179,7 +179,7 @@ def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
     works, _, done = _works(ws, None)
     missing = unmet_requirements(work_of(record), _fulfilled_tokens(ws, works, done))
     if missing and not force:
-        hint = f"Say that it is there: kl task fulfil {missing[0]} (or --force)"
+        hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
         raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
     if record.status != "done":
         record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)

@@ -27,11 +27,11 @@ _NUMBER = click.IntRange(0, 1_000_000)
     "--review",
     "coach_decision",
     type=click.Choice(["approved", "rejected", "pending"], case_sensitive=False),
-    help="What the review said.",
+    help="The result of the review.",
 )
 @click.option("--feedback", "coach_feedback", help="What the review asks for.")
 @click.option("--mode", help="How it was worked: fresh_start, continuing_work, tdd …")
-@click.option("--blocker", "blockers_found", multiple=True, help="What stood in the way. May be repeated.")
+@click.option("--blocker", "blockers_found", multiple=True, help="An obstacle. May be repeated.")
 @click.option(
     "--criterion", "criteria", multiple=True, metavar="TEXT=STATE", help="An acceptance criterion. May be repeated."
 )
@@ -46,11 +46,11 @@ _NUMBER = click.IntRange(0, 1_000_000)
 @click.option("--started", "started_at", metavar="MOMENT", help="When it was begun.")
 @click.option("--seconds", "duration_seconds", type=_NUMBER, help="How long it took.")
 @format_option()
-def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **said: Any) -> None:
+def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **options: Any) -> None:
     """Record a turn. It gets the next number of its feature and task."""
     ws = workspace()
     require_setup(ws)
-    raw = {n: list(v) if isinstance(v, tuple) else v for n, v in said.items() if v not in (None, ())}
+    raw = {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, ())}
     states = _criteria(criteria)
     by = sign_record(ws, raw)
     made = add_turn(ws, feature_id, task_id, {**raw, **({"acceptance_criteria_status": states} if states else {})}, by)

@@ -29,7 +29,7 @@ _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the gate says of a content."""
+    """The verdict of the gate on a content."""
 
     tree: str
     proof: Proof
@@ -88,7 +88,7 @@ def verify(
 ) -> int:  # fmt: skip
     """Check for a complete, passing test run of exactly this content.
 
-    With --task or --type the gate for that work is applied: what it demands and evidence can tell decides, the rest is
+    With --task or --type the gate for that work is applied: what it demands and evidence can show decides, the rest is
     listed as not checked. Without them no gate is.
 
     Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
@@ -134,7 +134,7 @@ def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | Non
 def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     """The tree ids that evidence may carry: of a commit, or of the content now.
 
-    UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be told.
+    UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be determined.
     """
     from kl_hooks.evidence.provenance import worktree_state
     from kl_hooks.git.trees import tree_of_revision
@@ -220,7 +220,7 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
 
 
 def hints(seen: Snapshot) -> Iterator[str]:
-    """What to do where nothing can be said."""
+    """What to do where there is no verdict."""
     if seen.unread:
         yield "kl doctor names the problem and the fix"
     if seen.lost:

@@ -1,1 +1,1 @@
-"""Tools: the agents' door. Every question and every verb as JSON in and JSON out, bounded, derived from the kinds."""
+"""Tools: the interface for agents. Every question and verb as JSON in and JSON out, bounded, derived from the kinds."""

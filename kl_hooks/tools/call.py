@@ -29,7 +29,7 @@ LONGEST_TEXT: Final = 6_000
 
 
 def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
-    """The same plain value, at most so many characters as JSON. A dict whose lists were cut says so in `left_out`."""
+    """Return the same value, at most `most` characters as JSON. A dict whose lists were cut states it in `left_out`."""
     result = _cut(result, LONGEST_TEXT)
     if _size(result) <= most:
         return result
@@ -50,13 +50,13 @@ def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
         spare = most - (_size({**made, mark: left}) - _size(made[name])) - 80
         value = made[name]
         if _size(value) <= 40:  # nothing here is long: there is too much of it
-            said = left if _size(left) < most // 2 else {}
-            few = _first_entries(made, max(most - _size({mark: {**said, "…": len(made)}}), 2))
-            return {**few, mark: {**said, "…": len(made) - len(few)}}
+            omitted = left if _size(left) < most // 2 else {}
+            few = _first_entries(made, max(most - _size({mark: {**omitted, "…": len(made)}}), 2))
+            return {**few, mark: {**omitted, "…": len(made) - len(few)}}
         if isinstance(value, list) and value:
-            kept = _first_items(value, max(spare, 2))
-            left[name] = left.get(name, 0) + len(value) - len(kept)
-            made[name] = kept
+            fitting = _first_items(value, max(spare, 2))
+            left[name] = left.get(name, 0) + len(value) - len(fitting)
+            made[name] = fitting
         elif isinstance(value, dict) and value and spare > 200:
             made[name] = _shorten(value, spare) if _size(value) > spare else {}
         else:
@@ -66,32 +66,32 @@ def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
 
 def _first_items(items: list[Any], most: int) -> list[Any]:
     """As many of the first items as fit."""
-    kept, used = [], 2
+    fitting, used = [], 2
     for one in items:
         used += _size(one) + 2
         if used > most:
             break
-        kept.append(one)
-    return kept
+        fitting.append(one)
+    return fitting
 
 
 def _first_entries(items: dict[str, Any], most: int) -> dict[str, Any]:
     """As many of the first entries as fit."""
-    kept, used = {}, 2
+    fitting, used = {}, 2
     for name, value in items.items():
         used += _size(name) + _size(value) + 4
         if used > most:
             break
-        kept[name] = value
-    return kept
+        fitting[name] = value
+    return fitting
 
 
 def _fitting(text: str, most: int) -> str:
-    """The beginning of a text, and how much is left out, in so many characters as JSON: a sign takes up to twelve."""
-    room = most - _size(_rest(len(text)))
+    """Return the beginning of a text, and how much is omitted. A character takes up to twelve as JSON."""
+    space = most - _size(_rest(len(text)))
     for number, sign in enumerate(text):
-        room -= _size(sign) - 2
-        if room < 0:
+        space -= _size(sign) - 2
+        if space < 0:
             return text[:number] + _rest(len(text) - number)
     return text
 
@@ -149,7 +149,7 @@ def tool_of(ws: Workspace, name: str) -> Tool:
 
 
 def failed(name: str, problem: KlError) -> dict[str, Any]:
-    """The answer where something went wrong."""
+    """Return the answer for an error."""
     reason, place, hint = problem.reason, problem.place, problem.hint
     if isinstance(problem, Problems):
         reason = " ".join(f"{one.message} {one.hint}".strip() for one in problem.problems)

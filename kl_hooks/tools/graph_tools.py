@@ -32,24 +32,24 @@ def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
         _search, ("query",), also={"name": "query", "type": "kind"},
     )  # fmt: skip
     yield Tool(
-        "graph_refs", "What uses a thing: calls, references, base classes and imports, by file and line.",
+        "graph_refs", "References: calls, references, base classes and imports, by file and line.",
         {**id_, **limit}, lambda ws, given: _inbound(ws, given, "refs"), ("id",), also={"name": "id"},
     )  # fmt: skip
     yield Tool(
-        "graph_callers", "What calls a thing, by file and line.", {**id_, **limit},
+        "graph_callers", "Callers, by file and line.", {**id_, **limit},
         lambda ws, given: _inbound(ws, given, "callers"), ("id",), also={"name": "id"},
     )  # fmt: skip
     yield Tool(
-        "graph_dependents", "What depends on a thing, through others too: each once, with its level and relation.",
+        "graph_dependents", "What depends on it, through others too: each once, with its level and relation.",
         {**id_, "depth": depth, **limit}, _dependents, ("id",),
         also={"name": "id"},
     )  # fmt: skip
     yield Tool(
-        "graph_path", "The shortest chain of links from one thing to another: page, record, file, symbol.",
+        "graph_path", "The shortest chain of links from one to another: page, record, file, symbol.",
         {"from": line(_NAME), "to": line(_NAME)}, _path, ("from", "to"), also={"start": "from", "end": "to"},
     )  # fmt: skip
     yield Tool(
-        "graph_show", "What is known of one thing: what it uses, what uses it, and what was written about it.", id_,
+        "graph_show", "One symbol, record or page: what it uses, what uses it, and what was written about it.", id_,
         _show, ("id",), also={"name": "id"},
     )  # fmt: skip
     yield Tool(

@@ -66,7 +66,7 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
         lambda ws, given: _list(ws, kind, given),
     )  # fmt: skip
     yield Tool(
-        f"{name}_read", f"One {name}, whole: what it says, where it stands, what took its place.", id_,
+        f"{name}_read", f"One {name}, whole: its text, its status, what took its place.", id_,
         lambda ws, given: _read(ws, kind, given), ("id",),
     )  # fmt: skip
     fields = {f.name: _schema(f) for f in kind.all_fields if f.name not in _NOT_SETTABLE and not f.internal}
@@ -86,7 +86,7 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
     )  # fmt: skip
     if kind.storage == "state":
         yield Tool(
-            f"{name}_delete", f"Take a {name} away that no person stands behind.", id_,
+            f"{name}_delete", f"Take a {name} away that has no person's authority.", id_,
             lambda ws, given: _delete(ws, kind, given), ("id",), True,
         )  # fmt: skip
     for verb in kind.verbs:

@@ -25,7 +25,8 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
     """All of them. `kinds`: the kinds of records that there are."""
     yield from _knowledge(kinds)
     yield Tool(
-        "decision_supersede", "Let one decision take the place of another; both say so. The new one must be accepted.",
+        "decision_supersede",
+        "Let one decision take the place of another; both name each other. The new one must be accepted.",
         {"id": line("The one that goes."), "new_id": line("The one that takes its place.")}, _supersede,
         ("id", "new_id"), True,
     )  # fmt: skip
@@ -38,7 +39,7 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         _link_task, ("id", "task"), True, {"completed": "done", "session_id": "session"},
     )  # fmt: skip
     yield Tool(
-        "memory_create", "Tell what was learned. It waits for a person to approve it; told again it is confirmed.",
+        "memory_create", "Record what was learned. It waits for a person to approve it; added again it is confirmed.",
         {
             "content": line("What was learned, in a sentence or a few."), "source": line("Where it comes from."),
             "tags": several("Short words to find it by."), "ttl_days": {
@@ -53,8 +54,8 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         also={"contextHints": "hints", "topK": "top_k"},
     )  # fmt: skip
     yield Tool(
-        "context", "A small, ranked, cited package of what is known for a task.",
-        {"task": line("What is to be done, in plain words."),
+        "context", "A small, ranked, cited context package for a task.",
+        {"task": line("The task, in plain words."),
          "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
     )  # fmt: skip
     yield Tool(
@@ -62,7 +63,7 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         {
             "claim": line("What is claimed, in one sentence."),
             "support": several("What it rests on: decisions (ADR-0007), memories (MEM-3f9a1c2b), commits."),
-            "about": line("The Id that it is about, such as file:src/a.py; else the first thing it rests on."),
+            "about": line("The Id that it is about, such as file:src/a.py; else the first item it rests on."),
             "expires_at": line("When it ends: a date, or 30d."),
         },
         _claim, ("claim",), True, {"artifact_id": "about", "text": "claim", "expires": "expires_at"},
@@ -209,8 +210,8 @@ def _context(ws: Workspace, given: Arguments) -> Any:
 
     made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)))
     shown = made.document
-    kept = ("package_id", "budget", "coverage", "excluded")
-    return {"text": made.text, **{name: shown[name] for name in kept if name in shown}}
+    keys = ("package_id", "budget", "coverage", "excluded")
+    return {"text": made.text, **{name: shown[name] for name in keys if name in shown}}
 
 
 def _claim(ws: Workspace, given: Arguments) -> Any:

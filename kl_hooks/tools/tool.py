@@ -1,4 +1,4 @@
-"""Tool: one thing that an agent can ask for or do, with the JSON schema of its arguments and the check against it.
+"""Tool: one question or action of an agent, with the JSON schema of its arguments and the check against it.
 
 Of JSON schema it knows what our tools use: string, integer, boolean, arrays and maps of strings, enums and bounds.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Arguments = Mapping[str, Any]
-"""What was given, checked against the schema; what was left out and has a default is there."""
+"""What was given, checked against the schema; with defaults for what was omitted."""
 SCHEMA: Final = "kl.tool/1"
 
 
@@ -29,7 +29,7 @@ class Tool:
     """One tool."""
 
     name: str
-    says: str
+    text: str
     """What it does, for whoever chooses among tools: one or two sentences."""
     takes: Mapping[str, Mapping[str, Any]]
     """Argument → its JSON schema, of the sorts that `arguments` knows."""
@@ -51,7 +51,7 @@ class Tool:
 
     def plain(self) -> dict[str, Any]:
         """As it is listed."""
-        return {"name": self.name, "description": self.says, "writes": self.writes, "input_schema": self.schema}
+        return {"name": self.name, "description": self.text, "writes": self.writes, "input_schema": self.schema}
 
 
 LARGEST_INPUT: Final = 1_000_000
@@ -62,24 +62,24 @@ _MOST_ITEMS: Final = 500
 """Items of an array or a map."""
 
 
-def line(says: str, **more: Any) -> dict[str, Any]:
+def line(text: str, **more: Any) -> dict[str, Any]:
     """A text."""
-    return {"type": "string", "description": says, **more}
+    return {"type": "string", "description": text, **more}
 
 
-def number(says: str, default: int, least: int, most: int) -> dict[str, Any]:
+def number(text: str, default: int, least: int, most: int) -> dict[str, Any]:
     """A whole number with a default."""
-    return {"type": "integer", "description": says, "minimum": least, "maximum": most, "default": default}
+    return {"type": "integer", "description": text, "minimum": least, "maximum": most, "default": default}
 
 
-def flag(says: str) -> dict[str, Any]:
+def flag(text: str) -> dict[str, Any]:
     """True or false; false by default."""
-    return {"type": "boolean", "description": says, "default": False}
+    return {"type": "boolean", "description": text, "default": False}
 
 
-def several(says: str) -> dict[str, Any]:
+def several(text: str) -> dict[str, Any]:
     """A list of texts; a single text is a list of one."""
-    return {"type": "array", "items": {"type": "string"}, "description": says}
+    return {"type": "array", "items": {"type": "string"}, "description": text}
 
 
 def read_arguments(text: bytes) -> dict[str, Any]:
@@ -106,10 +106,12 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, with defaults. UsageProblem with everything that is wrong."""
     values: dict[str, Any] = {}
     wrong: list[str] = []
-    for told, value in given.items():
-        name = told if told in tool.takes else tool.also.get(told, told)
+    for given_name, value in given.items():
+        name = given_name if given_name in tool.takes else tool.also.get(given_name, given_name)
         if name not in tool.takes:
-            wrong.append(f'"{one_line(told, 60)}" is no argument. {suggest_spelling(told, tool.takes)}'.strip())
+            wrong.append(
+                f'"{one_line(given_name, 60)}" is no argument. {suggest_spelling(given_name, tool.takes)}'.strip()
+            )
         elif value is not None:
             values[name], problem = _value(tool.takes[name], value)
             wrong += [f'"{name}" {problem}'] if problem else []
@@ -123,8 +125,10 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _was_given(tool: Tool, given: Mapping[str, Any], name: str) -> bool:
-    """True where it was given in some way: then what is wrong with it was said."""
-    return any(given.get(told) is not None for told in (name, *(k for k, v in tool.also.items() if v == name)))
+    """True where it was given under some name: then what is wrong with it was reported."""
+    return any(
+        given.get(given_name) is not None for given_name in (name, *(k for k, v in tool.also.items() if v == name))
+    )
 
 
 def _value(schema: Mapping[str, Any], value: Any) -> tuple[Any, str]:

@@ -409,7 +409,7 @@ def test_what_the_code_decided_is_proposed_once(tmp_path: Path, home: Path) -> N
         assert (fields["status"], fields["trigger"], fields["authority"]) == ("proposed", "discovered", "auto")
     assert repo.kl("decision", "reject", "ADR-0001").returncode == 0
     done = repo.kl("decision", "discover")
-    assert "nothing that no record says already" in done.stdout and "3 decisions left out" in done.stderr
+    assert "nothing that no record states already" in done.stdout and "3 decisions omitted" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["../../x", "ADR-0001\x1b[31m", "\u202eADR-0001", "a" * 5000, "ADR-0001/../../x", ""])

@@ -83,7 +83,7 @@ def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout
     assert listed(shop, "--status", "stale") == [("src/names.py", "stale")]
     assert listed(shop, "--status", "live") == [("feed", "live")]
     stale = json.loads(shop.kl("finding", "list", "--status", "stale", "--format", "json").stdout)["records"][0]["id"]
-    assert "It does not hold any more: src/names.py has changed since." in shop.kl("finding", "show", stale).stdout
+    assert "It is outdated: src/names.py has changed since." in shop.kl("finding", "show", stale).stdout
 
 
 def test_found_again_it_holds_for_the_content_of_today(shop: Checkout) -> None:
@@ -133,7 +133,7 @@ def test_a_whole_transcript_is_taken_in_once(shop: Checkout, tmp_path: Path) -> 
 def test_told_nonsense_it_costs_the_agent_a_remark_only(shop: Checkout) -> None:
     done = shop.kl_process("finding", "add", "--hook", input="{")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "no finding kept: stdin: is no JSON" in done.stderr
+    assert "no finding stored: stdin: is no JSON" in done.stderr
     assert shop.kl("finding", "add", "--hook", "--strict", input="{").returncode == 2
     assert shop.kl("finding", "add").returncode == 2
 

@@ -44,20 +44,20 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "build") == (
         0,
-        "4 files (4 newly read, 0 gone), 11 symbols, 23 links\n"
+        "4 files (4 newly read, 0 removed), 11 symbols, 23 links\n"
         "  symbols  1 field, 2 functions, 2 methods, 4 namespaces, 1 test, 1 type\n"
-        "  links    3 calls, 10 defines, 2 depends_on, 5 imports, 3 references; 0 of them to a name only\n"
+        "  links    3 calls, 10 defines, 2 depends_on, 5 imports, 3 references; 0 unresolved (matched by name only)\n"
         "  0 files not assessed\n",
         "",
     )
-    assert kl("graph", "build")[1].startswith("4 files (0 newly read, 0 gone)")
+    assert kl("graph", "build")[1].startswith("4 files (0 newly read, 0 removed)")
 
 
 def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
     write(Path.cwd(), {"bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "build")
     assert code == 0
-    assert out.startswith("5 files (5 newly read, 0 gone), 11 symbols, 23 links\n")
+    assert out.startswith("5 files (5 newly read, 0 removed), 11 symbols, 23 links\n")
     assert out.endswith("  1 file not assessed\n")
     assert err == "kl: bad.py:1:5: invalid syntax. It is not in the graph.\n"
     answer = json.loads(kl("graph", "build", "--format", "json")[1])
@@ -255,7 +255,7 @@ def test_every_question_can_be_put_to_a_revision(kl: Kl) -> None:
         code, out, err = kl("graph", *words, "--at", "HEAD")
         assert (code, err) == (0, "")
         assert "show_page" in out
-    assert kl("graph", "build", "--at", "HEAD")[1].startswith("4 files (0 newly read, 0 gone), 11 symbols")
+    assert kl("graph", "build", "--at", "HEAD")[1].startswith("4 files (0 newly read, 0 removed), 11 symbols")
     assert kl("graph", "show", "show_page")[0] == 2
     assert kl("graph", "show", "show_page", "--at", "nope")[0] == 2
 

@@ -80,7 +80,7 @@ def test_undo_keeps_what_was_changed_since(kl: Kl) -> None:
     kl("init")
     write(Path.cwd(), {MANIFEST: "# mine\n", ".kl/notes.txt": "mine\n"})
     code, out, _ = kl("init", "--undo")
-    assert code == 0 and "kept: changed since" in out
+    assert code == 0 and "left: changed since" in out
     assert set(ours()) - set(FILES) == {MANIFEST, ".kl/notes.txt"}
     Path(MANIFEST).unlink()
     assert kl("init", "--undo")[0] == 0
@@ -91,7 +91,7 @@ def test_a_second_init_overwrites_nothing_and_undo_still_knows_the_first(kl: Kl)
     write(Path.cwd(), {".kl/config.yaml": "budget: 900\n"})
     Path(".kl/.gitignore").unlink()
     code, out, _ = kl("init")
-    assert code == 0 and "kept    .kl/config.yaml" in out and "wrote   .kl/.gitignore" in out
+    assert code == 0 and "exists  .kl/config.yaml" in out and "wrote   .kl/.gitignore" in out
     assert Path(".kl/config.yaml").read_text() == "budget: 900\n"
     kl("init", "--undo")
     assert set(ours()) - set(FILES) == {".kl/config.yaml"}
@@ -290,7 +290,7 @@ def test_a_second_time_only_what_is_still_to_be_done_is_asked_and_advised(
     write(Path.cwd(), {"README.md": README + "\n## Usage\n\nshop --open\n"})
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     _, out, err = kl("init")
-    assert "Make 1 record of what your documents say?" in err and "kl seed   (1 record)" in out
+    assert "Make 1 record of what your documents state?" in err and "kl seed   (1 record)" in out
 
 
 def test_nobody_is_asked_about_a_file_that_nothing_can_be_appended_to(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,7 @@ def test_at_a_terminal_one_can_skip_answer_and_quit(
 ) -> None:
     assert typed(repo, monkeypatch, "", "reader/: formats in.", "q") == 0
     out, err = capsys.readouterr()
-    assert "1/4" in err and "kept: Architecture: reader/: formats in." in err and "(Changes are put" in err
+    assert "1/4" in err and "recorded: Architecture: reader/: formats in." in err and "(Changes are put" in err
     assert out == "1 of 4 questions answered.\n"
     assert gaps(repo, "--focus", "architecture") == ["architecture_summary", "external_dependencies", "data_flow"]
 
@@ -178,7 +178,7 @@ def test_an_interrupt_loses_nothing_that_was_answered(
 ) -> None:
     assert typed(repo, monkeypatch, "Readers, filters, writers.", end=click.Abort) == 130
     err = capsys.readouterr().err
-    assert "1 answer kept" in err and err.count("interrupted") == 1
+    assert "1 answer recorded" in err and err.count("interrupted") == 1
     assert "architecture_summary" not in gaps(repo, "--focus", "architecture")
 
 
@@ -187,7 +187,7 @@ def test_an_answer_that_can_not_be_kept_is_asked_for_again(
 ) -> None:
     assert typed(repo, monkeypatch, "x" * 200_000, "Readers, filters, writers.", "q") == 0
     err = capsys.readouterr().err
-    assert "not kept" in err and "200000 characters long" in err and "kept: Architecture: Readers" in err
+    assert "not recorded" in err and "200000 characters long" in err and "recorded: Architecture: Readers" in err
     assert "architecture_summary" not in gaps(repo, "--focus", "architecture")
 
 

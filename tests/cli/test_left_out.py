@@ -33,7 +33,7 @@ def test_records_of_a_kind_that_nothing_describes_stand_in_no_command_s_way(
     path = repo.root / ".kl/kinds/risk.yaml"
     before = path.read_text()
     path.write_text(before + "nme: x\n") if how == "broken" else path.unlink()
-    mend = "risk.yaml, or bring it back" if rests == "state" else ".kl/kinds/, or bring it back"
+    mend = "risk.yaml, or restore it" if rests == "state" else ".kl/kinds/, or restore it"
     where = "1 record of the kind risk" if rests == "state" else "1 record in .kl/knowledge/risks/"
     for args in (["list"], ["search", "disk", "ship"], ["health"], ["status"]):
         done = repo.kl("knowledge", *args)

@@ -187,7 +187,7 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     command = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m kl_hooks status"
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-    assert (done.returncode, "the current folder is gone" in done.stderr) == (3, True)
+    assert (done.returncode, "the current folder was removed" in done.stderr) == (3, True)
 
 
 TEXT_ONLY = {

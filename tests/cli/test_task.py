@@ -69,7 +69,7 @@ def test_circles_are_errors_that_name_everyone_in_them(repo: Checkout) -> None:
     repo.write("agents.yaml", AGENTS)
     done = repo.kl("task", "plan", "--from", "agents.yaml")
     assert done.returncode == 1
-    assert "a circle: writer needs critic needs writer" in done.stdout
+    assert "a cycle: writer needs critic needs writer" in done.stdout
     assert "loner needs what it produces itself" in done.stdout
     repo.write(
         "agents.yaml", AGENTS.replace("produces: [artifact:design]", "produces: []").replace("[ARTIFACT:X]", "[]")

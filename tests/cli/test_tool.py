@@ -26,7 +26,7 @@ def test_tools_are_listed_with_their_schemas(repo: Checkout) -> None:
     assert one["tools"] == [
         {
             "name": "decision_read", "writes": False,
-            "description": "One decision, whole: what it says, where it stands, what took its place.",
+            "description": "One decision, whole: its text, its status, what took its place.",
             "input_schema": {
                 "type": "object", "required": ["id"], "additionalProperties": False,
                 "properties": {"id": {"type": "string", "description": "Its id, such as ADR-0001."}},

@@ -306,7 +306,7 @@ def test_edited_headers_and_a_damaged_store_are_named_by_the_doctor(proven: Chec
     sql(proven.state / "kl.db", "UPDATE receipt SET header = CAST(x'ff' AS TEXT) WHERE seq = 2")
     done = proven.kl("doctor")
     assert done.returncode == 1
-    assert "kl.db: can't be read" in done.stdout and "fix: keep the file for a look" in done.stdout
+    assert "kl.db: can't be read" in done.stdout and "fix: copy the file if you want to examine it" in done.stdout
 
 
 # what is said

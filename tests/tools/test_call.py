@@ -62,7 +62,7 @@ def test_every_schema_is_valid_json_schema(ws: Workspace) -> None:
 
     for tool in catalogue(ws).values():
         jsonschema.Draft202012Validator.check_schema(tool.schema)
-        assert tool.says.endswith((".", "?"))
+        assert tool.text.endswith((".", "?"))
         assert set(tool.needs) <= set(tool.takes)
         json.dumps(tool.plain())
 

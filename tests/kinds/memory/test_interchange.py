@@ -70,13 +70,13 @@ def test_they_come_in_as_candidates_and_the_rejected_as_rejected(repo: Checkout,
     expired = {**AGOR, "content": "long gone", "expires_at": "2020-01-01"}
     repo.write("m.json", json.dumps([FUSERAFT, AGOR, rejected, order, expired]))
     code, out, err = kl("memory", "import", "m.json")
-    assert (code, out.splitlines()[0]) == (0, "4 taken in, 0 seen again"), err
+    assert (code, out.splitlines()[0]) == (0, "4 imported, 0 seen again"), err
     listed = json.loads(kl("memory", "review", "--all", "--format", "json")[1])["memories"]
     assert {one["pattern"]: (one["status"], bool(one["held_back"])) for one in listed} == {
         FUSERAFT["Pattern"]: ("candidate", False), AGOR["content"]: ("candidate", False),
         rejected["pattern"]: ("rejected", False), order["pattern"]: ("candidate", True),
     }  # fmt: skip
-    assert kl("memory", "import", "m.json")[1].startswith("0 taken in, 0 seen again")
+    assert kl("memory", "import", "m.json")[1].startswith("0 imported, 0 seen again")
 
 
 def test_what_is_exported_can_be_imported(repo: Checkout, kl: Call) -> None:
