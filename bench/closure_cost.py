@@ -19,8 +19,8 @@ from kl_hooks.graph.closure import ANY_DEPTH, reach
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrations import migrate
 from kl_hooks.store.sqlite import open_sqlite
+from kl_hooks.store.store import migrate
 
 PER_FILE = 170
 START = "function:pkg0.m2.f50"

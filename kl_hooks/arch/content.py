@@ -11,7 +11,7 @@ from kl_hooks.clock import iso
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import WorktreeState
-from kl_hooks.git import files, trees
+from kl_hooks.git import files, worktree
 from kl_hooks.git.files import FileEntry
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, git_in, head, merge_base, resolve_commit
@@ -68,12 +68,12 @@ class Content:
     def place(self) -> WorktreeState:
         """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
         if self.source == WORKTREE:
-            found = trees.snapshot(self.repo, scan=self.look)
+            found = worktree.snapshot(self.repo, scan=self.look)
             return WorktreeState(found.tree_all or found.tree, None, found.head, found.branch)
         if self.source == STAGED:
-            found = trees.staged_tree(self.repo)
+            found = worktree.staged_tree(self.repo)
             return WorktreeState(found.tree, None, found.head, found.branch)
-        return WorktreeState(trees.tree_of_revision(self.repo, self.source), None, *head(self.repo))
+        return WorktreeState(worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo))
 
 
 def require_repository(ws: Workspace) -> Repository:

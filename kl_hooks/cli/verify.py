@@ -137,7 +137,7 @@ def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
     UsageProblem for a commit that is none, EnvironmentProblem for a content that can't be determined.
     """
     from kl_hooks.evidence.provenance import worktree_state
-    from kl_hooks.git.trees import tree_of_revision
+    from kl_hooks.git.worktree import tree_of_revision
 
     if rev is None or ws.repo is None:
         trees = worktree_state(ws.repo).trees

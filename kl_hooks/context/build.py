@@ -75,7 +75,7 @@ def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text")
     gets what holds for every task. Raises UsageProblem for a task without text, EnvironmentProblem where kl
     has not been set up: nothing is created by asking.
     """
-    from kl_hooks.git.trees import tree_of_revision
+    from kl_hooks.git.worktree import tree_of_revision
     from kl_hooks.store.redaction import redact
     from kl_hooks.workspace import require_setup
 

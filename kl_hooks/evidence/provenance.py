@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.trees import snapshot
-from kl_hooks.git.worktree import FileListing
+from kl_hooks.git.worktree import FileListing, snapshot
 from kl_hooks.model.actors import AGENTS as AGENTS
 from kl_hooks.model.actors import agent as agent
 

@@ -1,5 +1,6 @@
-"""The working tree as it is on disk: what differs from the index, what is untracked, and the blob IDs of the contents.
+"""The working tree as it is on disk: which files differ, their blob IDs, and the tree that a commit of it would have.
 
+Evidence is bound to that tree: a dirty working tree gets the very ID that the commit of the same content will have.
 Nothing is written, and no program named by the repository's own configuration is run. Paths are bytes here, as git
 and the file system have them. Whoever asks for files and whoever asks for the tree share one `WorktreeScan`.
 """
@@ -13,20 +14,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.git.objects import object_id
+from kl_hooks.git.objects import TreeBuilder, object_id, tree_reader
 from kl_hooks.git.repository import (
     GitSettings,
     Repository,
+    branch_name,
     content_settings,
     directory_options,
     filters_off,
+    find_repository,
     git_in,
+    head,
     is_commit_index,
 )
 from kl_hooks.git.run import GitFailed, git, start_git
 
 REMOVED: Final = b""
-GITLINK: Final = b"160000"
+_GITLINK: Final = b"160000"
 _PLAIN, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
 _REGULAR: Final = ("100644", "100755")
 _NEEDS_QUOTES: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
@@ -38,7 +42,7 @@ _DIFF_OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class _FileChange:
     """A file that may differ on disk."""
 
     before: tuple[bytes, str]
@@ -50,7 +54,7 @@ class FileChange:
 
 
 @dataclass(slots=True)
-class FileStates:
+class _FileStates:
     """The state of some files on disk."""
 
     files: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
@@ -106,12 +110,12 @@ class WorktreeScan:
     repo: Repository
     settings: GitSettings
     listing: FileListing
-    changes: Mapping[bytes, FileChange]
+    changes: Mapping[bytes, _FileChange]
     """What differs from the index (or the base of the scan), or was only touched; and what git does not compare."""
-    _states: FileStates = field(default_factory=FileStates, compare=False, repr=False)
+    _states: _FileStates = field(default_factory=_FileStates, compare=False, repr=False)
     _hashed: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
-    def contents(self, wanted: Mapping[bytes, bytes | None]) -> FileStates:
+    def contents(self, wanted: Mapping[bytes, bytes | None]) -> _FileStates:
         """The states of all files that were ever asked for, by mode (None: as the file is); each is hashed once.
 
         Symbolic links and submodules are never followed. A file that vanished meanwhile is `missing`.
@@ -122,11 +126,11 @@ class WorktreeScan:
             _hash_files(self.repo, new, self.settings, self._states)
         return self._states
 
-    def changes_from(self, base: str) -> dict[bytes, FileChange]:
+    def changes_from(self, base: str) -> dict[bytes, _FileChange]:
         """What differs on disk from a tree. One git process: what is staged differs from it."""
-        staged = staged_changes(self.repo, base, to_commit=False)
+        staged = _staged_changes(self.repo, base, to_commit=False)
         here = {
-            path: FileChange(staged[path].before if path in staged else one.before, one.mode, one.blob)
+            path: _FileChange(staged[path].before if path in staged else one.before, one.mode, one.blob)
             for path, one in self.changes.items()
         }
         return {**staged, **here}
@@ -152,11 +156,11 @@ def scan_worktree(
         out = git_in(repo, *command, config=off)
     changes = _changes(out)
     for path, staged in listing.tracked.items():  # only the disk knows
-        changes[path] = FileChange(changes[path].before if path in changes else staged, None, None)
+        changes[path] = _FileChange(changes[path].before if path in changes else staged, None, None)
     return WorktreeScan(repo, known, listing, changes)
 
 
-def staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> dict[bytes, FileChange]:
+def _staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> dict[bytes, _FileChange]:
     """What differs in the index from tree `base`; a file in conflict has no mode. One git process.
 
     `to_commit`: the index of the commit being made, if this is its git hook, without files that are only announced
@@ -167,17 +171,17 @@ def staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> di
     return _changes(git_in(repo, *command, keep_index=to_commit and is_commit_index(repo)))
 
 
-def _changes(out: bytes) -> dict[bytes, FileChange]:
+def _changes(out: bytes) -> dict[bytes, _FileChange]:
     cells = out.split(b"\0")
-    found: dict[bytes, FileChange] = {}
+    found: dict[bytes, _FileChange] = {}
     for about, path in zip(cells[::2], cells[1::2], strict=False):
         old_mode, mode, old, new, status = about.decode("ascii").split(" ")
         before = (old_mode.removeprefix(":").encode(), old)
         if status == "D":
-            found[path] = FileChange(before, REMOVED, None)
+            found[path] = _FileChange(before, REMOVED, None)
         else:
             blob = new if new.strip("0") and status != "U" else None
-            found[path] = FileChange(before, None if status == "U" else mode.encode(), blob)
+            found[path] = _FileChange(before, None if status == "U" else mode.encode(), blob)
     return found
 
 
@@ -198,13 +202,13 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
             continue
         about, _, path = line[2:].partition(b"\t")
         mode, blob, stage = about.split(b" ")
-        needed = path + b"/.git" if mode == GITLINK else path if tag in b"Ss" else b""
+        needed = path + b"/.git" if mode == _GITLINK else path if tag in b"Ss" else b""
         if stage == b"0" and os.path.lexists(os.path.join(top, needed)):  # noqa: PTH118
             found.tracked[path] = mode, blob.decode("ascii")
     return found
 
 
-def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings, found: FileStates) -> None:
+def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings, found: _FileStates) -> None:
     """Adds the states of these files. One git process, or none."""
     queue: dict[bytes, bytes] = {}
     top = os.fsencode(repo.top)
@@ -228,7 +232,7 @@ def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: G
     _hash_queue(repo, queue, known, found)
 
 
-def _add_nested_repository(repo: Repository, path: bytes, found: FileStates) -> None:
+def _add_nested_repository(repo: Repository, path: bytes, found: _FileStates) -> None:
     """A repository inside this one counts as its current commit; without a commit it does not count."""
     folder = os.fsdecode(os.path.join(os.fsencode(repo.top), path))  # noqa: PTH118
     try:
@@ -236,12 +240,12 @@ def _add_nested_repository(repo: Repository, path: bytes, found: FileStates) -> 
     except GitFailed:
         out = b""
     if out.strip():
-        found.files[path] = (GITLINK, out.decode().strip())
+        found.files[path] = (_GITLINK, out.decode().strip())
     else:
         found.missing.add(path)
 
 
-def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: FileStates) -> None:
+def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: _FileStates) -> None:
     top = os.fsencode(repo.top)
     for _ in range(3):  # once, unless files can't be read or vanish while git reads them
         for path in [p for p in queue if not os.access(os.path.join(top, p), os.R_OK)]:  # noqa: PTH118
@@ -275,3 +279,171 @@ def _is_filtered(repo: Repository, paths: Iterable[bytes], known: GitSettings) -
         return False
     out = git_in(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
     return not {os.fsdecode(value) for value in out.split(b"\0")[2::3]}.isdisjoint(known.drivers)
+
+
+_MAX_UNTRACKED: Final = 256 * 1024 * 1024
+"""Bytes. Data that nobody ignored must not be read at every test run: beyond this `tree_all` is unknown."""
+
+_State = tuple[bytes, str] | None
+"""(mode, blob ID) of a file; None: it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSnapshot:
+    """The working tree's content at one moment."""
+
+    tree: str | None
+    """ID of the tracked files as they are on disk; None: unknown (a file can't be read)."""
+    tree_all: str | None
+    """The same with untracked, not ignored files; None: unknown, or not asked for."""
+    dirty: bool
+    """The tracked files on disk are not those of HEAD."""
+    changed: int
+    """How many tracked files differ from HEAD."""
+    exact: bool
+    """False: a filter driver of the repository was not run, so a commit may get another ID."""
+    head: str | None = None
+    branch: str | None = None
+    untracked: tuple[str, ...] = ()
+    """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
+    listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
+    """What git listed: the paths of the content, without another question to git."""
+
+
+def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None) -> TreeSnapshot:
+    """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
+    one less with a `scan` that was made just now, and another less if that has hashed what differs.
+
+    A submodule whose files are not those of its commit gives the superproject an ID that no commit of it can have.
+
+    GitFailed where the repository itself is broken; what can't be read makes an ID None, no exception.
+    """
+    commit, base, branch = _head(repo)
+    if scan is None:
+        scan = scan_worktree(repo, base=base, untracked=untracked)
+        changes = scan.changes
+    else:
+        changes = scan.changes_from(base)
+    others = scan.listing.untracked
+    whole = untracked and _total_size(repo, others) <= _MAX_UNTRACKED
+    unknown = _unknown(changes)
+    found = scan.contents(unknown | (dict.fromkeys(others) if whole else {}))
+    _add_nested_repositories(repo, found)
+    tracked = _real_changes(changes, found)
+    extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
+    ids = _tree_ids(repo, base if commit else "", tracked, extra) if tracked or any(extra.values()) else [base, base]
+    tree = None if found.unreadable & unknown.keys() else ids[0]
+    names = tuple(os.fsdecode(path) for path in others)
+    tree_all = ids[1] if tree and whole and not found.unreadable else None
+    dirty = bool(tracked) or tree is None
+    return TreeSnapshot(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, scan.listing)
+
+
+def staged_tree(repo: Repository) -> TreeSnapshot:
+    """The tree that `git commit` would make of the index, None while there are conflicts. Two git processes or three.
+
+    `dirty` and `changed` are about what is staged.
+    """
+    commit, base, branch = _head(repo)
+    changes = _staged_changes(repo, base)
+    if any(change.mode is None for change in changes.values()):
+        return TreeSnapshot(None, None, True, len(changes), True, commit, branch)
+    now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
+    tree = _tree_ids(repo, base if commit else "", now)[0] if now else base
+    return TreeSnapshot(tree, None, bool(now), len(now), True, commit, branch)
+
+
+def tree_of_revision(repo: Repository, rev: str) -> str | None:
+    """The tree ID of a revision (a commit, a tag, a tree); None if there is none."""
+    if rev.startswith("-"):
+        return None
+    out = git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128))
+    return out.decode().strip() or None
+
+
+def differing_paths(repo: Repository, tree: str, other: str | None = None) -> list[str] | None:
+    """The tracked files whose content differs between a tree and `other` (None: what is on disk), by path.
+
+    None where git does not have the objects of the tree: that of a dirty working tree was never written.
+    """
+    if git_in(repo, "cat-file", "-t", tree, ok=(0, 128)).strip() != b"tree":
+        return None
+    if other is not None:
+        out = git_in(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
+        return [os.fsdecode(path) for path in out.split(b"\0") if path]
+    scan = scan_worktree(repo, base=tree, untracked=False)
+    found = scan.contents(_unknown(scan.changes))
+    _add_nested_repositories(repo, found)
+    return sorted(os.fsdecode(path) for path in {*_real_changes(scan.changes, found), *found.unreadable})
+
+
+def _head(repo: Repository) -> tuple[str | None, str, str | None]:
+    """(commit, tree, branch) of HEAD; the empty tree where there is no commit yet."""
+    out = git_in(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
+    lines = out.decode("utf-8", "replace").splitlines()
+    if len(lines) == 3:
+        return lines[0], lines[1], branch_name(lines[2])
+    return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
+
+
+def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:
+    """Path → mode of the files whose content only the disk knows."""
+    return {path: one.mode for path, one in changes.items() if one.blob is None and one.mode != REMOVED}
+
+
+def _add_nested_repositories(repo: Repository, found: _FileStates) -> None:
+    """A repository inside this one whose tracked files were edited counts as the tree of what they are now."""
+    for path, (mode, _) in list(found.files.items()):
+        if mode != _GITLINK:
+            continue
+        inner = find_repository(repo.top / os.fsdecode(path))
+        now = snapshot(inner, untracked=False) if inner and inner.top != repo.top else None
+        if now and now.tree is None:
+            found.unreadable.add(path)
+            del found.files[path]
+        elif now and now.tree and now.dirty:
+            found.files[path] = (mode, now.tree)
+
+
+def _real_changes(changes: Mapping[bytes, _FileChange], found: _FileStates) -> dict[bytes, _State]:
+    """What really differs, now that the contents are known."""
+    real: dict[bytes, _State] = {}
+    for path, change in changes.items():
+        if path in found.unreadable:
+            continue
+        now: _State = None
+        if change.mode and change.blob:
+            now = (change.mode, change.blob)
+        elif change.mode != REMOVED:  # what is removed may still be on disk, but untracked
+            now = found.files.get(path)
+        if now != change.before and (now or change.before[1].strip("0")):
+            real[path] = now
+    return real
+
+
+def _tree_ids(repo: Repository, base: str, *states: Mapping[bytes, _State]) -> list[str]:
+    """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
+    with tree_reader(repo) as load:
+        builder = TreeBuilder(repo.object_format, base, load)
+        return [_tree_id(builder, some) for some in states]
+
+
+def _tree_id(builder: TreeBuilder, files: Mapping[bytes, _State]) -> str:
+    """The ID with these files changed."""
+    for path, state in files.items():
+        if state is None:
+            builder.drop(path)
+    for path, state in files.items():  # afterwards: a folder may now be where a file was
+        if state is not None:
+            builder.put(path, *state)
+    return builder.root()
+
+
+def _total_size(repo: Repository, paths: list[bytes]) -> int:
+    top, total = os.fsencode(repo.top), 0
+    for path in paths:
+        try:
+            total += os.lstat(os.path.join(top, path)).st_size  # noqa: PTH118
+        except OSError:
+            continue
+    return total

@@ -21,7 +21,7 @@ from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
-from kl_hooks.git.trees import differing_paths, tree_of_revision
+from kl_hooks.git.worktree import differing_paths, tree_of_revision
 from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import REFUTES, Receipt

@@ -1,10 +1,13 @@
-"""The Database protocol. SQL is portable, values are passed for `?`; dialects differ behind this protocol only."""
+"""The Database protocol: SQL is portable, values are passed for `?`; dialects differ behind this protocol only."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
+
+from kl_hooks.errors import StoreDamaged, StoreNewer
 
 Row = tuple[Any, ...]
 
@@ -18,27 +21,21 @@ class Database(Protocol):
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
-        ...
 
     def row(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
-        ...
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> None:
         """A statement without an answer."""
-        ...
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same statement for each of `rows`."""
-        ...
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything inside happens, or nothing. Takes the write lock at once; does not nest."""
-        ...
 
     def close(self) -> None:
         """Lets go of it. May be called again."""
-        ...
 
 
 T = TypeVar("T")
@@ -62,3 +59,17 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
 def placeholders(values: Collection[Any]) -> str:
     """`?, ?, ?`: for `IN (…)`."""
     return ", ".join("?" * len(values))
+
+
+def damaged_error(path: Path, reason: str) -> StoreDamaged:
+    """The exception, with a hint. Nothing is ever moved or deleted by us."""
+    hint = f"Captures wait in the spool. Keep it for a look: mv {path.name} {path.name}.damaged; then: kl doctor"
+    return StoreDamaged(f"{reason}.", place=str(path), hint=hint)
+
+
+def newer_error(path: Path, theirs: str, ours: str) -> StoreNewer:
+    """The exception for a store that a newer kl made."""
+    reason = f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
+    return StoreNewer(
+        reason, place=str(path), hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool."
+    )

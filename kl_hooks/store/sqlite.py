@@ -17,9 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
+from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.model.text import one_line
-from kl_hooks.store.database import Row
+from kl_hooks.store.database import Row, damaged_error, newer_error
 from kl_hooks.store.files import is_local, sync_folder
 
 _APPLICATION_ID: Final = 0x6B6C3031
@@ -68,12 +68,6 @@ def side_files(path: Path) -> list[Path]:
 def has_open_journal(path: Path) -> bool:
     """A journal or log with content next to it: somebody is at work on it, or was stopped in the middle."""
     return any(has_content(name) for name in side_files(path)[:2])
-
-
-def damaged_error(path: Path, reason: str) -> StoreDamaged:
-    """The exception, with a hint. Nothing is ever moved or deleted by us."""
-    hint = f"Captures wait in the spool. Keep it for a look: mv {path.name} {path.name}.damaged; then: kl doctor"
-    return StoreDamaged(f"{reason}.", place=str(path), hint=hint)
 
 
 def _wal_is_safe(version: tuple[int, ...]) -> bool:
@@ -321,11 +315,3 @@ def _refuse_broken(database: SqliteDatabase) -> None:
     found = database.row("PRAGMA quick_check(1)")
     if found != ("ok",):
         raise damaged_error(database.path, f"is malformed ({one_line(str(found and found[0]), 80)})")
-
-
-def newer_error(path: Path, theirs: str, ours: str) -> StoreNewer:
-    """The exception for a store that a newer kl made."""
-    reason = f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
-    return StoreNewer(
-        reason, place=str(path), hint="Upgrade: pip install --upgrade kl-hooks. Captures wait in the spool."
-    )

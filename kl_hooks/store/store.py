@@ -1,21 +1,31 @@
-"""Store: the databases of one repository. Looking creates nothing; writing takes the lock and brings tables up to
-date.
+"""The store: the databases of one repository, and the migrations of their tables.
+
+Reading creates nothing. Writing takes the lock and brings the tables up to date, one transaction a step, with a
+backup before the first. When a database is opened, its tables and its record of the steps taken (`schema_step`)
+are compared.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
+from kl_hooks.model.text import one_line
+from kl_hooks.store.database import damaged_error, newer_error
+from kl_hooks.store.files import sync_folder
 from kl_hooks.store.state import State, prepare_state
 
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Schema
     from kl_hooks.store.database import Database
+
 
 _WAIT: Final = 5.0
 """Seconds to wait for the lock, and for a database that another process has locked (`KL_LOCK_WAIT`)."""
@@ -83,7 +93,6 @@ class Store:
 
         Found without writing; but what somebody left unfinished is finished first, as by any reader.
         """
-        from kl_hooks.store.migrations import refuse_unexpected, refuse_unrecorded
 
         path = self._path("kl")
         try:
@@ -94,8 +103,8 @@ class Store:
                 stack.callback(db.close)
                 newer = self._newer("kl", db)
                 if newer is None:
-                    refuse_unexpected(db, self._of("kl"), path)
-                    refuse_unrecorded(db, self._of("kl"), path)
+                    _refuse_unexpected(db, self._of("kl"), path)
+                    _refuse_unrecorded(db, self._of("kl"), path)
                 return newer
         except EnvironmentProblem as problem:
             return problem
@@ -119,18 +128,17 @@ class Store:
         return self._up_to_date(database)
 
     def _up_to_date(self, database: str) -> Database:
-        from kl_hooks.store.migrations import migrate, refuse_incomplete, refuse_unexpected, refuse_unrecorded
         from kl_hooks.store.sqlite import open_sqlite
 
         path = self._path(database)
         db = open_sqlite(path, write=True, busy_ms=self._busy)
         try:
             if database == "kl":
-                refuse_incomplete(db, self._of(database), path)
-                refuse_unrecorded(db, self._of(database), path)
+                _refuse_incomplete(db, self._of(database), path)
+                _refuse_unrecorded(db, self._of(database), path)
             migrate(db, self._of(database), path, self.state.directory / "backup" if database == "kl" else None)
             if database == "kl":
-                refuse_unexpected(db, self._of(database), path)
+                _refuse_unexpected(db, self._of(database), path)
         except BaseException:
             db.close()
             raise
@@ -156,7 +164,6 @@ class Store:
         return None
 
     def _as_it_is(self, path: Path) -> Database | None:
-        from kl_hooks.store.migrations import refuse_incomplete
         from kl_hooks.store.sqlite import has_content, has_open_journal, open_sqlite
 
         if not has_content(path):
@@ -166,7 +173,7 @@ class Store:
             db = open_sqlite(path, write=False, busy_ms=self._busy)
             try:
                 if path == self.state.database:
-                    refuse_incomplete(db, self._of("kl"), path)
+                    _refuse_incomplete(db, self._of("kl"), path)
             except BaseException:
                 db.close()
                 raise
@@ -183,28 +190,25 @@ class Store:
 
     def _is_current(self, database: str, db: Database) -> bool:
         """No step is missing; for what is derived: nor is anything newer than we know."""
-        from kl_hooks.store.migrations import is_current
 
-        return is_current(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
+        return _has_all_steps(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
 
     def _newer(self, database: str, db: Database) -> StoreNewer | None:
         """The exception for one that a newer kl made; None for all others."""
-        from kl_hooks.store.migrations import refuse_newer
-        from kl_hooks.store.sqlite import FORMAT, newer_error
+        from kl_hooks.store.sqlite import FORMAT
 
         path = self._path(database)
         made = db.row("PRAGMA user_version")
         if made and made[0] > FORMAT:
             return newer_error(path, f"format {made[0]}", f"format {FORMAT}")
         try:
-            refuse_newer(db, self._of(database), path)
+            _refuse_newer(db, self._of(database), path)
         except StoreNewer as problem:
             return problem
         return None
 
     def _is_of_use(self, database: str, db: Database) -> bool:
         """What could not be brought up to date: evidence is read as it is, what is derived is not."""
-        from kl_hooks.store.migrations import steps_taken
 
         return bool(steps_taken(db)) if database == "kl" else self._is_current(database, db)
 
@@ -259,3 +263,154 @@ def _os_errors_as_problems(place: Path) -> Iterator[None]:
         where = str(error.filename or place)
         hint = "Set KL_STATE to a folder that you can write, or see: kl doctor"
         raise EnvironmentProblem(f"can't be used ({error.strerror or error}).", place=where, hint=hint) from error
+
+
+_BACKUPS: Final = 2
+_TABLE: Final = r"(?ia)(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)"
+_RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
+    -- Which numbered step of which room's tables has been taken.
+    room TEXT NOT NULL, step INTEGER NOT NULL, PRIMARY KEY (room, step))"""
+
+
+def steps_taken(db: Database) -> dict[str, int]:
+    """Owner of tables → its newest step in this database."""
+    known = db.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_step'")
+    return dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if known else {}
+
+
+def _has_all_steps(db: Database, schemas: Sequence[Schema]) -> bool:
+    """True if no step is missing."""
+    have = steps_taken(db)
+    return all(have.get(schema.owner, 0) >= len(schema.steps) for schema in schemas)
+
+
+def _refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+    """StoreNewer where the database has a step that this kl does not know."""
+    have = steps_taken(db)
+    for schema in schemas:
+        if have.get(schema.owner, 0) > len(schema.steps):
+            raise newer_error(path, f"{schema.owner} step {have[schema.owner]}", f"{len(schema.steps)}")
+
+
+def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Path | None) -> int:
+    """Take the missing steps, in the order of their owners' names; return how many. The caller holds the store lock.
+
+    With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `_refuse_newer`.
+    """
+    _refuse_newer(db, schemas, path)
+    if _has_all_steps(db, schemas):
+        return 0
+    if backup_dir and steps_taken(db):
+        _back_up(db, backup_dir)
+    count = 0
+    for schema in sorted(schemas, key=lambda s: s.owner):
+        for number, sql in enumerate(schema.steps, 1):
+            count += _take_step(db, schema.owner, number, sql)
+    return count
+
+
+def _take_step(db: Database, owner: str, number: int, sql: str) -> int:
+    with db.transaction():
+        db.execute(_RECORD)
+        # asked again inside: another process may have taken it while we waited
+        if db.row("SELECT 1 FROM schema_step WHERE room = ? AND step = ?", (owner, number)):
+            return 0
+        for statement in _split_statements(sql):
+            db.execute(statement)
+        db.execute("INSERT INTO schema_step (room, step) VALUES (?, ?)", (owner, number))
+    return 1
+
+
+def _split_statements(sql: str) -> list[str]:
+    """The statements of a step: each ends with a `;` at the end of a line (the last one may go without)."""
+    found, current = [], []
+    for line in sql.splitlines():
+        current.append(line)
+        if line.rstrip().endswith(";") and "--" not in line:
+            found.append("\n".join(current))
+            current = []
+    rest = [line for line in current if line.strip() and not line.lstrip().startswith("--")]
+    return [*found, "\n".join(current)] if rest else found
+
+
+def _refuse_unexpected(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+    """StoreDamaged for a table that no step made. Not checked where tables belong to an unknown owner (a plugin that
+    is not installed any more).
+    """
+    if not steps_taken(db).keys() <= {schema.owner for schema in schemas}:
+        return
+    named = {name.lower() for schema in schemas for sql in schema.steps for name in re.findall(_TABLE, sql)}
+    tables = [name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    odd = [n for n in tables if n.lower() not in named and n != "schema_step" and not n.startswith("sqlite_")]
+    if odd:
+        raise damaged_error(path, f"holds a table that kl never made: {one_line(odd[0], 60)}")
+
+
+def _back_up(db: Database, directory: Path) -> None:
+    """A whole copy before the first step (`VACUUM INTO`, SQLite 3.27); the newest two are retained."""
+    directory.mkdir(mode=0o700, exist_ok=True)
+    old = sorted(path for path in directory.glob("kl-*.db") if path.stem[3:].isdecimal())
+    number = int(old[-1].stem[3:]) + 1 if old else 1
+    new = directory / f".kl-{number:04}.new"
+    new.unlink(missing_ok=True)
+    try:
+        db.execute("VACUUM INTO ?", (str(new),))
+        new.chmod(0o600)
+        with new.open("rb") as file:
+            os.fsync(file.fileno())
+        new.rename(directory / f"kl-{number:04}.db")
+        sync_folder(directory)
+    finally:
+        new.unlink(missing_ok=True)
+    for path in old[: len(old) + 1 - _BACKUPS]:
+        path.unlink(missing_ok=True)
+
+
+_COMMENT: Final = r"(?m)^\s*--.*\n?"
+_CHANGE: Final = (
+    r"(?ia)\s*(CREATE|DROP|ALTER)\s+TABLE\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?[\"`\[]?(\w+)"
+    r"(?:[\"`\]]?\s+RENAME\s+TO\s+[\"`\[]?(\w+))?"
+)
+
+
+def _refuse_incomplete(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+    """StoreDamaged where a table is missing that a recorded step made."""
+    have = steps_taken(db)  # asked first: of a step that is taken meanwhile the tables are there
+    names = _table_names(db)
+    for schema in schemas:
+        count = have.get(schema.owner, 0)
+        lost = _tables_after(schema.steps[:count]) - names if count <= len(schema.steps) else ()
+        if lost:
+            raise damaged_error(path, f"has lost the table {min(lost)}")
+
+
+def _refuse_unrecorded(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+    """StoreDamaged where a table exists that only a step makes which is not recorded as taken."""
+    names = _table_names(db)  # asked first: of a table that is made meanwhile the step is there
+    have = steps_taken(db)
+    for schema in schemas:
+        count = have.get(schema.owner, 0)
+        there = (_tables_after(schema.steps) - _tables_after(schema.steps[:count])) & names
+        if there:
+            raise damaged_error(path, f"holds the table {min(there)}, but not the word that kl made it (schema_step)")
+
+
+def _table_names(db: Database) -> set[str]:
+    return {str(name).lower() for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+@cache
+def _tables_after(steps: tuple[str, ...]) -> frozenset[str]:
+    """The tables (small letters) that are there after these steps."""
+    names: set[str] = set()
+    for statement in (one for sql in steps for one in _split_statements(sql)):
+        change = re.match(_CHANGE, re.sub(_COMMENT, "", statement))
+        if change is None:
+            continue
+        what, name, new = change[1].upper(), change[2].lower(), (change[3] or "").lower()
+        if what == "CREATE":
+            names.add(name)
+        elif what == "DROP" or new:
+            names.discard(name)
+            names |= {new} if new else set()
+    return frozenset(names)

@@ -15,8 +15,8 @@ from kl_hooks.evidence.provenance import WorktreeState, worktree_state
 from kl_hooks.evidence.schema import SCHEMA
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
-from kl_hooks.store.migrations import split_statements
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
+from kl_hooks.store.store import _split_statements
 from kl_hooks.workspace import Workspace
 
 RESERVED = ("class", "subject", "outcome", "duration_us", "executed")
@@ -57,7 +57,7 @@ def ledger(path: Path) -> Iterator[SqliteDatabase]:
     """An empty ledger in a file."""
     db = open_sqlite(path, write=True)
     try:
-        for statement in (one for step in SCHEMA.steps for one in split_statements(step)):
+        for statement in (one for step in SCHEMA.steps for one in _split_statements(step)):
             db.execute(statement)
         yield db
     finally:

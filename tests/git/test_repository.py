@@ -161,14 +161,14 @@ CANARIES = {
 
 
 def test_nothing_that_the_repository_names_is_run(repo: Repository, tmp_path: Path) -> None:
-    from kl_hooks.git import files, trees
+    from kl_hooks.git import files, worktree
 
     fired = tmp_path / "fired"
     for key, value in CANARIES.items():
         sh(repo.top, "config", key, value.format(fired, tmp_path / "evil-hooks"))
     sh(repo.top, "config", "log.showSignature", "true")
     write(repo.top, {"a.py": "edited\n", "u.py": "new\n"})
-    trees.snapshot(repo)
+    worktree.snapshot(repo)
     list(files.read_files(repo, files.worktree_files(repo)))
     read_git_settings(repo)
     head(repo)

@@ -12,7 +12,7 @@ import pytest
 
 from kl_hooks.git import run, worktree
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.trees import TreeSnapshot, snapshot, staged_tree, tree_of_revision
+from kl_hooks.git.worktree import TreeSnapshot, snapshot, staged_tree, tree_of_revision
 from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
 
 START = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/e/c.txt": "c\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n"}
@@ -360,7 +360,7 @@ def test_few_processes(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_data_that_nobody_ignored_is_not_read(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kl_hooks.git.trees._MAX_UNTRACKED", 10)
+    monkeypatch.setattr("kl_hooks.git.worktree._MAX_UNTRACKED", 10)
     write(repo.top, {"data.bin": "x" * 11})
     seen = snapshot(repo)
     assert seen.tree == tree_of_revision(repo, "HEAD")

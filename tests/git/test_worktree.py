@@ -9,8 +9,7 @@ import pytest
 
 from kl_hooks.git.files import read_files, worktree_files
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.trees import snapshot
-from kl_hooks.git.worktree import scan_worktree
+from kl_hooks.git.worktree import scan_worktree, snapshot
 from tests.git.repos import make, write
 from tests.git.test_trees import START, STATES, count, edit
 

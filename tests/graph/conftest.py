@@ -9,8 +9,8 @@ import pytest
 
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrations import migrate
 from kl_hooks.store.sqlite import open_sqlite
+from kl_hooks.store.store import migrate
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, search, search_names
 from kl_hooks.index.plugin import kl_schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrations import migrate
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
+from kl_hooks.store.store import migrate
 
 
 class WithoutFullText:

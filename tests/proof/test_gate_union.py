@@ -12,7 +12,7 @@ import pytest
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult
 from kl_hooks.evidence.ledger import Entry, append
 from kl_hooks.evidence.provenance import worktree_state
-from kl_hooks.git.trees import tree_of_revision
+from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.expected_tests import DefinedTests, Expected, PytestConfig

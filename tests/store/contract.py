@@ -14,7 +14,7 @@ import pytest
 from kl_hooks.errors import EnvironmentProblem, StoreNewer
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.database import Database
-from kl_hooks.store.migrations import is_current, migrate, refuse_newer, split_statements, steps_taken
+from kl_hooks.store.store import _has_all_steps, _refuse_newer, _split_statements, migrate, steps_taken
 
 Opener = Callable[[bool], Database]
 """Opens the one database of a test, for writing or for reading only."""
@@ -133,10 +133,10 @@ class DatabaseContract:
             assert steps_taken(db) == {}
             assert migrate(db, [schema(ONE)], place, None) == 1
             assert steps_taken(db) == {"room": 1}
-            assert not is_current(db, [schema(ONE, TWO)])
+            assert not _has_all_steps(db, [schema(ONE, TWO)])
             assert migrate(db, [schema(ONE, TWO), schema(room="empty")], place, None) == 1
             assert migrate(db, [schema(ONE, TWO)], place, None) == 0
-            assert is_current(db, [schema(ONE, TWO)])
+            assert _has_all_steps(db, [schema(ONE, TWO)])
             assert db.rows("SELECT id, n, more FROM thing") == [("of step 2", 2, None)]
 
     def test_rooms_are_independent(self, opener: Opener, place: Any) -> None:
@@ -160,14 +160,14 @@ class DatabaseContract:
             with pytest.raises(StoreNewer, match=r"made by a newer kl \(room step 2; this one knows 1\).*Upgrade"):
                 migrate(db, newer, place, None)
             with pytest.raises(StoreNewer):
-                refuse_newer(db, newer, place)
+                _refuse_newer(db, newer, place)
             assert steps_taken(db) == {"room": 2}
 
 
 def test_statements_end_at_a_semicolon_at_a_lines_end() -> None:
-    assert split_statements("A;\nB (\n x; y, -- why;\n z);\n\n-- only a remark;\n") == [
+    assert _split_statements("A;\nB (\n x; y, -- why;\n z);\n\n-- only a remark;\n") == [
         "A;",
         "B (\n x; y, -- why;\n z);",
     ]
-    assert split_statements("A;\nB") == ["A;", "B"]
-    assert split_statements("\n") == []
+    assert _split_statements("A;\nB") == ["A;", "B"]
+    assert _split_statements("\n") == []

@@ -17,8 +17,8 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.store.files import is_local
-from kl_hooks.store.migrations import migrate, refuse_unexpected, steps_taken
 from kl_hooks.store.sqlite import _APPLICATION_ID, FORMAT, SqliteDatabase, _journal_mode, _wal_is_safe, open_sqlite
+from kl_hooks.store.store import _refuse_unexpected, migrate, steps_taken
 
 from .contract import ONE, TWO, DatabaseContract, Opener, schema
 
@@ -335,11 +335,11 @@ def test_a_newer_format_is_read_and_not_written(path: Path) -> None:
 
 def test_a_table_that_no_step_made_is_refused(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db:
-        refuse_unexpected(db, [schema(ONE)], path)
+        _refuse_unexpected(db, [schema(ONE)], path)
         db.execute("CREATE TABLE planted (x)")
         with pytest.raises(StoreDamaged, match="table that kl never made: planted"):
-            refuse_unexpected(db, [schema(ONE)], path)
-        refuse_unexpected(db, [], path)  # the room that may have made it is not known today
+            _refuse_unexpected(db, [schema(ONE)], path)
+        _refuse_unexpected(db, [], path)  # the room that may have made it is not known today
 
 
 @pytest.mark.parametrize("moved", ["deleted", "replaced"])
@@ -433,7 +433,7 @@ import kl_hooks.store.sqlite
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.locks import store_lock
-from kl_hooks.store.migrations import migrate, steps_taken
+from kl_hooks.store.store import migrate, steps_taken
 from kl_hooks.store.sqlite import open_sqlite
 
 folder = Path({str(tmp_path)!r})

@@ -164,12 +164,12 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
     Only contents that no graph of this worktree has ever seen are parsed; their facts are remembered with the others.
     UsageProblem where there is no such revision; EnvironmentProblem without git, or where nothing can be written.
     """
-    from kl_hooks.git import files, trees
+    from kl_hooks.git import files, worktree
 
     repo = ws.repo
     if repo is None:
         raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
-    tree = trees.tree_of_revision(repo, rev)
+    tree = worktree.tree_of_revision(repo, rev)
     if tree is None:
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     scanners = scanners_of(ws.plugins)
