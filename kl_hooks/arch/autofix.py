@@ -31,9 +31,19 @@ from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.packages import NON_PRODUCT_NAMES
 from kl_hooks.arch.report import problems_to_list, violation_to_dict
 from kl_hooks.code.modules import ModuleIndex, file_links, plain_name
-from kl_hooks.code.rewrite.attribute_use import Importing, Taken, attribute_uses
 from kl_hooks.code.rewrite.edit import edit_imports
-from kl_hooks.code.rewrite.import_use import LIBRARIES, NEEDED, NOTED, UNUSED, Need, Source, need
+from kl_hooks.code.rewrite.import_use import (
+    LIBRARIES,
+    NEEDED,
+    NOTED,
+    UNUSED,
+    Importing,
+    Need,
+    Source,
+    Taken,
+    attribute_uses,
+    need,
+)
 from kl_hooks.code.rewrite.side_effects import first_side_effect
 from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.errors import UsageProblem

@@ -332,12 +332,6 @@ def apply_baseline(verdict: Verdict, baseline: bytes, modules: Mapping[str, str]
     return replace(verdict, violations=found.new, accepted=found.accepted, baseline=BASELINE), found
 
 
-def with_suggestions(found: Iterable[Violation], again: Iterable[Violation]) -> tuple[Violation, ...]:
-    """`found`, each as another, closer look has it."""
-    better = {(one.path, one.line, one.fingerprint): one for one in again}
-    return tuple(better.get((one.path, one.line, one.fingerprint), one) for one in found)
-
-
 def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Content) -> str:
     """Remove what is fixed from the file, and rename modules in it, after a clean check of the working tree.
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kl_hooks.arch.content import (
-    WORKTREE,
-    Content,
-    Rules,
-    load_content,
-    manifest_bytes,
-    require_repository,
-    rules_at,
-    trusted_rules,
-    utc_day,
-)
+from kl_hooks.arch.content import STAGED, WORKTREE, Content, Rules, load_content, require_repository, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, judge
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.capture import new_run_id, record_check
-from kl_hooks.model.manifest import MANIFEST, Manifest
+from kl_hooks.git.objects import read_blobs
+from kl_hooks.git.repository import Repository, merge_base, resolve_commit
+from kl_hooks.model.manifest import BASELINE, MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
+from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace
 
 
@@ -47,7 +41,7 @@ def run_check(
     terms = terms or CheckOptions()
     seen, path_name = load_content(ws, source), terms.manifest or MANIFEST
     if terms.manifest:
-        seen = replace(seen, manifest=manifest_bytes(ws, source, terms.manifest), baseline=None)
+        seen = replace(seen, manifest=_manifest_bytes(ws, source, terms.manifest), baseline=None)
     if seen.manifest is None:
         nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=terms.trust)
         removed = replace(nothing, loosened=_loosened(ws, nothing, None, seen, terms))
@@ -78,9 +72,9 @@ def _loosened(
     if terms.manifest:
         return ()
     if terms.trust:
-        before: Rules | None = trusted_rules(repo, seen.source, terms.trust)
+        before: Rules | None = _trusted_rules(repo, seen.source, terms.trust)
     else:
-        before = rules_at(repo, terms.since, terms.since[:12]) if terms.since else seen.before
+        before = _rules_at(repo, terms.since, terms.since[:12]) if terms.since else seen.before
     after = Rules("", seen.manifest, seen.baseline)
     if before is None or before.manifest is None or before.same(after):
         return ()
@@ -99,13 +93,13 @@ def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verd
     """Return the verdict without what the baseline accepts, and what was removed from the baseline."""
     if found.content.baseline is None:
         return verdict, []
-    from kl_hooks.arch.baseline import apply_baseline, shrink_baseline, with_suggestions
+    from kl_hooks.arch.baseline import apply_baseline, shrink_baseline
 
     verdict, matched = apply_baseline(verdict, found.content.baseline, found.modules)
     if verdict.violations:
         new = {(one.path, one.line) for one in verdict.violations}
         again = judge(verdict.manifest, found, utc_day(ws), verdict.source, new).violations
-        verdict = replace(verdict, violations=with_suggestions(verdict.violations, again))
+        verdict = replace(verdict, violations=_with_suggestions(verdict.violations, again))
     shrunk = shrink_baseline(ws, verdict, matched, found.content)
     return verdict, [shrunk] if shrunk else []
 
@@ -150,3 +144,37 @@ def _record(ws: Workspace, verdict: Verdict, seen: Content, run: str) -> list[st
     except (KlError, OSError) as problem:
         trouble = f"not recorded: {problem}"
     return [trouble] if trouble else []
+
+
+def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
+    """Another file as the manifest: from disk for the working tree, else as the content has it. UsageProblem for none.
+
+    `path`: from the repository's root, or absolute for a file outside it.
+    """
+    repo = require_repository(ws)
+    if source == WORKTREE:
+        found = read_small(repo.top / path)
+    else:
+        (found,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
+    if found is None:
+        raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
+    return found
+
+
+def _rules_at(repo: Repository, rev: str, name: str) -> Rules:
+    """The rules of a revision; none where git knows no such revision. One git process."""
+    manifest, baseline = read_blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
+    return Rules(name, manifest, baseline)
+
+
+def _trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
+    """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
+    trusted = resolve_commit(repo, ref)
+    judged = resolve_commit(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
+    return _rules_at(repo, merge_base(repo, trusted, judged), ref)
+
+
+def _with_suggestions(found: Iterable[Violation], again: Iterable[Violation]) -> tuple[Violation, ...]:
+    """`found`, each as another, closer look has it."""
+    better = {(one.path, one.line, one.fingerprint): one for one in again}
+    return tuple(better.get((one.path, one.line, one.fingerprint), one) for one in found)

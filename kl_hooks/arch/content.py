@@ -117,34 +117,6 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
     return Content(repo, source, tuple(code), manifest, baseline, look, before)
 
 
-def manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
-    """Another file as the manifest: from disk for the working tree, else as the content has it. UsageProblem for none.
-
-    `path`: from the repository's root, or absolute for a file outside it.
-    """
-    repo = require_repository(ws)
-    if source == WORKTREE:
-        found = read_small(repo.top / path)
-    else:
-        (found,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
-    if found is None:
-        raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
-    return found
-
-
-def rules_at(repo: Repository, rev: str, name: str) -> Rules:
-    """The rules of a revision; none where git knows no such revision. One git process."""
-    manifest, baseline = read_blobs(repo, [f"{rev}:{MANIFEST}", f"{rev}:{BASELINE}"])
-    return Rules(name, manifest, baseline)
-
-
-def trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
-    """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
-    trusted = resolve_commit(repo, ref)
-    judged = resolve_commit(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
-    return rules_at(repo, merge_base(repo, trusted, judged), ref)
-
-
 def fork_point(repo: Repository, commit: str) -> str:
     """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
     default = git_in(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()

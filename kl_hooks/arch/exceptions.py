@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.arch.content import load_content, require_repository, utc_day
-from kl_hooks.arch.decisions import DECISIONS, decision_file_name, decision_text, next_decision_id, record_id
+from kl_hooks.arch.decisions import DECISIONS, record_id
 from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import is_excepted
 from kl_hooks.arch.layers import Edge, ManifestProblems, edges
@@ -27,6 +27,7 @@ from kl_hooks.config.yaml import snake_case, suggest_spelling
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
 from kl_hooks.model.symbol import RECORD_ID
+from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.repository import used_numbers
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.locks import folder_lock
@@ -339,3 +340,97 @@ def _folders(top: Path, folder: Path) -> None:
         if (top / place).is_symlink():
             raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
         (top / place).mkdir(exist_ok=True)
+
+
+_PLAIN_YAML: Final = re.compile(r"[A-Za-z][A-Za-z0-9 ._/-]*")
+_MAX_LISTED: Final = 10
+"""Imports that are listed."""
+
+
+def next_decision_id(known: Collection[str]) -> str:
+    """The first free id after all known ones: `ADR-0007`."""
+    numbers = [int(one.removeprefix("ADR-")) for one in known if re.fullmatch(r"ADR-[0-9]{4,9}", one)]
+    return f"ADR-{max(numbers, default=0) + 1:04}"
+
+
+def decision_file_name(name: str, source: str, target: str) -> str:
+    """`ADR-0007-shop-core-order-may-import-shop-web.md`: letters, digits and `-` only."""
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{source} may import {target}".lower()).strip("-")
+    return f"{name}-{slug[:80].strip('-')}.md"
+
+
+def decision_text(
+    name: str,
+    one: Allowance,
+    reason: str,
+    today: str,
+    manifest: Manifest,
+    fitting: Sequence[Edge],
+    files: Sequence[str],
+    *,
+    accepted: bool = False,
+) -> str:
+    """The record: what is allowed, why, and what it costs.
+
+    `fitting`: the imports of today that it excuses; `files`: those of the module that may import, none for a layer.
+    `accepted`: somebody asked for it to be; else it is proposed, like every other decision.
+    """
+    paths = [path for layer in manifest.layers if layer.name == one.source for path in layer.paths]
+    title = one_line(f"{one.source} may import {one.target} until {one.until}", 160)
+    governs = "".join(f"  - {_yaml(path)}\n" for path in files or paths)
+    context = [_context(manifest, edge) for edge in fitting[:_MAX_LISTED]]
+    if len(fitting) > _MAX_LISTED:
+        context.append(f"- and {len(fitting) - _MAX_LISTED} more")
+    listed = "\n".join(context) or f"- nothing of {one.source} imports {one.target} against the rules today"
+    return f"""\
+---
+id: {name}
+title: {_yaml(title)}
+status: {"accepted" if accepted else "proposed"}
+date: {today}
+{f"governs:{chr(10)}{governs}" if governs else ""}tags: [architecture, exception]
+---
+
+## Context
+
+Imports that {manifest.path} forbids:
+
+{listed}
+
+## Decision
+
+{_paragraphs(reason)}
+
+`kl arch check` accepts imports of `{_code(one.target)}` by `{_code(one.source)}` through {one.until}.
+
+## Alternatives
+
+- Fix the imports now: see the hints of `kl arch check`.
+
+## Consequences
+
+From the day after {one.until} these imports block again. After a fix, remove the exception from {manifest.path}.
+"""
+
+
+def _context(manifest: Manifest, edge: Edge) -> str:
+    place = one_line(f"{edge.link.path}:{edge.link.line}", 160)
+    rule = f"{manifest.path}, {edge.source.name} -> {edge.target.name}"
+    behind = f", {edge.source.decision}" if edge.source.decision else ""
+    return (
+        f"- `{_code(place)}`: {one_line(edge.importer)} imports {one_line(edge.imported)} ({one_line(rule + behind)})"
+    )
+
+
+def _paragraphs(reason: str) -> str:
+    """A person's text, such that no line of it can end the front matter or start a section."""
+    lines = [line.strip() for line in safe_text(reason).split("\n")]
+    return "\n".join(f"\\{line}" if line.startswith(("#", "---", "===", "```")) else line for line in lines)
+
+
+def _code(text: str) -> str:
+    return one_line(text).replace("`", "'")
+
+
+def _yaml(text: str) -> str:
+    return text if _PLAIN_YAML.fullmatch(text) and text.rstrip() == text else yaml_quoted(text)

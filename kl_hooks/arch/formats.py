@@ -14,7 +14,7 @@ from kl_hooks.arch.content import load_content
 from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
 from kl_hooks.arch.layers import edges
-from kl_hooks.arch.report import SCHEMA, verdict_to_dict
+from kl_hooks.arch.report import _breach_to_dict, problems_to_list, violation_to_dict
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach
 from kl_hooks.model.manifest import MANIFEST, Violation
@@ -469,3 +469,31 @@ def _json(value: Any) -> str:
 
 def _lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+SCHEMA: Final = "kl.arch.check/1"
+
+
+def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+    """As `--format json` prints it."""
+
+    return {
+        "schema": SCHEMA,
+        "clean": verdict.clean,
+        "violations": [violation_to_dict(one) for one in verdict.violations],
+        "accepted": [violation_to_dict(one) for one in verdict.accepted],
+        "baseline": verdict.baseline or None,
+        "decisions": dict(verdict.titles),
+        "contracts": [_breach_to_dict(one) for one in verdict.contracts],
+        "problems": problems_to_list(verdict.problems),
+        "warnings": problems_to_list(verdict.warnings),
+        "files": verdict.files,
+        "unjudged": verdict.unjudged,
+        "unassigned": len(verdict.unassigned),
+        "loosened": problems_to_list(verdict.loosened),
+        "trusted": verdict.trusted or None,
+        "invalid": verdict.invalid,
+        "layers": len(verdict.manifest.layers),
+        "manifest": verdict.manifest.path,
+        "source": verdict.source,
+    }

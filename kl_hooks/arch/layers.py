@@ -15,27 +15,6 @@ _WHOLE_REPOSITORY = "./"
 """The path that covers the whole repository."""
 
 
-def clean_path(text: str) -> tuple[str, str]:
-    """A path of the manifest in its one spelling, and a complaint (empty: fine), such as `is absolute`.
-
-    A folder keeps or gets no special mark here: `src/a` covers the file `src/a` and everything in the folder.
-    """
-    if "\\" in text:
-        return text, "has a backslash; write it with /"
-    if text.startswith(("/", "~")):
-        return text, "is absolute; write it from the top of the repository"
-    if any(sign in text for sign in "*?["):
-        return text, "is a pattern; name the folder itself"
-    if not text.isprintable():
-        return text, "has a sign that can't be printed"
-    parts = [part for part in text.strip().split("/") if part not in ("", ".")]
-    if ".." in parts:
-        return text, "leads out of the repository (..)"
-    if not parts:
-        return _WHOLE_REPOSITORY, ""
-    return "/".join(parts) + ("/" if text.strip().endswith("/") else ""), ""
-
-
 def covers(path: str, file: str) -> bool:
     """True if the path of a layer is this file or a folder above it."""
     return path == _WHOLE_REPOSITORY or file == path or file.startswith(path if path.endswith("/") else path + "/")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
-from kl_hooks.arch.layers import ManifestProblems, clean_path
+from kl_hooks.arch.layers import _WHOLE_REPOSITORY, ManifestProblems
 from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case, suggest_spelling
 from kl_hooks.model.contract import Contract, Option
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
@@ -101,7 +101,7 @@ def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title
     if isinstance(node, ListNode) and not node.items:
         reader.report(node, f"{where} names no folder.", "Give the folders it owns.")
     for text in reader.texts(node, where):
-        _, complaint = clean_path(text.value)
+        _, complaint = _clean_path(text.value)
         if complaint:
             reader.report(text, f'path "{text.value}" of layer "{title}" {complaint}.')
 
@@ -118,7 +118,7 @@ def _paths(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The valid paths of a layer with their places; the others are reported already."""
     node = found["paths"][1] if "paths" in found else None
     texts = [item for item in getattr(node, "items", ()) if isinstance(item, TextNode) and item.value.strip()]
-    cleaned = [(clean_path(text.value), text) for text in texts]
+    cleaned = [(_clean_path(text.value), text) for text in texts]
     return [(path, text) for (path, complaint), text in cleaned if not complaint]
 
 
@@ -423,3 +423,24 @@ def _is_day(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _clean_path(text: str) -> tuple[str, str]:
+    """A path of the manifest in its one spelling, and a complaint (empty: fine), such as `is absolute`.
+
+    A folder keeps or gets no special mark here: `src/a` covers the file `src/a` and everything in the folder.
+    """
+    if "\\" in text:
+        return text, "has a backslash; write it with /"
+    if text.startswith(("/", "~")):
+        return text, "is absolute; write it from the top of the repository"
+    if any(sign in text for sign in "*?["):
+        return text, "is a pattern; name the folder itself"
+    if not text.isprintable():
+        return text, "has a sign that can't be printed"
+    parts = [part for part in text.strip().split("/") if part not in ("", ".")]
+    if ".." in parts:
+        return text, "leads out of the repository (..)"
+    if not parts:
+        return _WHOLE_REPOSITORY, ""
+    return "/".join(parts) + ("/" if text.strip().endswith("/") else ""), ""

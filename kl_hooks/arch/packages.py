@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.code.modules import plain_name
-from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import safe_text
 
 NON_PRODUCT_NAMES: Final = frozenset(
@@ -18,29 +15,6 @@ NON_PRODUCT_NAMES: Final = frozenset(
      "node_modules", "typings")
 )  # fmt: skip
 """Top-level names that are not the product."""
-_MANY_PACKAGES: Final = 4
-_FEW_TESTS: Final = 3
-"""Test files in a folder that is not named after them, before they can make it a test tree."""
-_TEST_FILE: Final = re.compile(r"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py")
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A part of a package."""
-
-    name: str
-    """Of its folder or module; unique among the groups."""
-    paths: tuple[str, ...]
-    """The folder (ending in `/`) or the files."""
-    package: str
-    """Top-level package it belongs to."""
-    root: bool = False
-    """The `__init__.py` of a package that has other parts."""
-
-    @property
-    def folder(self) -> bool:
-        """True if it is a folder rather than loose files."""
-        return self.paths[0].endswith("/")
 
 
 def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
@@ -58,80 +32,6 @@ def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
     return real or dict(found)
 
 
-def product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[str, str]:
-    """The modules without test trees, scripts, and what lies in another package's folder without being part of it.
-
-    A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
-    """
-    tests = test_trees(modules)
-    remaining = (
-        {path: dotted for path, dotted in modules.items() if not path.startswith(tests)} if tests else dict(modules)
-    )
-    tops = product_packages(remaining)
-    proper = {top: _folder(files) for top, files in tops.items() if any(f.endswith("/__init__.py") for f in files)}
-    inner = (link for link in links if link.path in remaining)
-    imported = {plain_name(link.target.partition(":")[2]).partition(".")[0] for link in inner}
-    for top, files in tops.items():
-        folder = _folder(files)
-        inside = any(other != top and folder != home and folder.startswith(home) for other, home in proper.items())
-        if inside or (proper and top not in proper and top not in imported):
-            remaining = {path: dotted for path, dotted in remaining.items() if path not in files}
-    return remaining
-
-
-def test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
-    """The topmost folders that hold tests: named `tests` (or `test`, with tests in it), or full of test files."""
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for path in modules:
-        folders, name = path.split("/")[:-1], path.rpartition("/")[2]
-        first = folders.index("tests") if "tests" in folders else 0  # the folders above it need not hold tests
-        for depth in range(first, len(folders)):
-            some = counts["/".join(folders[: depth + 1]) + "/"]
-            some[0] += name != "__init__.py"
-            some[1] += bool(_TEST_FILE.fullmatch(name))
-    found: list[str] = []
-    for folder, (files, tests) in sorted(counts.items()):
-        name = folder.rstrip("/").rpartition("/")[2]
-        by_name = name == "tests" or (name == "test" and tests > 0)
-        full = tests >= _FEW_TESTS and tests * 3 >= files * 2
-        if (by_name or full) and not folder.startswith(tuple(found)):
-            found.append(folder)
-    return tuple(found)
-
-
-def nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
-    """The test trees that lie in one of these folders."""
-    folders = tuple(path for path in paths if path.endswith("/"))
-    return tuple(tree for tree in test_trees(modules) if tree.startswith(folders) and tree not in folders)
-
-
-def module_groups(modules: Mapping[str, str]) -> list[Group]:
-    """The parts, in the order of their paths; no two have a path in common."""
-    tops = product_packages(modules)
-    made: list[Group] = []
-    taken: set[str] = {""}
-    for top, files in tops.items():
-        whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
-        parts = {_folder(files) or files[0]: files} if whole else _split(files)
-        for path, members in parts.items():
-            # a namespace package may share its folder with another: then the files themselves are the paths of the part
-            paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
-            taken.update(paths)
-            root = path.endswith("/__init__.py") and len(parts) > 1
-            made.append(Group(_name(path, top), paths, top, root))
-    return _unique(sorted(made, key=lambda group: group.paths))
-
-
-def _split(files: list[str]) -> dict[str, list[str]]:
-    """Path of a part → its files: one part per folder or module right under the folder that all files share."""
-    base = _folder(files)
-    parts: dict[str, list[str]] = defaultdict(list)
-    for path in files:
-        first, slash, _ = path.removeprefix(base).partition("/")
-        parts[base + first + slash].append(path)
-    return dict(parts)
-
-
 def _folder(files: list[str]) -> str:
     """The deepest folder (with its `/`) that holds all files; empty for the top of the repository."""
     shared = files[0].split("/")[:-1]
@@ -140,29 +40,6 @@ def _folder(files: list[str]) -> str:
         same = [a == b for a, b in zip(shared, folders, strict=False)]
         shared = shared[: same.index(False) if False in same else len(same)]
     return "".join(part + "/" for part in shared)
-
-
-def _name(path: str, top: str) -> str:
-    last = path.rstrip("/").rpartition("/")[2]
-    return top if last == "__init__.py" or not last else last.rpartition(".")[0] or last
-
-
-def _unique(made: list[Group]) -> list[Group]:
-    """Names that two parts share get their package in front, and a number where that is not enough."""
-    counts: dict[str, int] = defaultdict(int)
-    for group in made:
-        counts[group.name] += 1
-    taken: set[str] = set()
-    unique = []
-    for group in made:
-        name = group.name if counts[group.name] == 1 else f"{group.package}-{group.name}"
-        name = "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
-        candidate, number = name, 2
-        while candidate in taken or candidate == "below":
-            candidate, number = f"{name}-{number}", number + 1
-        taken.add(candidate)
-        unique.append(replace(group, name=candidate))
-    return unique
 
 
 def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, edges
-from kl_hooks.arch.packages import Group, module_groups, nested_tests, product_modules
+from kl_hooks.arch.packages import _folder, product_packages
+from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components, levels, linear_order
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
@@ -49,7 +50,7 @@ class Proposal:
 class _Part:
     """One layer in the making: groups that stay together."""
 
-    groups: list[Group]
+    groups: list[_Group]
     level: int = 0
     loose: bool = False
     """Put together for their level only."""
@@ -72,7 +73,7 @@ def propose(
     `exact`: parts that import each other become one layer, and nothing of today is forbidden.
     """
     sight = _Sight(list(links), modules, through)
-    made = module_groups(modules) if exact else module_groups(product_modules(modules, sight.links))
+    made = module_groups(modules) if exact else module_groups(_product_modules(modules, sight.links))
     found = sight.crossing(made)
     loops = [loop for loop in _loops(made, found) if len(loop) > 1]
     roots = [group for group in made if group.root and any(group.name in loop for loop in loops)]
@@ -99,7 +100,7 @@ class _Sight:
     modules: Mapping[str, str]
     through: Through | None
 
-    def crossing(self, made: Sequence[Group]) -> list[Edge]:
+    def crossing(self, made: Sequence[_Group]) -> list[Edge]:
         """The imports between groups."""
         return self.between([Layer(group.name, group.paths, (), 0) for group in made])
 
@@ -112,9 +113,9 @@ class _Sight:
 # -- layers in the order that the fewest imports contradict -----------------------------------------------------------
 
 
-def _ordered(made: Sequence[Group], found: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]) -> Proposal:
+def _ordered(made: Sequence[_Group], found: Sequence[Edge], sight: _Sight, unassigned: tuple[str, ...]) -> Proposal:
     """Every folder a layer; loose modules joined with their neighbors in the order; each may depend on all below."""
-    tests = nested_tests(sight.modules, [path for group in made for path in group.paths])
+    tests = _nested_tests(sight.modules, [path for group in made for path in group.paths])
     counted = [edge for edge in found if not edge.link.path.startswith(tests)] if tests else found
     weights = _weights(counted)
     order = linear_order([group.name for group in made], weights)
@@ -139,7 +140,7 @@ def _weights(found: Iterable[Edge]) -> dict[tuple[str, str], int]:
     return weights
 
 
-def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> list[list[Group]]:
+def _joined(order: Sequence[_Group], weights: Mapping[tuple[str, str], int]) -> list[list[_Group]]:
     """The groups in order, loose modules of one package joined where the order allows it.
 
     A loose module moves down past everything that it neither imports nor is imported by, to the lowest loose modules
@@ -147,7 +148,7 @@ def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> l
     any folders, it joins none that it has to do with: the modules are the structure.
     """
     flat = sum(group.folder for group in order) < _FOLDERS
-    parts: list[list[Group]] = []
+    parts: list[list[_Group]] = []
     for group in order:
         place = None if group.folder else _place(group, parts, weights, flat)
         if place is None:
@@ -158,7 +159,7 @@ def _joined(order: Sequence[Group], weights: Mapping[tuple[str, str], int]) -> l
 
 
 def _place(
-    group: Group, parts: Sequence[list[Group]], weights: Mapping[tuple[str, str], int], flat: bool
+    group: _Group, parts: Sequence[list[_Group]], weights: Mapping[tuple[str, str], int], flat: bool
 ) -> int | None:
     """The lowest part of loose modules that a loose module can join; None for none."""
     best = None
@@ -172,7 +173,7 @@ def _place(
     return best
 
 
-def _named(parts: Sequence[list[Group]]) -> list[tuple[str, tuple[str, ...]]]:
+def _named(parts: Sequence[list[_Group]]) -> list[tuple[str, tuple[str, ...]]]:
     """Name and paths of each part: a folder's own name, a single module's, or the package's folder for several."""
     taken: set[str] = {"below", *(part[0].name for part in parts if len(part) == 1)}
     counts: dict[str, int] = defaultdict(int)
@@ -221,12 +222,12 @@ def _uses(found: Iterable[Edge]) -> dict[str, list[str]]:
     return {name: sorted(targets) for name, targets in uses.items()}
 
 
-def _loops(made: Sequence[Group], found: Iterable[Edge]) -> list[list[str]]:
+def _loops(made: Sequence[_Group], found: Iterable[Edge]) -> list[list[str]]:
     return components([group.name for group in made], _uses(found))
 
 
 def _part_of(parts: Iterable[_Part]) -> dict[str, int]:
-    """Group's name → number of its part."""
+    """_Group's name → number of its part."""
     return {group.name: number for number, part in enumerate(parts) for group in part.groups}
 
 
@@ -361,3 +362,125 @@ def _sign(sign: str) -> str:
 
 def _comment(line: str) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in line)
+
+
+_MANY_PACKAGES: Final = 4
+_FEW_TESTS: Final = 3
+"""Test files in a folder that is not named after them, before they can make it a test tree."""
+_TEST_FILE: Final = re.compile(r"test_.*\.py|.*_test\.py|tests?\.py|conftest\.py")
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A part of a package."""
+
+    name: str
+    """Of its folder or module; unique among the groups."""
+    paths: tuple[str, ...]
+    """The folder (ending in `/`) or the files."""
+    package: str
+    """Top-level package it belongs to."""
+    root: bool = False
+    """The `__init__.py` of a package that has other parts."""
+
+    @property
+    def folder(self) -> bool:
+        """True if it is a folder rather than loose files."""
+        return self.paths[0].endswith("/")
+
+
+def _product_modules(modules: Mapping[str, str], links: Iterable[Link]) -> dict[str, str]:
+    """The modules without test trees, scripts, and what lies in another package's folder without being part of it.
+
+    A script lies in a folder without any `__init__.py` whose files nobody imports, beside packages.
+    """
+    tests = _test_trees(modules)
+    remaining = (
+        {path: dotted for path, dotted in modules.items() if not path.startswith(tests)} if tests else dict(modules)
+    )
+    tops = product_packages(remaining)
+    proper = {top: _folder(files) for top, files in tops.items() if any(f.endswith("/__init__.py") for f in files)}
+    inner = (link for link in links if link.path in remaining)
+    imported = {plain_name(link.target.partition(":")[2]).partition(".")[0] for link in inner}
+    for top, files in tops.items():
+        folder = _folder(files)
+        inside = any(other != top and folder != home and folder.startswith(home) for other, home in proper.items())
+        if inside or (proper and top not in proper and top not in imported):
+            remaining = {path: dotted for path, dotted in remaining.items() if path not in files}
+    return remaining
+
+
+def _test_trees(modules: Mapping[str, str]) -> tuple[str, ...]:
+    """The topmost folders that hold tests: named `tests` (or `test`, with tests in it), or full of test files."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for path in modules:
+        folders, name = path.split("/")[:-1], path.rpartition("/")[2]
+        first = folders.index("tests") if "tests" in folders else 0  # the folders above it need not hold tests
+        for depth in range(first, len(folders)):
+            some = counts["/".join(folders[: depth + 1]) + "/"]
+            some[0] += name != "__init__.py"
+            some[1] += bool(_TEST_FILE.fullmatch(name))
+    found: list[str] = []
+    for folder, (files, tests) in sorted(counts.items()):
+        name = folder.rstrip("/").rpartition("/")[2]
+        by_name = name == "tests" or (name == "test" and tests > 0)
+        full = tests >= _FEW_TESTS and tests * 3 >= files * 2
+        if (by_name or full) and not folder.startswith(tuple(found)):
+            found.append(folder)
+    return tuple(found)
+
+
+def _nested_tests(modules: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """The test trees that lie in one of these folders."""
+    folders = tuple(path for path in paths if path.endswith("/"))
+    return tuple(tree for tree in _test_trees(modules) if tree.startswith(folders) and tree not in folders)
+
+
+def module_groups(modules: Mapping[str, str]) -> list[_Group]:
+    """The parts, in the order of their paths; no two have a path in common."""
+    tops = product_packages(modules)
+    made: list[_Group] = []
+    taken: set[str] = {""}
+    for top, files in tops.items():
+        whole = len(files) == 1 or len(tops) >= _MANY_PACKAGES
+        parts = {_folder(files) or files[0]: files} if whole else _split(files)
+        for path, members in parts.items():
+            # a namespace package may share its folder with another: then the files themselves are the paths of the part
+            paths = tuple(members) if path in taken or not path.endswith("/") else (path,)
+            taken.update(paths)
+            root = path.endswith("/__init__.py") and len(parts) > 1
+            made.append(_Group(_name(path, top), paths, top, root))
+    return _unique(sorted(made, key=lambda group: group.paths))
+
+
+def _split(files: list[str]) -> dict[str, list[str]]:
+    """Path of a part → its files: one part per folder or module right under the folder that all files share."""
+    base = _folder(files)
+    parts: dict[str, list[str]] = defaultdict(list)
+    for path in files:
+        first, slash, _ = path.removeprefix(base).partition("/")
+        parts[base + first + slash].append(path)
+    return dict(parts)
+
+
+def _name(path: str, top: str) -> str:
+    last = path.rstrip("/").rpartition("/")[2]
+    return top if last == "__init__.py" or not last else last.rpartition(".")[0] or last
+
+
+def _unique(made: list[_Group]) -> list[_Group]:
+    """Names that two parts share get their package in front, and a number where that is not enough."""
+    counts: dict[str, int] = defaultdict(int)
+    for group in made:
+        counts[group.name] += 1
+    taken: set[str] = set()
+    unique = []
+    for group in made:
+        name = group.name if counts[group.name] == 1 else f"{group.package}-{group.name}"
+        name = "".join(sign if sign.isalnum() or sign in "_-." else "-" for sign in name)
+        candidate, number = name, 2
+        while candidate in taken or candidate == "below":
+            candidate, number = f"{name}-{number}", number + 1
+        taken.add(candidate)
+        unique.append(replace(group, name=candidate))
+    return unique

@@ -70,7 +70,6 @@ def _plain(step: Step) -> dict[str, Any]:
     return {"importer": step.importer, "imported": step.imported, "path": step.path, "lines": list(step.lines)}
 
 
-SCHEMA: Final = "kl.arch.check/1"
 _MOST_STATEMENT: Final = 100
 """Characters of an import statement that are shown."""
 _FROM: Final = re.compile(r"from\s+(\S+)\s+import\s+")
@@ -209,31 +208,6 @@ def unassigned_count(verdict: Verdict) -> str:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
-    """As `--format json` prints it."""
-
-    return {
-        "schema": SCHEMA,
-        "clean": verdict.clean,
-        "violations": [violation_to_dict(one) for one in verdict.violations],
-        "accepted": [violation_to_dict(one) for one in verdict.accepted],
-        "baseline": verdict.baseline or None,
-        "decisions": dict(verdict.titles),
-        "contracts": [_breach_to_dict(one) for one in verdict.contracts],
-        "problems": problems_to_list(verdict.problems),
-        "warnings": problems_to_list(verdict.warnings),
-        "files": verdict.files,
-        "unjudged": verdict.unjudged,
-        "unassigned": len(verdict.unassigned),
-        "loosened": problems_to_list(verdict.loosened),
-        "trusted": verdict.trusted or None,
-        "invalid": verdict.invalid,
-        "layers": len(verdict.manifest.layers),
-        "manifest": verdict.manifest.path,
-        "source": verdict.source,
-    }
 
 
 def problems_to_list(found: Iterable[Problem]) -> list[dict[str, Any]]:

@@ -216,13 +216,17 @@ def show(shape: str) -> None:
     (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
     code, use: kl arch check
     """
-    from kl_hooks.arch.overview import SCHEMA, load_overview, overview_to_dict, picture
+    from kl_hooks.arch.overview import OVERVIEW_SCHEMA, load_overview, overview_to_dict, picture
 
     seen, notes = load_overview(workspace())
     for remark in notes:
         warn(remark)
     if shape == "json":
-        echo_json(overview_to_dict(seen) if seen else {"schema": SCHEMA, "manifest": None, "layers": [], "arrows": []})
+        echo_json(
+            overview_to_dict(seen)
+            if seen
+            else {"schema": OVERVIEW_SCHEMA, "manifest": None, "layers": [], "arrows": []}
+        )
         return
     if seen is None:
         echo("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
@@ -260,8 +264,7 @@ def explain(what: str, shape: str) -> None:
     and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
     For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
     """
-    from kl_hooks.arch.explain import SCHEMA, explanation, explanation_lines
-    from kl_hooks.arch.overview import check_worktree
+    from kl_hooks.arch.overview import EXPLAIN_SCHEMA, check_worktree, explanation, explanation_lines
 
     ws = workspace()
     seen, notes = check_worktree(ws)
@@ -269,7 +272,7 @@ def explain(what: str, shape: str) -> None:
         warn(remark)
     if seen is None:
         if shape == "json":
-            echo_json({"schema": SCHEMA, "kind": None})
+            echo_json({"schema": EXPLAIN_SCHEMA, "kind": None})
         else:
             echo("no .kl/architecture.yaml in this repository - nothing to explain. Create one with: kl init")
         return

@@ -19,10 +19,10 @@ from kl_hooks.arch import contracts as contract_run
 from kl_hooks.arch.check import run_check
 from kl_hooks.arch.content import STAGED, WORKTREE, load_content
 from kl_hooks.arch.contracts import MAX_EXPORTS, export_files, export_name
-from kl_hooks.arch.formats import findings
+from kl_hooks.arch.formats import findings, verdict_to_dict
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.layers import ManifestProblems
-from kl_hooks.arch.report import verdict_lines, verdict_to_dict
+from kl_hooks.arch.report import verdict_lines
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import FileEntry
 from tests.arch.shop import DRIFT, FILES, MANIFEST, ORDER, opened, shop

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch.explain import explanation, explanation_lines
-from kl_hooks.arch.overview import check_worktree
+from kl_hooks.arch.overview import check_worktree, explanation, explanation_lines
 from kl_hooks.errors import UsageProblem
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.arch.layer_check import manifest_warnings, violations
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.arch.packages import module_groups
-from kl_hooks.arch.propose import Proposal, proposal_text, propose, yaml_quoted
+from kl_hooks.arch.propose import Proposal, module_groups, proposal_text, propose, yaml_quoted
 from kl_hooks.config.yaml import ListNode, TextNode, load_yaml
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.symbol import Link

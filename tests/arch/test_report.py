@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.arch.formats import verdict_to_dict
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
-from kl_hooks.arch.report import verdict_lines, verdict_to_dict
+from kl_hooks.arch.report import verdict_lines
 from kl_hooks.model.manifest import Layer, Manifest, Violation
 from kl_hooks.model.problem import Problem
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewrite.attribute_use import Importing, attribute_uses
+from kl_hooks.code.rewrite.import_use import Importing, attribute_uses
 
 
 def module(node: Importing, alias: ast.alias) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.arch.decisions import decision_text
+from kl_hooks.arch.exceptions import decision_text
 from kl_hooks.arch.layers import Edge
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.kinds.catalog import DECISION, TRIGGERS
