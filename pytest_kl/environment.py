@@ -24,6 +24,24 @@ LOCKS = (
     "constraints.txt", "conda-lock.yml", "pixi.lock",
 )  # fmt: skip
 """Files at the root that pin the installed packages."""
+NARROWING = {
+    "keyword": "keyword",
+    "markexpr": "markers",
+    "lf": "lf",
+    "stepwise": "stepwise",
+    "deselect": "deselect",
+    "ignore": "ignore",
+    "ignore_glob": "ignore_glob",
+    "maxfail": "maxfail",
+    "collectonly": "collect_only",
+    "setuponly": "setup_only",
+    "setupplan": "setup_plan",
+}
+"""pytest's name of an option, and ours."""
+OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
+"""Settings that define what a test is: `-o` on the command line makes another project of it."""
+NAMED = 3
+"""How many are named."""
 
 
 def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
@@ -102,26 +120,6 @@ def _file_digest(path: Path) -> str | None:
         return None
 
 
-NARROWING = {
-    "keyword": "keyword",
-    "markexpr": "markers",
-    "lf": "lf",
-    "stepwise": "stepwise",
-    "deselect": "deselect",
-    "ignore": "ignore",
-    "ignore_glob": "ignore_glob",
-    "maxfail": "maxfail",
-    "collectonly": "collect_only",
-    "setuponly": "setup_only",
-    "setupplan": "setup_plan",
-}
-"""pytest's name of an option, and ours."""
-
-
-OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
-"""Settings that define what a test is: `-o` on the command line makes another project of it."""
-
-
 def selection_of(config: pytest.Config, repo: Repository | None = None) -> dict[str, Any]:
     """`{"args", …}`: what was typed, what configuration and environment added, and the options that narrow the run.
 
@@ -177,10 +175,6 @@ def weakened(config: pytest.Config) -> list[str]:
 
 def _config_is_inside(config: pytest.Config, repo: Repository) -> bool:
     return config.inipath is not None and config.inipath.resolve().is_relative_to(repo.top.resolve())
-
-
-NAMED = 3
-"""How many are named."""
 
 
 def omitted_test_files(config: pytest.Config, repo: Repository | None) -> dict[str, Any] | None:

@@ -31,6 +31,8 @@ SWITCHING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 PYTEST = Path(pytest.Item.reportinfo.__code__.co_filename).parent
 REPLACEABLE = ("pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_runtestloop")
 """Hooks of which one implementation decides; another one than pytest's is named."""
+CONTENT, IMPORTED = "kl_content", "kl_imported"
+"""Where the controller puts the paths of the content tree for a worker, and the worker what it imported."""
 
 
 class Interference:
@@ -226,10 +228,6 @@ def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-
-
-CONTENT, IMPORTED = "kl_content", "kl_imported"
-"""Where the controller puts the paths of the content tree for a worker, and the worker what it imported."""
 
 
 def _text_digest(text: str, sha256: Any = hashlib.sha256) -> str:

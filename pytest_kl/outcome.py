@@ -16,6 +16,13 @@ MESSAGE_LENGTH = 300
 """Characters of a message that are stored."""
 LOOKED_AT = 8000
 """Characters of it that are looked at: redaction comes before cutting, lest half a secret pass as none."""
+RANK = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
+OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
+NAMED = 3
+"""How many tests without a result are named."""
+SHORT = 8
+"""Digits of a run's id that a person is shown."""
+WIDTH = 400
 
 
 def detail_of(longrepr: object, root: str) -> dict[str, Any]:
@@ -52,9 +59,6 @@ def _failure_text(longrepr: object) -> str:
 def short(text: str) -> str:
     """The redacted text on one line, at most 300 characters."""
     return one_line(redact(text[:LOOKED_AT]), MESSAGE_LENGTH)
-
-
-RANK = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 
 
 def word_of(when: str, outcome: str, marked: bool) -> str:
@@ -108,11 +112,6 @@ class TestState:
             return self.verdict, self.detail
         verdict = "flaky" if self.verdict == "passed" else self.verdict
         return verdict, {**(self.detail or {}), "attempts": self.reruns + 1}
-
-
-OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
-NAMED = 3
-"""How many tests without a result are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +228,6 @@ def run_result(ending: Ending) -> dict[str, Any]:
         "reasons": against,
         "counts": numbers,
     }
-
-
-SHORT = 8
-"""Digits of a run's id that a person is shown."""
-WIDTH = 400
 
 
 def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:

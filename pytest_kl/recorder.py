@@ -31,6 +31,8 @@ from pytest_kl.outcome import detail_of, short
 
 LARGEST_LOOKED_AT = 1_000_000
 """Bytes of an earlier spool file that a header line is worth reading."""
+STRICT_EXIT = outcome.INTERNAL_ERROR
+"""Exit status of a run under `--kl-strict` that passed and could not be recorded."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,6 @@ def _prefix(rootpath: Path, root: Path) -> str:
     if rootpath == root or not rootpath.is_relative_to(root):
         return ""
     return rootpath.relative_to(root).as_posix() + "/"
-
-
-STRICT_EXIT = outcome.INTERNAL_ERROR
-"""Exit status of a run under `--kl-strict` that passed and could not be recorded."""
 
 
 def _text(problem: BaseException) -> str:

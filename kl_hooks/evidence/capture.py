@@ -20,6 +20,8 @@ from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import prepare_state, spool_directories
 from kl_hooks.workspace import Workspace, open_workspace
 
+PARENT: Final = "KL_PARENT"
+"""The environment variable in which a run finds the run that started it."""
 SPOOL_SCHEMA: Final = "kl.spool/1"
 """What the opening record of a spool file names."""
 IN_CHECKOUT: Final = "spool:checkout"
@@ -39,10 +41,6 @@ def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
     ]
 
 
-PARENT: Final = "KL_PARENT"
-"""The environment variable in which a run finds the run that started it."""
-
-
 def new_run_id() -> str:
     """A random run id: 32 hexadecimal digits."""
     return os.urandom(16).hex()
@@ -51,33 +49,23 @@ def new_run_id() -> str:
 def process_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Interpreter, platform, CI job, agent and its session."""
     found = {
-        "python": platform.python_version(),
-        "implementation": sys.implementation.name,
+        "python": platform.python_version(), "implementation": sys.implementation.name,
         "platform": f"{sys.platform}-{platform.machine()}",
-        "ci": ci(environ),
-        "agent": agent(environ),
-        "session": session(environ),
-    }
+        "ci": ci(environ), "agent": agent(environ), "session": session(environ),
+    }  # fmt: skip
     return {key: value for key, value in found.items() if value}
 
 
 def opening_record(
-    run: str,
-    source: str,
-    observer: str,
-    place: WorktreeState,
-    started: int,
-    environ: Mapping[str, str],
-    *,
-    selection: Mapping[str, Any] | None = None,
-    more: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    run: str, source: str, observer: str, place: WorktreeState, started: int, environ: Mapping[str, str], *,
+    selection: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """The first record of a spool file. `started` in microseconds; `more` adds to the environment."""
-    beside = {"untracked": place.beside} if place.beside else {}
+    untracked = {"untracked": place.untracked_summary} if place.untracked else {}
     return {
         "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
         "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
-        **place.plain(), "environment": {**process_environment(environ), **beside, **(more or {})},
+        **place.to_dict(), "environment": {**process_environment(environ), **untracked, **(more or {})},
         "selection": dict(selection or {}),
     }  # fmt: skip
 
@@ -93,15 +81,9 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
 
 
 def open_capture(
-    ws: Workspace,
-    source: str,
-    observer: str,
-    place: WorktreeState,
-    *,
-    run: str | None = None,
-    started: int | None = None,
-    selection: Mapping[str, Any] | None = None,
-) -> SpoolWriter:
+    ws: Workspace, source: str, observer: str, place: WorktreeState, *,
+    run: str | None = None, started: int | None = None, selection: Mapping[str, Any] | None = None,
+) -> SpoolWriter:  # fmt: skip
     """Open a capture: from now on it can't be lost, only be incomplete. OSError, KlError where it can't be written."""
     run = run or new_run_id()
     record = opening_record(run, source, observer, place, started or ws.clock.now(), ws.environ, selection=selection)
@@ -116,13 +98,9 @@ def open_capture(
 
 
 def close_capture(
-    ws: Workspace,
-    writer: SpoolWriter,
-    evidence: Iterable[Evidence],
-    result: Mapping[str, Any],
-    before: WorktreeState,
-    after: WorktreeState,
-) -> None:
+    ws: Workspace, writer: SpoolWriter, evidence: Iterable[Evidence], result: Mapping[str, Any],
+    before: WorktreeState, after: WorktreeState,
+) -> None:  # fmt: skip
     """Write the evidence and the result, and close the capture: durable when it returns. May raise OSError."""
     with writer:
         count = 0
@@ -141,7 +119,7 @@ def write_capture(
     ws: Workspace, source: str, observer: str, place: WorktreeState, evidence: Iterable[Evidence],
     result: Mapping[str, Any], run: str | None = None,
 ) -> str | None:  # fmt: skip
-    """Writes one whole capture of something that is over. None, or in one line why it was not recorded."""
+    """Write one whole capture of something that is over. None, or in one line why it was not recorded."""
     try:
         close_capture(ws, open_capture(ws, source, observer, place, run=run), evidence, result, place, place)
     except (OSError, KlError) as problem:
@@ -152,24 +130,23 @@ def write_capture(
 def record_check(
     ws: Workspace, name: str, outcome: str, detail: Mapping[str, Any], place: WorktreeState, run: str | None = None
 ) -> str | None:
-    """Records what a check of ours found (`clean` or `failed`) in a content. None, or why it was not recorded.
+    """Record what a check of ours found (`clean` or `failed`) in a content. None, or why it was not recorded.
 
-    `run`: the id of the capture (`new_run_id()`), for whoever wants to find it again.
+    `run`: the ID of the capture (`new_run_id()`), for callers that need it.
     """
     if not ws.initialized:
         return None
-    exit_code = 0 if outcome == "clean" else 1
-    result = {
-        "exit": exit_code, "complete": True, "how": "finished", "reasons": [],
-        "verdict": "passed" if outcome == "clean" else "failed", "counts": {outcome: 1},
+    clean = outcome == "clean"
+    result: dict[str, Any] = {
+        "exit": 0 if clean else 1, "complete": True, "how": "finished", "verdict": "passed" if clean else "failed",
+        "reasons": [], "counts": {outcome: 1},
     }  # fmt: skip
-    fact = Evidence("Validator", f"check:{name}", outcome, 0, None, dict(detail))
-    return write_capture(ws, name, name, place, [fact], result, run)
+    check = Evidence("Validator", f"check:{name}", outcome, 0, None, dict(detail))
+    return write_capture(ws, name, name, place, [check], result, run)
 
 
 def record_new_commit(start: Path, environ: Mapping[str, str]) -> bool:
-    """Appends `commit` to the spool's list; True if there is a `.kl/` here and it could be written."""
-
+    """Append `commit` to the spool's list, as the native post-commit hook does without Python. True if done."""
     ws = open_workspace(start, environ=environ)
     if not ws.initialized:
         return False

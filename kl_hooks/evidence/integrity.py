@@ -46,6 +46,11 @@ from kl_hooks.workspace import Workspace
 MOST_BREAKS: Final = 20
 Mark = dict[str, Any]
 """`seq`, `chain`, and where known `at` (ISO 8601) and `breaks`."""
+_DAMAGED = (*UNREADABLE, StoreDamaged)
+_ROWS = (
+    "SELECT seq, chain, origin, id, header, test_list, outcomes, folded, run, source, tree, tree_all, ended, parent"
+    " FROM receipt ORDER BY seq"
+)
 
 
 class Marks(NamedTuple):
@@ -194,9 +199,6 @@ def _write_second_mark(ws: Workspace, mark: Mark) -> None:
         state.write_high_water(path, mark, sync=False)
 
 
-_DAMAGED = (*UNREADABLE, StoreDamaged)
-
-
 @dataclass(frozen=True, slots=True)
 class Audit:
     """What was checked and found."""
@@ -208,12 +210,6 @@ class Audit:
     """Which remembered heads could be checked, and what each proves."""
     folded: int = 0
     """Receipts that were compacted: of these the header and the chain were checked."""
-
-
-_ROWS = (
-    "SELECT seq, chain, origin, id, header, test_list, outcomes, folded, run, source, tree, tree_all, ended, parent"
-    " FROM receipt ORDER BY seq"
-)
 
 
 def audit(db: Database | None, marks: Marks) -> Audit:

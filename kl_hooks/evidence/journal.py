@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,47 +28,40 @@ from kl_hooks.model.text import one_line
 from kl_hooks.store.spool import MAX_SPOOL_BYTES, SPOOL_SUFFIX, pending_spools, read_spool, remove_nameless_spools
 from kl_hooks.workspace import Workspace
 
+QUARANTINED: Final = ".aside"
+"""Added to the name of a file that has content, and no capture."""
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST: Final = 1 << 63
-_TEXTS: Final = ("source", "observer", "producer")
-_GIT_IDS: Final = ("tree", "tree_all", "tree_end", "head")
-_MAYBE_TEXTS: Final = ("parent", "branch")
-_FLAGS: Final = ("moved", "dirty")
-_MAPPINGS: Final = ("environment", "selection", "result")
 
 
 def receipt_flaw(receipt: Receipt) -> str:
-    """What is wrong with it, in a few words; empty: nothing."""
-    found = (f"evidence {at}: {what}" for at, one in enumerate(receipt.evidence) if (what := evidence_flaw(one)))
-    return next(found, "") or header_flaw(receipt)
+    """What is wrong with a receipt from a file, in a few words; empty: nothing."""
+    found = (f"evidence {at}: {what}" for at, one in enumerate(receipt.evidence) if (what := _evidence_flaw(one)))
+    return next(found, "") or _header_flaw(receipt)
 
 
-def header_flaw(receipt: Receipt) -> str:
-    """The same where each piece of evidence has been looked at already."""
+def _header_flaw(receipt: Receipt) -> str:
+    """The same where each piece of evidence has been checked already."""
     try:
-        found = next(_flaws(receipt), "")
-        return found or ("" if receipt.id else "it has no id")
+        return next(_flaws(receipt), "") or ("" if receipt.id else "it has no id")
     except (TypeError, ValueError, RecursionError) as problem:
         return f"it can't be written down ({type(problem).__name__})"
 
 
 def _flaws(receipt: Receipt) -> Iterator[str]:
-    if not _is_run(receipt.run):
-        yield "its run is no id"
-    yield from (f"its {k} is no text" for k in _TEXTS if not _is_text(getattr(receipt, k)))
-    for key in _GIT_IDS:
-        value = getattr(receipt, key)
-        if value is not None and not (isinstance(value, str) and _GIT_ID.fullmatch(value)):
-            yield f"its {key} is no id of git"
-    yield from (f"its {k} is no text" for k in _MAYBE_TEXTS if not isinstance(getattr(receipt, k), str | None))
-    yield from (f"its {k} is neither true nor false" for k in _FLAGS if not isinstance(getattr(receipt, k), bool))
-    yield from (f"its {k} is no time" for k in ("started", "ended") if not _is_time(getattr(receipt, k)))
-    yield from (f"its {k} is no mapping" for k in _MAPPINGS if not _is_mapping(getattr(receipt, k)))
-    yield from _result_flaws(receipt.result)
-
-
-def _result_flaws(result: Mapping[str, Any]) -> Iterator[str]:
+    result = receipt.result
+    rules: tuple[tuple[str, Sequence[str], Callable[[Any], bool]], ...] = (
+        ("is no id", ("run",), lambda value: isinstance(value, str) and _RUN.fullmatch(value) is not None),
+        ("is no text", ("source", "observer", "producer"), _is_text),
+        ("is no id of git", ("tree", "tree_all", "tree_end", "head"), _is_git_id),
+        ("is no text", ("parent", "branch"), lambda value: isinstance(value, str | None)),
+        ("is neither true nor false", ("moved", "dirty"), lambda value: isinstance(value, bool)),
+        ("is no time", ("started", "ended"), _is_time),
+        ("is no mapping", ("environment", "selection", "result"), _is_mapping),
+    )
+    for what, keys, sound in rules:
+        yield from (f"its {key} {what}" for key in keys if not sound(getattr(receipt, key)))
     if not isinstance(result.get("complete"), bool) or not _is_text(result.get("verdict")):
         yield "its result states neither whether it is complete nor what it found"
     if result.get("exit") is not None and not _is_count(result["exit"], -_LONGEST):
@@ -81,8 +75,7 @@ def _result_flaws(result: Mapping[str, Any]) -> Iterator[str]:
         yield "its counts are no numbers"
 
 
-def evidence_flaw(one: Evidence) -> str:
-    """What is wrong with one observation; empty: nothing."""
+def _evidence_flaw(one: Evidence) -> str:
     if one.kind not in EVIDENCE_CLASSES:
         return f"there is no class {str(one.kind)[:40]!r}"
     if not _is_text(one.subject) or not _is_text(one.outcome):
@@ -94,12 +87,12 @@ def evidence_flaw(one: Evidence) -> str:
     return "" if _is_mapping(one.detail) else "its details are no mapping"
 
 
-def _is_run(value: Any) -> bool:
-    return isinstance(value, str) and _RUN.fullmatch(value) is not None
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
+
+
+def _is_git_id(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and _GIT_ID.fullmatch(value) is not None)
 
 
 def _is_count(value: Any, least: int = 0) -> bool:
@@ -120,9 +113,6 @@ def _is_time(value: Any) -> bool:
     return True
 
 
-KILLED: Final = {"exit": None, "complete": False, "how": "killed", "verdict": "inconclusive"}
-
-
 def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     """The receipt that these records make; None where they are no capture that this kl understands.
 
@@ -134,31 +124,27 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     tests, lines = _tests(records, end is None)
     others = tuple(other for record in records if (other := _other(record)))
     evidence = tuple(sorted(tests, key=lambda e: e.subject)) + others
-    result = dict(_mapping(end.get("result"))) if end else _killed(evidence)
+    result: dict[str, Any] = {
+        "exit": None, "complete": False, "how": "killed", "verdict": "inconclusive",
+        "reasons": ["the process ended before the run did"], "counts": dict(Counter(one.outcome for one in evidence)),
+    }  # fmt: skip
+    if end:
+        result = dict(_mapping(end.get("result")))
     if end and (end.get("tests"), end.get("evidence")) != (lines, len(others)):
         result |= {"complete": False, "verdict": "inconclusive"}
-        result["reasons"] = [*_list(result.get("reasons")), "records of this run were lost before they were imported"]
+        reasons = result.get("reasons")
+        lost = "records of this run were lost before they were imported"
+        result["reasons"] = [*(reasons if isinstance(reasons, list) else ()), lost]
+    same = {key: opening.get(key) for key in ("run", "source", "observer", "parent", "started", "tree", "tree_all")}
     receipt = Receipt(
-        run=opening.get("run"),
-        source=opening.get("source"),
-        observer=opening.get("observer"),
-        producer=opening.get("producer") or "unknown",
-        parent=opening.get("parent"),
-        evidence=evidence,
-        started=opening.get("started"),
-        ended=end.get("ended") if end else opening.get("started"),
-        tree=opening.get("tree"),
-        tree_all=opening.get("tree_all"),
-        tree_end=end.get("tree_end") if end else None,
-        moved=bool(end and end.get("moved")),
-        head=opening.get("head"),
-        branch=opening.get("branch"),
-        dirty=bool(opening.get("dirty")),
+        **same, head=opening.get("head"), branch=opening.get("branch"), dirty=bool(opening.get("dirty")),
+        producer=opening.get("producer") or "unknown", evidence=evidence,
+        ended=end.get("ended") if end else opening.get("started"), tree_end=end.get("tree_end") if end else None,
+        moved=bool(end and end.get("moved")), result=result,
         environment={**_mapping(opening.get("environment")), **_mapping((end or {}).get("environment"))},
         selection={**_mapping(opening.get("selection")), **_mapping((end or {}).get("selection"))},
-        result=result,
-    )
-    return None if header_flaw(receipt) else receipt
+    )  # fmt: skip
+    return None if _header_flaw(receipt) else receipt
 
 
 def schema_of_records(records: Sequence[Any]) -> str | None:
@@ -177,10 +163,6 @@ def _row(record: Any, kind: str) -> bool:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
@@ -210,7 +192,7 @@ def _test(record: Any) -> Evidence | None:
     if not isinstance(outcome, str) or outcome not in TEST_OUTCOMES:
         return None
     made = Evidence("TestResult", make_id("test", nodeid), outcome, micros, None, detail or {})
-    return None if evidence_flaw(made) else made
+    return None if _evidence_flaw(made) else made
 
 
 def _other(record: Any) -> Evidence | None:
@@ -220,18 +202,7 @@ def _other(record: Any) -> Evidence | None:
         made = Evidence.from_dict({k: v for k, v in record.items() if k != "t"})
     except (KeyError, TypeError, ValueError):
         return None
-    return None if evidence_flaw(made) else made
-
-
-def _killed(evidence: Sequence[Evidence]) -> dict[str, Any]:
-    counts: dict[str, int] = {}
-    for one in evidence:
-        counts[one.outcome] = counts.get(one.outcome, 0) + 1
-    return {**KILLED, "reasons": ["the process ended before the run did"], "counts": counts}
-
-
-QUARANTINED: Final = ".aside"
-"""Added to the name of a file that holds something, and no capture."""
+    return None if _evidence_flaw(made) else made
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +215,7 @@ class PendingCapture:
     bad: int
     """Lines that were torn or altered."""
     keep: bool
-    """Not all of it is in the receipt: it is set aside, not removed."""
+    """Not all of it is in the receipt: it is quarantined, not removed."""
 
 
 def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
@@ -291,21 +262,15 @@ def unimported_captures(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[
 
 
 def _spool_files(directory: Path) -> list[Path]:
-    """The spool files, those set aside among them, oldest first. OSError where the directory can't be listed."""
+    """The spool files, quarantined ones first, oldest first. OSError where the directory can't be listed."""
     if not directory.is_dir():  # also where a folder above it may not be entered: then no capture of ours is in it
         return []
-    waiting_now = pending_spools(
-        directory
-    )  # first: a file that is set aside meanwhile is then in one of the two at least
+    pending = pending_spools(directory)  # first: a file that is quarantined meanwhile is then in one of the two
     with os.scandir(directory) as entries:
-        aside = sorted(
-            entry.path
-            for entry in entries
-            # a larger one was cut, and what could be read of it is in the store
-            if entry.name.endswith(SPOOL_SUFFIX + QUARANTINED)
-            and entry.stat(follow_symlinks=False).st_size <= MAX_SPOOL_BYTES
-        )
-    return [*map(Path, aside), *waiting_now]
+        named = [entry for entry in entries if entry.name.endswith(SPOOL_SUFFIX + QUARANTINED)]
+        # a larger one was cut, and what could be read of it is in the store
+        paths = sorted(one.path for one in named if one.stat(follow_symlinks=False).st_size <= MAX_SPOOL_BYTES)
+    return [*map(Path, paths), *pending]
 
 
 def _capture(path: Path) -> tuple[Receipt | None, str]:
@@ -326,12 +291,12 @@ def _capture(path: Path) -> tuple[Receipt | None, str]:
 
 
 def remove_or_quarantine(one: PendingCapture) -> Path | None:
-    """Takes a file out of the spool once its receipt is durable; where it lies now, if it was set aside. OSError."""
+    """Remove a file from the spool once its receipt is durable; its new path, if it was quarantined. OSError."""
     if not one.keep:
         one.path.unlink(missing_ok=True)
         return None
     aside = one.path.with_name(one.path.name + QUARANTINED)
-    with suppress(FileNotFoundError):  # somebody was faster
+    with suppress(FileNotFoundError):  # another process was faster
         one.path.replace(aside)
     return aside
 

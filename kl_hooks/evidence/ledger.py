@@ -14,9 +14,9 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.trust import header_ran_no_test
@@ -26,6 +26,36 @@ from kl_hooks.model.symbol import is_hex
 from kl_hooks.store.database import Database, chunks, placeholders
 
 CHAIN_START: Final = "0" * 64
+COMPACTABLE: Final = ("pytest", "junit")
+"""Sources of the receipts that can be compacted: runs of tests."""
+RETAINED: Final = 50
+"""The newest receipts, and the newest runs of tests, that are never compacted: claims look back so far."""
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
+"""What reading a row that was edited may raise."""
+LIMITING_KEYS: Final = (
+    "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
+    "dropped",
+)  # fmt: skip
+"""Keys of a run's `selection` that mean, where they are not empty, that it omitted tests."""
+_ENTRY: Final = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"
+_CODE: Final = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
+_REFUTING_CODES: Final = frozenset(_CODE[outcome] for outcome in REFUTES if outcome in _CODE)
+_LARGEST_COLUMN: Final = 64 * 1024 * 1024
+"""Bytes a blob may unpack to: more is not ours (5 million tests)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A receipt and its position in this store."""
+
+    seq: int
+    chain: str
+    origin: str
+    id: str
+    """As stored; equal to `receipt.id` unless somebody edited the row."""
+    receipt: Receipt
+    folded: str = ""
+    """When it was compacted (ISO 8601); empty: it is whole."""
 
 
 def chain_link(previous: str, receipt: str, origin: str = "local") -> str:
@@ -37,101 +67,20 @@ def chain_link(previous: str, receipt: str, origin: str = "local") -> str:
     return hashlib.sha256(f"kl/chain/1\0{previous}{receipt}{more}".encode()).hexdigest()
 
 
-_CODE = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
-_MOST = 64 * 1024 * 1024
-"""Bytes a blob may unpack to: more is not ours (5 million tests)."""
+def chain_head(db: Database) -> tuple[int, str]:
+    """Sequence number and chain value of the newest receipt; (0, CHAIN_START) for none."""
+    row = db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
+    return (int(row[0]), str(row[1])) if row else (0, CHAIN_START)
 
 
-def _varints(numbers: Iterable[int]) -> bytes:
-    out = bytearray()
-    for number in numbers:
-        while number > 0x7F:
-            out.append(number & 0x7F | 0x80)
-            number >>= 7
-        out.append(number)
-    return bytes(out)
-
-
-def _read_varints(data: bytes, start: int = 0) -> Iterator[int]:
-    number = shift = 0
-    for byte in data[start:]:
-        number |= (byte & 0x7F) << shift
-        if byte & 0x80:
-            shift += 7
-        else:
-            yield number
-            number = shift = 0
-
-
-def _unpack(blob: bytes) -> bytes:
-    plain = zlib.decompressobj().decompress(blob, _MOST + 1)
-    if len(plain) > _MOST:
-        raise ValueError("the column is larger than any run")
-    return plain
-
-
-def pack_outcomes(outcomes: Sequence[tuple[str, int]]) -> bytes:
-    """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an outcome that is none."""
-    codes = bytes(_CODE[outcome] for outcome, _ in outcomes)
-    return zlib.compress(codes + _varints(max(0, micros) for _, micros in outcomes), 9)
-
-
-def unpack_outcomes(blob: bytes, count: int) -> list[tuple[str, int]]:
-    """The way back. ValueError, IndexError or zlib.error where the blob is not one of `count` tests."""
-    plain = _unpack(blob)
-    durations = list(_read_varints(plain, count))
-    if len(durations) != count:
-        raise ValueError(f"the column holds {len(durations)} durations for {count} tests")
-    return [(TEST_OUTCOMES[code], micros) for code, micros in zip(plain[:count], durations, strict=True)]
-
-
-def unpack_codes(blob: bytes, count: int) -> bytes:
-    """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as above."""
-    plain = _unpack(blob)
-    if len(plain) < count or any(code >= len(TEST_OUTCOMES) for code in set(plain[:count])):
-        raise ValueError(f"the column does not hold outcomes of {count} tests")
-    return plain[:count]
-
-
-def pack_ids(ids: Sequence[int]) -> bytes:
-    """Positive ids, any order, as a blob of zigzag differences."""
-    steps = (b - a for a, b in zip([0, *ids], ids, strict=False))
-    return zlib.compress(_varints(step * 2 if step >= 0 else -step * 2 - 1 for step in steps), 9)
-
-
-def unpack_ids(blob: bytes) -> list[int]:
-    """The way back."""
-    ids, at = [], 0
-    for folded in _read_varints(_unpack(blob)):
-        at += folded // 2 if folded % 2 == 0 else -(folded + 1) // 2
-        ids.append(at)
-    return ids
-
-
-COMPACTABLE: Final = ("pytest", "junit")
-"""Sources of the receipts that can be compacted: runs of tests."""
-
-
-RETAINED: Final = 50
-"""The newest receipts, and the newest runs of tests, that are never folded: claims look back so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A receipt and its place in this store."""
-
-    seq: int
-    chain: str
-    origin: str
-    id: str
-    """As stored; equal to `receipt.id` unless somebody edited the row."""
-    receipt: Receipt
-    folded: str = ""
-    """When upkeep took its evidence out (ISO 8601); empty: it is whole."""
+def chain_at(db: Database, seq: int) -> str | None:
+    """The chain's value after the receipt of this number; None where there is no such receipt."""
+    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
+    return str(row[0]) if row else None
 
 
 def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> int:
-    """Adds the receipts that are not there yet, in a transaction that the caller holds; how many were new."""
+    """Add the receipts that are not there yet, in a transaction that the caller holds; how many were new."""
     new = 0
     seq, chain = chain_head(db)
     for receipt in receipts:
@@ -154,34 +103,33 @@ def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> 
     return new
 
 
-def chain_head(db: Database) -> tuple[int, str]:
-    """Sequence number and chain value of the newest receipt; (0, START) for none."""
-    row = db.row("SELECT seq, chain FROM receipt ORDER BY seq DESC LIMIT 1")
-    return (int(row[0]), str(row[1])) if row else (0, CHAIN_START)
-
-
-def chain_at(db: Database, seq: int) -> str | None:
-    """The chain's value after the receipt of this number; None where there is no such receipt."""
-    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
-    return str(row[0]) if row else None
-
-
-def _fits(evidence: Evidence) -> bool:
-    """A test result that a column can hold: nothing else is known of it than its name, its outcome and its duration."""
-    return evidence.kind == "TestResult" and evidence.subject.startswith("test:") and evidence.outcome in TEST_OUTCOMES
-
-
 def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, bytes | None, list[tuple[int, Evidence]]]:
     """The interned list, the packed outcomes, and what does not fit in a column (with its position).
 
     The column holds the tests at the beginning of the evidence; what follows has rows of its own.
     """
-    tests = list(takewhile(_fits, evidence))
+
+    def fits(one: Evidence) -> bool:
+        return one.kind == "TestResult" and one.subject.startswith("test:") and one.outcome in _CODE
+
+    tests = list(takewhile(fits, evidence))
     special = [(at, e) for at, e in enumerate(evidence) if at >= len(tests) or e.detail or e.executed is not None]
     if not tests:
         return None, None, special
     blob = pack_outcomes([(e.outcome, e.duration_us) for e in tests])
     return _intern(db, [e.subject.removeprefix("test:") for e in tests]), blob, special
+
+
+def _intern(db: Database, names: Sequence[str]) -> int:
+    key = list_digest(names)
+    known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
+    if not known:
+        db.many("INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING", [(name,) for name in names])
+        ids = {str(nodeid): int(id) for id, nodeid in db.rows("SELECT id, nodeid FROM test")}
+        db.execute("INSERT INTO test_list (digest, tests) VALUES (?, ?)", (key, pack_ids([ids[n] for n in names])))
+        known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
+    assert known is not None
+    return int(known[0])
 
 
 def list_digest(names: Sequence[str]) -> str:
@@ -192,26 +140,54 @@ def list_digest(names: Sequence[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _intern(db: Database, names: Sequence[str]) -> int:
-    key = list_digest(names)
-    known = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
-    if known:
-        return int(known[0])
-    db.many("INSERT INTO test (nodeid) VALUES (?) ON CONFLICT (nodeid) DO NOTHING", [(name,) for name in names])
-    ids = {str(nodeid): int(key) for key, nodeid in db.rows("SELECT id, nodeid FROM test")}
-    db.execute("INSERT INTO test_list (digest, tests) VALUES (?, ?)", (key, pack_ids([ids[n] for n in names])))
-    made = db.row("SELECT id FROM test_list WHERE digest = ?", (key,))
-    assert made is not None
-    return int(made[0])
+def test_names(db: Database, test_list: int) -> list[str]:
+    """The node IDs of an interned list, in its order."""
+    row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
+    ids = unpack_ids(row[0]) if row else []
+    low, high = min(ids, default=0), max(ids, default=0)
+    names: dict[int, str] = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
+    return [names[key] for key in ids]
 
 
-_ENTRY = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"
+def read_entry(db: Database, row: Sequence[object]) -> Entry:
+    """A row of the table as an Entry, with all of its evidence. One of `UNREADABLE` for an edited row."""
+    seq, chain, origin, stored, header, test_list, outcomes, folded = row
+    assert isinstance(seq, int)
+    if folded is not None:
+        bare = receipt_from_header(json.loads(str(header)), (), folded=True)
+        return Entry(seq, str(chain), str(origin), str(stored), bare, str(folded))
+    special = {
+        int(place): Evidence.from_dict(json.loads(body))
+        for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+    }
+    plain: list[Evidence] = []
+    if isinstance(test_list, int) and isinstance(outcomes, bytes):
+        names = test_names(db, test_list)
+        column = unpack_outcomes(outcomes, len(names))
+        plain = [Evidence("TestResult", f"test:{n}", what, us) for n, (what, us) in zip(names, column, strict=True)]
+    whole = dict(enumerate(plain)) | special
+    if whole.keys() != set(range(len(whole))):
+        raise ValueError("a piece of its evidence is missing")
+    evidence = tuple(whole[at] for at in sorted(whole))
+    return Entry(seq, str(chain), str(origin), str(stored), receipt_from_header(json.loads(str(header)), evidence))
+
+
+def _entries(db: Database, rest: str, values: Sequence[object] = ()) -> list[Entry]:
+    """The entries that SQL after `FROM receipt` selects. StoreDamaged, naming the receipt, for an edited one."""
+    found = []
+    for row in db.rows(f"{_ENTRY} {rest}", tuple(values)):
+        try:
+            found.append(read_entry(db, row))
+        except UNREADABLE as problem:
+            reason = f"receipt {row[0]} of the store can't be read ({type(problem).__name__}: {problem})."
+            raise StoreDamaged(reason, hint="See: kl evidence verify") from problem
+    return found
 
 
 def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
     """The newest receipts, newest first; of one source where it is named."""
-    where, values = (" WHERE source = ?", (source,)) if source else ("", ())
-    return [_read_or_report(db, row) for row in db.rows(f"{_ENTRY}{where} ORDER BY seq DESC LIMIT ?", (*values, limit))]
+    where, values = ("WHERE source = ? ", (source,)) if source else ("", ())
+    return _entries(db, f"{where}ORDER BY seq DESC LIMIT ?", (*values, limit))
 
 
 def list_receipts(
@@ -223,18 +199,14 @@ def list_receipts(
     """
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
     row = db.row(f"SELECT COUNT(*) FROM receipt{where}", values)
-    hidden = set() if everything or source not in (None, "pytest") else _without_tests(db)
+    hidden = set() if everything or source not in (None, "pytest") else _runs_without_tests(db)
     newest = db.rows(f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden)))
     wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
-    found: dict[int, Entry] = {}
-    for some in chunks(wanted):
-        found |= {
-            r[0]: _read_or_report(db, r) for r in db.rows(f"{_ENTRY} WHERE seq IN ({placeholders(some)})", tuple(some))
-        }
-    return [found[seq] for seq in wanted], (int(row[0]) if row else 0) - len(hidden), len(hidden)
+    found = [one for some in chunks(wanted) for one in _entries(db, f"WHERE seq IN ({placeholders(some)})", some)]
+    return sorted(found, key=lambda one: -one.seq), (int(row[0]) if row else 0) - len(hidden), len(hidden)
 
 
-def _without_tests(db: Database) -> set[int]:
+def _runs_without_tests(db: Database) -> set[int]:
     """The numbers of the runs of pytest that ran no test."""
     sql = (
         "SELECT seq, header FROM receipt WHERE source = 'pytest'"
@@ -251,25 +223,18 @@ def _without_tests(db: Database) -> set[int]:
 
 def largest_run(db: Database, source: str, among: int) -> Entry | None:
     """Of the newest `among` receipts of a source the one with the largest column of tests; of equal ones the newest."""
-    rows = db.rows(
-        "SELECT seq, LENGTH(outcomes) FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?", (source, among)
-    )
-    best = max(((size or 0, seq) for seq, size in rows), default=None)
-    row = db.row(f"{_ENTRY} WHERE seq = ?", (best[1],)) if best else None
-    return _read_or_report(db, row) if row else None
+    newest = "SELECT seq FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?"
+    best = f"WHERE seq IN ({newest}) ORDER BY LENGTH(outcomes) DESC, seq DESC LIMIT 1"
+    return next(iter(_entries(db, best, (source, among))), None)
 
 
 def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
     """The newest of the `among` pytest receipts of this store before a number whose header fits; None for none."""
     sql = "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS NULL AND seq < ?"
     for number, header in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (seq, among)):
-        try:
-            found = fits(json.loads(header))
-        except UNREADABLE:
-            continue
-        if found:
-            row = db.row(f"{_ENTRY} WHERE seq = ?", (number,))
-            return _read_or_report(db, row) if row else None
+        with suppress(*UNREADABLE):
+            if fits(json.loads(header)):
+                return next(iter(_entries(db, "WHERE seq = ?", (number,))), None)
     return None
 
 
@@ -295,13 +260,6 @@ def count_tests(db: Database, among: int = 200) -> int:
     return part
 
 
-LIMITING_KEYS: Final = (
-    "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
-    "dropped",
-)  # fmt: skip
-"""Keys of a run's `selection` that mean, where they are not empty, that it omitted tests."""
-
-
 def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a run's `selection` that omitted tests; empty: none did, as far as it can be seen."""
     omitted = selection.get("left_out")
@@ -312,154 +270,164 @@ def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
 def entries_of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     """All receipts whose `tree` or `tree_all` is one of these, newest first."""
     some = placeholders(trees)
-    sql = f"{_ENTRY} WHERE tree IN ({some}) OR tree_all IN ({some}) ORDER BY seq DESC"
-    return [_read_or_report(db, row) for row in db.rows(sql, (*trees, *trees))] if trees else []
+    where = f"WHERE tree IN ({some}) OR tree_all IN ({some}) ORDER BY seq DESC"
+    return _entries(db, where, (*trees, *trees)) if trees else []
 
 
-def by_run(db: Database, run: str) -> Entry | None:
+def entry_of_run(db: Database, run: str) -> Entry | None:
     """The receipt of a run; one that was imported under the same name only where there is no other."""
-    rows = db.rows(f"{_ENTRY} WHERE run = ? ORDER BY seq DESC", (run,))
-    own = [row for row in rows if not str(row[2]).startswith("imported")]
-    return _read_or_report(db, (own or rows)[0]) if rows else None
-
-
-def find_receipt(db: Database, prefix: str) -> Entry:
-    """The receipt whose id or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
-    wanted = prefix.lower().removeprefix("r-")
-    if not is_hex(wanted):
-        reason = "nothing is known about it, and an id is at least 4 hexadecimal digits."
-        raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
-    rows = db.rows(f"{_ENTRY} WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT 3", (f"{wanted}%", f"{wanted}%"))
-    if len(rows) == 1:
-        return _read_or_report(db, rows[0])
-    reason = "no receipt has this id." if not rows else "several receipts begin like this; give more digits."
-    raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
-
-
-UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, zlib.error)
-"""What reading a row that was edited may raise."""
-
-
-def _read_or_report(db: Database, row: Sequence[object]) -> Entry:
-    """A row as an Entry. StoreDamaged, naming the receipt, for one that was edited."""
-    try:
-        return read_entry(db, row)
-    except UNREADABLE as problem:
-        reason = f"receipt {row[0]} of the store can't be read ({type(problem).__name__}: {problem})."
-        raise StoreDamaged(reason, hint="See: kl evidence verify") from problem
-
-
-def read_entry(db: Database, row: Sequence[object]) -> Entry:
-    """A row of the table as an Entry, its evidence put together again. One of `UNREADABLE` for an edited row."""
-    seq, chain, origin, stored, header, test_list, outcomes, folded = row
-    assert isinstance(seq, int)
-    if folded is not None:
-        bare = receipt_from_header(json.loads(str(header)), (), folded=True)
-        return Entry(seq, str(chain), str(origin), str(stored), bare, str(folded))
-    special = {
-        int(place): Evidence.from_dict(json.loads(body))
-        for place, body in db.rows("SELECT position, body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
-    }
-    plain: list[Evidence] = []
-    if isinstance(test_list, int) and isinstance(outcomes, bytes):
-        names = test_names(db, test_list)
-        column = unpack_outcomes(outcomes, len(names))
-        plain = [Evidence("TestResult", f"test:{n}", what, us) for n, (what, us) in zip(names, column, strict=True)]
-    whole = dict(enumerate(plain)) | special
-    if whole.keys() != set(range(len(whole))):
-        raise ValueError("a piece of its evidence is missing")
-    evidence = tuple(whole[at] for at in sorted(whole))
-    return Entry(seq, str(chain), str(origin), str(stored), receipt_from_header(json.loads(str(header)), evidence))
-
-
-def test_names(db: Database, test_list: int) -> list[str]:
-    """The node ids of an interned list, in its order."""
-    row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
-    ids = unpack_ids(row[0]) if row else []
-    low, high = min(ids, default=0), max(ids, default=0)
-    names: dict[int, str] = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
-    return [names[key] for key in ids]
-
-
-def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt, str]]:
-    """Id → (the receipt without its evidence, its origin), for those that are here and can be read."""
-    found: dict[str, tuple[Receipt, str]] = {}
-    for some in chunks(ids):
-        for id, header, origin in db.rows(
-            f"SELECT id, header, origin FROM receipt WHERE id IN ({placeholders(some)})", some
-        ):
-            try:
-                found[str(id)] = (receipt_from_header(json.loads(header), ()), str(origin))
-            except UNREADABLE:
-                continue
-    return found
-
-
-_BAD: Final = frozenset(code for code, outcome in enumerate(TEST_OUTCOMES) if outcome in REFUTES)
-_NAME: Final = "test:"
-
-
-@dataclass
-class _Run:
-    """One run, as far as it has been read."""
-
-    row: Sequence[Any]
-    names: Sequence[str] = ()
-    codes: bytes = b""
-    special: list[Evidence] = field(default_factory=list)
-    """Results with details, failures with their messages among them."""
-
-
-def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
-    """The newest runs of a source, newest first. A row that somebody edited is omitted."""
-    rows = db.rows(
-        "SELECT seq, id, chain, origin, header, test_list, outcomes FROM receipt WHERE source = ?"
-        " ORDER BY seq DESC LIMIT ?",
-        (source, limit),
-    )
-    lists: dict[int, list[str]] = {}
-    runs = [run for row in rows if (run := _read_run(db, row, lists))]
-    wanted = {name for run in runs for name in _failed(run)}
-    return [_failing_entry(run, wanted) for run in runs]
-
-
-def _read_run(db: Database, row: Sequence[Any], lists: dict[int, list[str]]) -> _Run | None:
-    run = _Run(row)
-    try:
-        if row[5] is not None:
-            if row[5] not in lists:
-                lists[row[5]] = test_names(db, row[5])
-            run.names = lists[row[5]]
-            run.codes = unpack_codes(row[6], len(run.names))
-        for (body,) in db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (row[0],)):
-            run.special.append(Evidence.from_dict(json.loads(body)))
-    except UNREADABLE:
-        return None
-    return run
-
-
-def _failed(run: _Run) -> Iterator[str]:
-    if not _BAD.isdisjoint(run.codes):
-        yield from (name for name, code in zip(run.names, run.codes, strict=True) if code in _BAD)
-    yield from (one.subject.removeprefix(_NAME) for one in run.special if one.outcome in REFUTES)
-
-
-def _failing_entry(run: _Run, wanted: set[str]) -> Entry:
-    seq, id, chain, origin, header, _, _ = run.row
-    detailed = {one.subject for one in run.special}
-    plain = [
-        Evidence("TestResult", _NAME + name, TEST_OUTCOMES[code])
-        for name, code in zip(run.names, run.codes, strict=True)
-        if name in wanted and _NAME + name not in detailed
-    ]
-    receipt = receipt_from_header(
-        json.loads(header), tuple(plain + [one for one in run.special if one.kind == "TestResult"])
-    )
-    return Entry(seq, str(chain), str(origin), str(id), receipt)
+    found = _entries(db, "WHERE run = ? ORDER BY origin LIKE 'imported%', seq DESC LIMIT 1", (run,))
+    return found[0] if found else None
 
 
 def parents_of(db: Database, entries: Iterable[Entry]) -> dict[str, Entry]:
     """The receipts of the commands that started these runs, by run."""
-    wanted = {e.receipt.parent for e in entries if e.receipt.parent}
-    found = {run: by_run(db, run) for run in wanted}
+    found = {run: entry_of_run(db, run) for run in {e.receipt.parent for e in entries if e.receipt.parent}}
     return {run: entry for run, entry in found.items() if entry}
+
+
+def find_receipt(db: Database, prefix: str) -> Entry:
+    """The receipt whose ID or run begins with `prefix` (4 digits or more). UsageProblem for none, or for several."""
+    wanted = prefix.lower().removeprefix("r-")
+    if not is_hex(wanted):
+        reason = "nothing is known about it, and an id is at least 4 hexadecimal digits."
+        raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
+    where = "WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT"
+    number = len(db.rows(f"SELECT seq FROM receipt {where} 3", (f"{wanted}%", f"{wanted}%")))
+    if number == 1:
+        return _entries(db, f"{where} 1", (f"{wanted}%", f"{wanted}%"))[0]
+    reason = "several receipts begin like this; give more digits." if number else "no receipt has this id."
+    raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
+
+
+def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt, str]]:
+    """ID → (the receipt without its evidence, its origin), for those that are here and can be read."""
+    found: dict[str, tuple[Receipt, str]] = {}
+    for some in chunks(ids):
+        sql = f"SELECT id, header, origin FROM receipt WHERE id IN ({placeholders(some)})"
+        for id, header, origin in db.rows(sql, some):
+            with suppress(*UNREADABLE):
+                found[str(id)] = (receipt_from_header(json.loads(header), ()), str(origin))
+    return found
+
+
+class _Run(NamedTuple):
+    """A run of tests whose evidence is not put together yet."""
+
+    entry: Entry
+    """With its results that have details, failures with their messages among them."""
+    names: Sequence[str]
+    codes: bytes
+
+    def failed(self) -> Iterator[str]:
+        """The subjects of the tests that failed."""
+        if not _REFUTING_CODES.isdisjoint(self.codes):
+            column = zip(self.names, self.codes, strict=True)
+            yield from (f"test:{name}" for name, code in column if code in _REFUTING_CODES)
+        yield from (one.subject for one in self.entry.receipt.evidence if one.outcome in REFUTES)
+
+
+def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
+    """The newest runs of a source, newest first, with the results of the tests that failed in one of them.
+
+    These are few in any suite. A row that somebody edited is omitted.
+    """
+    lists: dict[int, list[str]] = {}
+    runs = []
+    for row in db.rows(f"{_ENTRY} WHERE source = ? ORDER BY seq DESC LIMIT ?", (source, limit)):
+        with suppress(*UNREADABLE):
+            runs.append(_read_run(db, row, lists))
+    wanted = {name for run in runs for name in run.failed()}
+    return [_failing_entry(run, wanted) for run in runs]
+
+
+def _read_run(db: Database, row: Sequence[Any], lists: dict[int, list[str]]) -> _Run:
+    seq, chain, origin, stored, header, test_list, outcomes, _ = row
+    names: Sequence[str] = ()
+    if test_list is not None:
+        if test_list not in lists:
+            lists[test_list] = test_names(db, test_list)
+        names = lists[test_list]
+    codes = unpack_codes(outcomes, len(names)) if names else b""
+    bodies = db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+    special = tuple(Evidence.from_dict(json.loads(body)) for (body,) in bodies)
+    receipt = receipt_from_header(json.loads(header), special)
+    return _Run(Entry(seq, str(chain), str(origin), str(stored), receipt), names, codes)
+
+
+def _failing_entry(run: _Run, wanted: set[str]) -> Entry:
+    special = run.entry.receipt.evidence
+    detailed = {one.subject for one in special}
+    plain = [
+        Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[code])
+        for name, code in zip(run.names, run.codes, strict=True)
+        if f"test:{name}" in wanted and f"test:{name}" not in detailed
+    ]
+    evidence = (*plain, *(one for one in special if one.kind == "TestResult"))
+    return replace(run.entry, receipt=replace(run.entry.receipt, evidence=evidence))
+
+
+def _varints(numbers: Iterable[int]) -> bytes:
+    out = bytearray()
+    for number in numbers:
+        while number > 0x7F:
+            out.append(number & 0x7F | 0x80)
+            number >>= 7
+        out.append(number)
+    return bytes(out)
+
+
+def _read_varints(data: bytes, start: int = 0) -> Iterator[int]:
+    number = shift = 0
+    for byte in data[start:]:
+        number |= (byte & 0x7F) << shift
+        if byte & 0x80:
+            shift += 7
+        else:
+            yield number
+            number = shift = 0
+
+
+def _unpack(blob: bytes) -> bytes:
+    plain = zlib.decompressobj().decompress(blob, _LARGEST_COLUMN + 1)
+    if len(plain) > _LARGEST_COLUMN:
+        raise ValueError("the column is larger than any run")
+    return plain
+
+
+def pack_outcomes(outcomes: Sequence[tuple[str, int]]) -> bytes:
+    """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an outcome that is none."""
+    codes = bytes(_CODE[outcome] for outcome, _ in outcomes)
+    return zlib.compress(codes + _varints(max(0, micros) for _, micros in outcomes), 9)
+
+
+def unpack_outcomes(blob: bytes, count: int) -> list[tuple[str, int]]:
+    """The inverse. ValueError, IndexError or zlib.error where the blob is not one of `count` tests."""
+    plain = _unpack(blob)
+    durations = list(_read_varints(plain, count))
+    if len(durations) != count:
+        raise ValueError(f"the column holds {len(durations)} durations for {count} tests")
+    return [(TEST_OUTCOMES[code], micros) for code, micros in zip(plain[:count], durations, strict=True)]
+
+
+def unpack_codes(blob: bytes, count: int) -> bytes:
+    """The outcomes alone: for each test its place in `TEST_OUTCOMES`. ValueError or zlib.error as above."""
+    plain = _unpack(blob)
+    if len(plain) < count or any(code >= len(TEST_OUTCOMES) for code in set(plain[:count])):
+        raise ValueError(f"the column does not hold outcomes of {count} tests")
+    return plain[:count]
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    """Positive IDs, any order, as a blob of zigzag differences."""
+    steps = (b - a for a, b in zip([0, *ids], ids, strict=False))
+    return zlib.compress(_varints(step * 2 if step >= 0 else -step * 2 - 1 for step in steps), 9)
+
+
+def unpack_ids(blob: bytes) -> list[int]:
+    """The inverse."""
+    ids, at = [], 0
+    for zigzag in _read_varints(_unpack(blob)):
+        at += zigzag // 2 if zigzag % 2 == 0 else -(zigzag + 1) // 2
+        ids.append(at)
+    return ids

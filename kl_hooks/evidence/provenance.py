@@ -26,6 +26,9 @@ CI: Final = (
     ("TF_BUILD", "azure", ("BUILD_BUILDID",)),
 )
 """The variable that identifies the service, its name, and the variables that name the job."""
+_HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
+"""Endings of untracked files that no test is expected to need."""
+_NAMED: Final = 3
 
 
 def session(environ: Mapping[str, str]) -> str | None:
@@ -58,11 +61,6 @@ def producer(environ: Mapping[str, str]) -> str:
     return f"local:{user}@{host}"
 
 
-_HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
-"""Endings of untracked files that no test is expected to need."""
-_NAMED: Final = 3
-
-
 @dataclass(frozen=True, slots=True)
 class WorktreeState:
     """The content of a working tree at one moment."""
@@ -81,12 +79,12 @@ class WorktreeState:
     seen: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed when it was asked for the trees."""
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The keys of an opening record."""
         return {key: getattr(self, key) for key in ("tree", "tree_all", "head", "branch", "dirty")}
 
     @property
-    def beside(self) -> dict[str, Any] | None:
+    def untracked_summary(self) -> dict[str, Any] | None:
         """What is untracked and could be needed by a test (not notes, nor what editors leave): how many, the first."""
         names = [name for name in self.untracked if not name.endswith(_HARMLESS)]
         return {"files": len(names), "first": names[:_NAMED]} if self.untracked else None
@@ -98,12 +96,13 @@ class WorktreeState:
 
 
 def worktree_state(repo: Repository | None, *, untracked: bool = True) -> WorktreeState:
-    """The place now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
+    """The content now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
     if repo is None or repo.bare:
         return WorktreeState()
     try:
-        trees = snapshot(repo, untracked=untracked)
+        now = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return WorktreeState()
-    known = trees.tree, trees.tree_all, trees.head, trees.branch, trees.dirty, trees.changed, trees.untracked
-    return WorktreeState(*known, trees.listing)
+    return WorktreeState(
+        now.tree, now.tree_all, now.head, now.branch, now.dirty, now.changed, now.untracked, now.listing
+    )

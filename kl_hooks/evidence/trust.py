@@ -11,6 +11,9 @@ from kl_hooks.model.claim import Claim, Observation, Tier
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
 
+DAY: Final = 86_400_000_000
+"""Microseconds."""
+
 
 def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:
     """This evidence of this receipt, as the tier rule sees it."""
@@ -119,10 +122,6 @@ def _failing_exit(parent: Receipt, child: Receipt) -> object:
 
 def _exits(parent: Receipt) -> tuple[Evidence, ...]:
     return tuple(one for one in parent.evidence if one.kind == "ExitCode")
-
-
-DAY: Final = 86_400_000_000
-"""Microseconds."""
 
 
 def aged(claim: Claim, now: int, days: int) -> Claim:

@@ -37,6 +37,28 @@ CONFIG_NAMES: Final = (
 CONFIG_KEYS: Final = ("testpaths", "python_files", "python_classes", "python_functions", "norecursedirs")
 LARGEST_CONFIG: Final = 1_000_000
 """Bytes of a configuration file that is read."""
+FACTS_VERSION: Final = 1
+"""Part of the key of cached facts: raised whenever the same bytes would give other facts."""
+PLAIN, CASE, BASED, UNSURE = "plain", "case", "based", "unsure"
+"""Kinds of classes: without a base, of unittest, with another base, and those that nobody can be sure of."""
+_CASES: Final = frozenset({"unittest.TestCase", "unittest.case.TestCase", "unittest.IsolatedAsyncioTestCase"})
+_KEEPING: Final = frozenset(
+    {
+        "staticmethod", "classmethod", "unittest.skip", "unittest.skipIf", "unittest.skipUnless",
+        "unittest.expectedFailure", "hypothesis.given", "hypothesis.settings", "hypothesis.example",
+        "hypothesis.seed", "hypothesis.reproduce_failure",
+    }
+)  # fmt: skip
+"""Decorators after which the function is a test of the same name."""
+_KEEPING_BELOW: Final = ("pytest.mark.", "unittest.mock.patch", "mock.patch")
+_REACHING: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
+"""Names that, used at module level, may define or remove anything."""
+_IGNORES: Final = frozenset({"collect_ignore", "collect_ignore_glob"})
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+_Deferred = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SETTINGS: Final = ".kl/config.yaml"
+_COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
+"""Limits of a run that still collects everything, and counts it."""
 
 
 class PytestConfig(NamedTuple):
@@ -195,29 +217,6 @@ def config_difference(now: PytestConfig, before: PytestConfig) -> str:
     """The keys in which two configurations differ: `testpaths, python_files in pytest.ini`."""
     changed = ", ".join(key for key in CONFIG_KEYS if getattr(now, key) != getattr(before, key))
     return f"{changed} in {now.path or 'no configuration file'}" if changed else ""
-
-
-FACTS_VERSION: Final = 1
-"""Part of the key of cached facts: raised whenever the same bytes would give other facts."""
-PLAIN, CASE, BASED, UNSURE = "plain", "case", "based", "unsure"
-"""Kinds of classes: without a base, of unittest, with another base, and those that nobody can be sure of."""
-_CASES: Final = frozenset({"unittest.TestCase", "unittest.case.TestCase", "unittest.IsolatedAsyncioTestCase"})
-_KEEPING: Final = frozenset(
-    {
-        "staticmethod", "classmethod", "unittest.skip", "unittest.skipIf", "unittest.skipUnless",
-        "unittest.expectedFailure", "hypothesis.given", "hypothesis.settings", "hypothesis.example",
-        "hypothesis.seed", "hypothesis.reproduce_failure",
-    }
-)  # fmt: skip
-"""Decorators after which the function is a test of the same name."""
-_KEEPING_BELOW: Final = ("pytest.mark.", "unittest.mock.patch", "mock.patch")
-_REACHING: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
-"""Names that, used at module level, may define or remove anything."""
-
-_IGNORES: Final = frozenset({"collect_ignore", "collect_ignore_glob"})
-
-_Def = ast.FunctionDef | ast.AsyncFunctionDef
-_Deferred = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class DefinedTests(NamedTuple):
@@ -431,11 +430,6 @@ def defined_tests_from_dict(plain: Any) -> DefinedTests | None:
 
 def _values(values: Iterable[object], kind: type) -> bool:
     return all(type(value) is kind for value in values)
-
-
-SETTINGS: Final = ".kl/config.yaml"
-_COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
-"""Limits of a run that still collects everything, and counts it."""
 
 
 class Missing(NamedTuple):

@@ -41,6 +41,27 @@ from kl_hooks.workspace import Workspace, require_setup
 if TYPE_CHECKING:
     from kl_hooks.records.events import Event
 
+NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
+_LIMIT_OPTIONS: Final = {
+    "keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only", "setup_only": "--setup-only",
+    "setup_plan": "--setup-plan", "overridden": "-o", "config_file": "-c",
+}  # fmt: skip
+_NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
+_SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
+_EARLIER: Final = 5
+"""How many earlier complete runs are looked at for what they reported."""
+_NAMED: Final = 3
+"""How many tests, files or directories a line names."""
+_LOOK_BACK: Final = 20
+"""Passing runs among which the newest proven content is looked for."""
+_TREES: Final = 5
+"""Contents that are judged: each costs what `kl verify` costs."""
+_LISTED: Final = 100
+"""Paths in a JSON answer."""
+STORE: Final = "store"
+ACCEPTED: Final = "accepted"
+"""An Event of this name, about `STORE`, accepts a store that lost receipts as it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -62,9 +83,6 @@ class Proof:
     runs: tuple[str, ...] = ()
     """All runs that prove it; together, where each of them was limited to a part."""
     together: bool = False
-
-
-NOTHING_TRACKED: Final = "the content tree is empty: git tracks no file yet"
 
 
 def judge(
@@ -128,7 +146,7 @@ def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref
 
 
 def _label(rev: str) -> str:
-    return f"{rev[:12]}" if len(rev) >= _LONG_ID else rev
+    return rev[:12] if len(rev) >= 40 else rev
 
 
 def _exclude_notes(now: Sequence[str], was: Sequence[str], label: str, trust_ref: str) -> list[str]:
@@ -173,23 +191,11 @@ def _path_exists(repo: Repository, tree: str) -> Callable[[str], bool]:
     return there
 
 
-_LIMIT_OPTIONS: Final = {
-    "keyword": "-k", "markers": "-m", "lf": "--lf", "collect_only": "--collect-only", "setup_only": "--setup-only",
-    "setup_plan": "--setup-plan", "overridden": "-o", "config_file": "-c",
-}  # fmt: skip
-_NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
-_SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
-_LONG_ID: Final = 40
-_EARLIER: Final = 5
-"""How many earlier complete runs are looked at for what they reported."""
-_NAMED: Final = 3
-"""How many tests or files a reason names."""
-
-
 def selection_words(receipt: Receipt) -> str:
     """In words how a run was limited to a part of its tests; empty: it was not, as far as it can be seen."""
     found = selection_limits(receipt.selection)
-    words = [f"{option} {_shown(found[key])}" for key, option in _LIMIT_OPTIONS.items() if key in found]
+    values = {key: ", ".join(map(repr, one)) if isinstance(one, list) else repr(one) for key, one in found.items()}
+    words = [f"{option} {values[key]}" for key, option in _LIMIT_OPTIONS.items() if key in values]
     if "deselected" in found:
         words.append(f"{found['deselected']} tests deselected")
     if "dropped" in found:
@@ -204,10 +210,6 @@ def had_untracked_files(entries: Sequence[Entry], run: str | None, tree: str | N
     return any(
         e.receipt.run == run and e.receipt.tree == tree and e.receipt.tree_all not in (None, tree) for e in entries
     )
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
 def _first_of(names: object, number: object) -> str:
@@ -241,7 +243,8 @@ def proof(
     }
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
     failing, beside = _failing(runs, good), _without(runs, good, trees)
-    followed = _followed(runs, good)
+    first_good = next((at for at, one in enumerate(runs) if one in good), len(runs))
+    followed = {one.receipt.run for one in runs[first_good + 1 :]}
     past = [(test, run) for test, run in failing if run in beside and not holds(test.partition("::")[0])]
     failing = [one for one in failing if one not in set(past)]
     others = _no_tests([one for one in failing if one[1] in followed], expected)
@@ -284,12 +287,6 @@ def _past_notes(past: Sequence[tuple[str, str]]) -> list[str]:
 def _not_tests_notes(others: Sequence[tuple[str, str]]) -> list[str]:
     """Failures of what only an option made a test: worth knowing, and nothing that plain pytest can settle."""
     return [f"{test} failed in run {run[:8]}; no configuration makes it a test" for test, run in others[:_NAMED]]
-
-
-def _followed(runs: Sequence[Entry], good: Sequence[Entry]) -> set[str]:
-    """The runs before a complete, good run."""
-    first = next((at for at, one in enumerate(runs) if one in good), len(runs))
-    return {one.receipt.run for one in runs[first + 1 :]}
 
 
 def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expected] | None) -> list[tuple[str, str]]:
@@ -450,16 +447,15 @@ def _failing(runs: Sequence[Entry], good: Sequence[Entry]) -> list[tuple[str, st
     last: dict[str, tuple[str, str]] = {}
     whole = {entry.id for entry in good}
     for entry in runs:
-        weak = (
-            entry.origin.startswith("imported") or entry.receipt.moved or bool(entry.receipt.selection.get("weakened"))
-        )
+        receipt = entry.receipt
+        weak = entry.origin.startswith("imported") or receipt.moved or bool(receipt.selection.get("weakened"))
         words: dict[str, tuple[str, str]] = {}
         for one in entry.receipt.evidence:
             bad = one.outcome in REFUTES
             if one.subject in last or (not bad and (weak or (one.outcome == "skipped" and entry.id not in whole))):
                 continue
             if not (bad and any(known.startswith(f"{one.subject}::") for known in last)):
-                words[one.subject] = (one.outcome, entry.receipt.run)
+                words[one.subject] = (one.outcome, receipt.run)
         last.update(words)
     return [(split_id(subject)[1], run) for subject, (outcome, run) in sorted(last.items()) if outcome in REFUTES]
 
@@ -500,16 +496,6 @@ def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
     return f"no test was run ({', '.join(listed)})" if listed else ""
 
 
-_LOOK_BACK: Final = 20
-"""Passing runs among which the newest proven content is looked for."""
-_TREES: Final = 5
-"""Contents that are judged: each costs what `kl verify` costs."""
-_LISTED: Final = 100
-"""Paths in a JSON answer."""
-_SHOWN: Final = 3
-"""Files and directories in a line."""
-
-
 @dataclass(frozen=True, slots=True)
 class Nearest:
     """A proven content, and what differs from it."""
@@ -529,9 +515,8 @@ class Nearest:
         places = _places(self.paths)
         if not places:
             return f"no tracked file differs from {of}; untracked files or their number do"
-        if len(places) > _SHOWN:
-            more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-            return f"{len(self.paths)} files differ from {of}: {', '.join(places[:_SHOWN])}{more}"
+        if len(places) > _NAMED:
+            return f"{len(self.paths)} files differ from {of}: {_first_of(places, len(places))}"
         last = places[-1]
         named = f"{', '.join(places[:-1])} and {last}" if len(places) > 1 else last
         return f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {of}"
@@ -578,20 +563,9 @@ def _passing(seen: Snapshot, besides: Sequence[str]) -> list[str]:
 def _places(paths: Sequence[str]) -> list[str]:
     """The files at the top, and the directories there, with the number of files where it is more than one."""
     count = Counter(path.partition("/")[0] for path in paths)
-    return list(dict.fromkeys(_named(paths, count)))
-
-
-def _named(paths: Sequence[str], count: Counter[str]) -> Iterator[str]:
-    for path in paths:
-        top, slash, _ = path.partition("/")
-        yield f"{top}/ ({count[top]} files)" if slash and count[top] > 1 else path
-
-
-STORE: Final = "store"
-
-
-ACCEPTED: Final = "accepted"
-"""An Event of this name, about `STORE`, accepts a store that lost receipts as it is."""
+    tops = [(path, *path.partition("/")[:2]) for path in paths]
+    names = (f"{top}/ ({count[top]} files)" if slash and count[top] > 1 else path for path, top, slash in tops)
+    return list(dict.fromkeys(names))
 
 
 def accept(ws: Workspace, reason: str) -> list[Rollback]:

@@ -17,11 +17,11 @@ from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.evidence.ledger import (
     CHAIN_START,
     append,
-    by_run,
     chain_at,
     chain_head,
     chain_link,
     entries_of_tree,
+    entry_of_run,
     find_receipt,
     list_digest,
     recent,
@@ -138,10 +138,10 @@ def test_an_import_does_not_hide_the_run_of_the_same_name(db: SqliteDatabase) ->
     own, forged = run("c1").receipt, run("c1", observer="kl run").receipt
     append(db, [own])
     append(db, [forged], "imported:receipts")
-    found = by_run(db, own.run)
+    found = entry_of_run(db, own.run)
     assert found is not None
     assert found.receipt == own
-    assert by_run(db, "ee" * 16) is None
+    assert entry_of_run(db, "ee" * 16) is None
 
 
 def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Checkout) -> None:

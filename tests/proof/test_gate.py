@@ -86,10 +86,10 @@ def test_a_run_with_untracked_files_beside_it_says_nothing_about_the_commit_alon
 
 
 def test_notes_and_what_editors_leave_are_no_files_that_a_test_needs() -> None:
-    assert WorktreeState().beside is None
-    assert WorktreeState(untracked=("notes.md", "a.py~")).beside == {"files": 0, "first": []}
+    assert WorktreeState().untracked_summary is None
+    assert WorktreeState(untracked=("notes.md", "a.py~")).untracked_summary == {"files": 0, "first": []}
     names = ("a.py", "b.md", "data/", "c.txt", "d.json")
-    assert WorktreeState(untracked=names).beside == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
+    assert WorktreeState(untracked=names).untracked_summary == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
 
 
 SCRATCH = {"tree_all": THERE, "environment": {"untracked": {"files": 1, "first": ["b.py"]}}}
