@@ -13,8 +13,16 @@ from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import echo, echo_exactly, echo_json, echo_lines, progress, warn, workspace
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
-from kl_hooks.context.deliver import Delivered, Request, deliver, find_package
-from kl_hooks.context.document import as_json, explain_items, explain_one, trace_id
+from kl_hooks.context.deliver import (
+    Delivered,
+    Request,
+    as_json,
+    deliver,
+    explain_items,
+    explain_one,
+    find_package,
+    trace_id,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import quoted_field, quoted_lines

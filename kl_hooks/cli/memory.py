@@ -117,7 +117,7 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
 def show(id: str, shape: str) -> None:
     """Show a memory: its text, its support, its use. Showing it counts as access."""
     from kl_hooks.kinds.memory.inject import record_opened
-    from kl_hooks.kinds.memory.score import importance_today
+    from kl_hooks.kinds.memory.review import importance_today
 
     ws = workspace()
     record = _find_memory(id)

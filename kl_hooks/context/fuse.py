@@ -1,4 +1,8 @@
-"""Fuse: the lists of several retrievers become one order, by reciprocal rank, with every part of a score kept. Pure."""
+"""Fuse: the lists of several retrievers become one ranking, without the items that should not be shown. Pure.
+
+Reciprocal rank fusion, with every part of a score recorded. Below a relevance threshold nothing is added: a
+package of loosely related text makes agents worse than none.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kl_hooks.context.weights import KIND_ORDER, LIFT, MOST_TOUCHED, RANK_OFFSET, TIER_BONUS
-from kl_hooks.model.package import Candidate
+from kl_hooks.index.words import stem
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.package import Candidate, Omission, Signals
 
 MILLION: Final = 1_000_000
+_RANK_OFFSET: Final = 60
+"""The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009."""
+LIFT: Final = 50
+"""Percent of a list's worth for an item whose *file* that list names through another item."""
+MOST_TOUCHED: Final = 20
+"""Files: a commit that touches more of them (a mass rename, a new header) is no sign of any one."""
+TIER_BONUS: Final = {Tier.VERIFIED: 30, Tier.INFERRED: 20, Tier.ASSUMED: 10, Tier.GUESSED: 0}
+"""Percent on top of an item's score for how well it is proven: the strongest term within one list."""
+_KIND_ORDER: Final = (
+    "decision", "objective", "failure", "violation", "guide", "memory", "finding", "fact", "page", "evidence", "symbol",
+    "file", "commit",
+)  # fmt: skip
+"""Headings from the top, others by name. Fixed, so that prompt caches of equal beginnings hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,7 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
 
 def reciprocal(rank: int, percent: int = 100) -> int:
     """Millionths that the `rank`-th of a list is worth."""
-    return percent * MILLION // 100 // (RANK_OFFSET + rank)
+    return percent * MILLION // 100 // (_RANK_OFFSET + rank)
 
 
 def merge(found: Sequence[Candidate]) -> Candidate:
@@ -64,7 +82,7 @@ def _touched_files(candidate: Candidate) -> set[str]:
 
 def kind_order(kind: str) -> tuple[int, str]:
     """Where a kind's heading stands."""
-    return (KIND_ORDER.index(kind) if kind in KIND_ORDER else len(KIND_ORDER), kind)
+    return (_KIND_ORDER.index(kind) if kind in _KIND_ORDER else len(_KIND_ORDER), kind)
 
 
 def _score(
@@ -85,3 +103,55 @@ def _score(
 
 def _order(item: Ranked) -> tuple[int, int, tuple[int, str], str]:
     return (-item.score, -item.candidate.tier, kind_order(item.candidate.kind), item.candidate.id)
+
+
+_MATCHES: Final = 2
+"""Words of the task that an item must hold …"""
+_TRUSTED: Final = 10
+"""… or one word only, if a retriever puts it among its first ten."""
+
+
+def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Omission]]:
+    """(what may be shown, what not and why), both in the order given."""
+    kept: list[Ranked] = []
+    left: list[Omission] = []
+    said: dict[tuple[str, str], str] = {}
+    for item in ranked:
+        candidate = item.candidate
+        twin = said.get((candidate.kind, candidate.text)) if candidate.text else None
+        if candidate.freshness == "expired":
+            left.append(Omission(candidate.id, "expired"))
+        elif candidate.omit:
+            left.append(Omission(candidate.id, candidate.omit))
+        elif candidate.beyond:
+            left.append(Omission(candidate.id, candidate.beyond))
+        elif not candidate.is_lasting and (reason := _below_threshold(item, signals)):
+            left.append(Omission(candidate.id, reason))
+        elif twin is not None:
+            left.append(Omission(candidate.id, f"same text as {twin}"))
+        else:
+            said[candidate.kind, candidate.text] = candidate.id
+            kept.append(item)
+    return kept, left
+
+
+def _below_threshold(item: Ranked, signals: Signals) -> str:
+    """Why it is below the floor; empty if it is not. A word counts wherever its stem stands: lenient on purpose, since
+    this cuts only what has nothing in common with the task; the order comes from the retrievers.
+    """
+    if any(part.startswith("near:") for part in item.parts):
+        return ""
+    text = _text(item.candidate)
+    names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)
+    if any(name.lower() in text for name in names):
+        return ""
+    words = {stem(word) for word in signals.keywords}
+    matched = sum(word in text for word in words)
+    enough = 1 if item.best <= _TRUSTED else min(_MATCHES, len(words))
+    if matched >= max(enough, 1):
+        return ""
+    return f"below the floor: holds {matched} of {len(words)} words of the task"
+
+
+def _text(candidate: Candidate) -> str:
+    return "\n".join((candidate.id, candidate.path, candidate.title, candidate.summary, candidate.text)).lower()

@@ -18,7 +18,7 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import files_matching
 from kl_hooks.git.repository import ref_trees
 from kl_hooks.hookspecs import Policy
-from kl_hooks.kinds.memory.score import tally_of
+from kl_hooks.kinds.memory.review import tally_of
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, list_events

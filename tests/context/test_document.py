@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kl_hooks.context.document import explain_items, explain_one
+from kl_hooks.context.deliver import explain_items, explain_one
 
 SHOWN: dict[str, Any] = {
     "package_id": "cp-3f9a1c20b7de",

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.context.estimator import estimator_of, read_budget
-from kl_hooks.context.fit import NO_ROOM, Fitted, fit
-from kl_hooks.context.render import NOTHING, STYLES, whole
+from kl_hooks.context.fit import NO_ROOM, NOTHING, STYLES, Fitted, fit, whole
 from kl_hooks.model.package import Budget, Candidate, Omission
 from tests.context.making import candidate, ranked, steady, text, unique
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.fuse import fuse, merge, reciprocal
-from kl_hooks.context.weights import LIFT, MOST_TOUCHED, TIER_BONUS
+from kl_hooks.context.fuse import LIFT, MOST_TOUCHED, TIER_BONUS, fuse, merge, reciprocal
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate
 from tests.context.making import candidate, candidates, steady

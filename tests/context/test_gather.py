@@ -9,9 +9,8 @@ import pluggy
 import pytest
 
 from kl_hooks import hookspecs
-from kl_hooks.context.gather import all_retrievers, gather
+from kl_hooks.context.build import ROWS, all_retrievers, gather
 from kl_hooks.context.signals import read_signals
-from kl_hooks.context.weights import ROWS
 from kl_hooks.errors import StoreBusy
 from kl_hooks.hookspecs import Retriever, hookimpl
 from kl_hooks.model.package import Candidate, Task

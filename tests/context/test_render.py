@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kl_hooks.context.fit import fit
-from kl_hooks.context.render import STYLES, UNKNOWN_ID, Facts, page, whole
+from kl_hooks.context.fit import STYLES, UNKNOWN_ID, Facts, fit, page, whole
 from kl_hooks.model.package import Budget, Candidate
 from kl_hooks.model.text import defuse, quoted_field, safe_text
 from tests.context.making import NASTY, candidate, ranked, steady, text, unique

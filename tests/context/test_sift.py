@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from kl_hooks.context.fuse import Ranked
-from kl_hooks.context.sift import sift, stem
+from kl_hooks.context.fuse import Ranked, sift, stem
 from kl_hooks.model.package import Candidate, Signals
 from tests.context.making import candidate, ranked, steady, unique
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.trust import DAY
-from kl_hooks.kinds.memory.score import INJECTED, OPENED, REINFORCED, REVIEWED
+from kl_hooks.kinds.memory.review import INJECTED, OPENED, REINFORCED, REVIEWED
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, append_events, list_events

@@ -14,7 +14,7 @@ import pytest
 from kl_hooks.errors import KlError
 from kl_hooks.kinds.failure import occurrences, record_failure
 from kl_hooks.kinds.memory.add import add_memory
-from kl_hooks.kinds.memory.score import tallies
+from kl_hooks.kinds.memory.review import tallies
 from kl_hooks.kinds.objective import Progress, link_task, reported_progress
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import list_events

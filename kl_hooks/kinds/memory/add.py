@@ -10,8 +10,15 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.kinds.memory.kind import KIND, REJECTED
 from kl_hooks.kinds.memory.patterns import Sighting, day_session, id_of, identity, title_of
-from kl_hooks.kinds.memory.review import Decision, Reviewer, apply_decision, read_rejections, sync_rejections
-from kl_hooks.kinds.memory.score import REINFORCED, reinforcements
+from kl_hooks.kinds.memory.review import (
+    REINFORCED,
+    Decision,
+    Reviewer,
+    apply_decision,
+    read_rejections,
+    reinforcements,
+    sync_rejections,
+)
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import append_events, events_by_record, stored_records

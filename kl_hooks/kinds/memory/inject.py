@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.config.settings import Settings
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.score import INJECTED, OPENED, has_faded, importance_today, support_of, tallies
+from kl_hooks.kinds.memory.review import INJECTED, OPENED, has_faded, importance_today, support_of, tallies
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import quoted_field, quoted_lines

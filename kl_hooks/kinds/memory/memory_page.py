@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.errors import KlError
 from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.review import review_queue
-from kl_hooks.kinds.memory.score import support_of, tallies
+from kl_hooks.kinds.memory.review import review_queue, support_of, tallies
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import quoted_field
 from kl_hooks.records.liveness import not_live_reason, quarantine_reasons

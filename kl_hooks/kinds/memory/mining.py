@@ -14,7 +14,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.memory.add import find_existing, is_same_pattern, pruned_ids, revive
 from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.kinds.memory.patterns import Pattern, id_of, title_of
-from kl_hooks.kinds.memory.score import REINFORCED, reinforcements
+from kl_hooks.kinds.memory.review import REINFORCED, reinforcements
 from kl_hooks.kinds.memory.status import CURSOR, captured_state
 from kl_hooks.records.events import append_events, events_by_record
 from kl_hooks.records.prompt_injection import injection_reasons
@@ -86,7 +86,7 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
 def _receipt_patterns(db: Database) -> list[Pattern]:
     from kl_hooks.evidence.commits import newest_commits
     from kl_hooks.evidence.ledger import failing_runs, recent
-    from kl_hooks.kinds.memory.receipt_mining import TEST_SOURCES, receipt_patterns
+    from kl_hooks.kinds.memory.miners import TEST_SOURCES, receipt_patterns
 
     tests = [one for source in TEST_SOURCES for one in failing_runs(db, _MOST_RUNS, source)]
     return receipt_patterns([*recent(db, _MOST_COMMANDS, "command"), *tests], newest_commits(db, _MOST_COMMITS))
@@ -95,7 +95,7 @@ def _receipt_patterns(db: Database) -> list[Pattern]:
 def mine_transcripts(ws: Workspace, paths: Sequence[Path]) -> MiningResult:
     """Mine transcripts of agents. UsageProblem for a file that is none; then nothing is changed."""
     from kl_hooks.evidence.sources.transcript import read_transcript
-    from kl_hooks.kinds.memory.transcript_mining import transcript_patterns
+    from kl_hooks.kinds.memory.miners import transcript_patterns
 
     return store_patterns(ws, transcript_patterns([read_transcript(path) for path in paths]))
 

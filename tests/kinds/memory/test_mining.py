@@ -19,10 +19,10 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.sources.command import run_command
 from kl_hooks.kinds.memory import mining
 from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.memory.miners import receipt_patterns
 from kl_hooks.kinds.memory.mining import MOST_NEW, mine_receipts, store_patterns
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, id_of
-from kl_hooks.kinds.memory.receipt_mining import receipt_patterns
-from kl_hooks.kinds.memory.score import tallies
+from kl_hooks.kinds.memory.review import tallies
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.text import one_line
 from kl_hooks.records.query import RecordFilter, list_records

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.kinds.memory import score as names
-from kl_hooks.kinds.memory.score import (
+from kl_hooks.kinds.memory import review as names
+from kl_hooks.kinds.memory.review import (
     _DAY,
     LEAST_IMPORTANCE,
     Tally,

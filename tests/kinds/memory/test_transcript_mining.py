@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
+from kl_hooks.kinds.memory.miners import relative, statements, transcript_patterns
 from kl_hooks.kinds.memory.patterns import Pattern
-from kl_hooks.kinds.memory.transcript_mining import relative, statements, transcript_patterns
 
 
 def session(*items: Message | ToolCall, name: str = "s1") -> Transcript:
