@@ -1,5 +1,5 @@
 """Context: from a task in plain words to a small, ranked, cited package that never exceeds its budget.
 
-`signals` reads the task, `gather` asks every retriever, `fuse` makes one order of their lists, `sift` drops what should
-not be shown, `fit` fills the budget, `render` writes it down. `build` is the one function that knows the workspace.
+`signals` reads the task, `build` asks every retriever, `fuse` ranks what they found, `fit` renders as much as the
+budget holds, `deliver` caches and records it. `critical` is what applies to every task.
 """

@@ -28,80 +28,13 @@ if TYPE_CHECKING:
 
     from kl_hooks.workspace import Workspace
 
-
-NO_WORDS: Final = "The task holds no word to search by: name a thing, a file or an error."
-
-
-def assemble(task: Task, found: Gathered, budget: Budget, style: str = "text", tree: str = "") -> Package:
-    """The package of what was found. `tree`: what it was made for. KeyError for a style not in `STYLES`."""
-    chosen_style = STYLES[style]
-    kept, left = sift(fuse(found.lists, found.weights), task.signals)
-    fitted = fit(kept, budget, chosen_style, notes=_notes(task.signals, found.coverage), left=left)
-    items = tuple(_item(chosen) for chosen in fitted.chosen)
-    config = {"budget": write_budget(budget), "style": style, "weights": dict(found.weights)}
-    facts = {"task": task.text, "tree": tree, "config": config, "coverage": dict(found.coverage)}
-    package_id = _id(fitted, chosen_style, facts)
-    text = fitted.page(chosen_style, package_id)
-    return Package(package_id, task.text, fitted.budget, items, fitted.left, found.coverage, text, _shares(fitted))
-
-
-def _notes(signals: Signals, coverage: Mapping[str, str]) -> list[str]:
-    """What a reader must know of an answer before trusting that it is whole."""
-    failed = [name for name, how in coverage.items() if how.startswith("failed")]
-    notes = [NO_WORDS] if signals == Signals() else []
-    return [*notes, f"Not searched: {', '.join(failed)}. See: kl doctor"] if failed else notes
-
-
-def _item(chosen: Chosen) -> Item:
-    ranked = chosen.ranked
-    return Item(ranked.candidate, chosen.form, chosen.text, QUARTERS.count(chosen.block), ranked.score, ranked.parts)
-
-
-def _shares(fitted: Fitted) -> dict[str, int]:
-    shares: Counter[str] = Counter()
-    for chosen in fitted.chosen:
-        shares[chosen.ranked.candidate.kind] += len(chosen.block)
-    return dict(sorted(shares.items()))
-
-
-def _id(fitted: Fitted, style: Style, facts: Mapping[str, object]) -> str:
-    """Over everything but time and caller; the text is hashed with the placeholder where the id will stand."""
-    items = [[c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)] for c in fitted.chosen]
-    whole = digest("package/1", {**facts, "items": items, "text": fitted.page(style)})
-    return "cp-" + whole[: len(UNKNOWN_ID) - len("cp-")]
-
-
-def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text") -> Package:
-    """The package for a task: what is known, ranked, cited, and never larger than its budget when rendered.
-
-    The same task, budget, style and knowledge give the same package, its id included. Retrievers that fail are named in
-    `coverage`; a task without words
-    gets what holds for every task. Raises UsageProblem for a task without text, EnvironmentProblem where kl
-    has not been set up: nothing is created by asking.
-    """
-    from kl_hooks.git.worktree import tree_of_revision
-    from kl_hooks.store.redaction import redact
-    from kl_hooks.workspace import require_setup
-
-    if not task_text.strip():
-        raise UsageProblem("the task is empty.", place="kl context", hint='Say what you will do: kl context "…"')
-    require_setup(ws)
-    task = Task(task_text, read_signals(task_text))
-    retrievers, failed = all_retrievers(ws.plugins)
-    if task.signals == Signals():  # nothing to search by: only what holds whatever the words are
-        retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
-    found = gather(retrievers, ws, task, redact)
-    found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
-    tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
-    return assemble(task, found, budget, style, tree)
-
-
+NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
 ROWS: Final = 50
 """Most candidates of one retriever."""
-OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+_OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
 }  # fmt: skip
-"""Agent → the documents that it puts into its own context: what was seeded from them would be there twice."""
+"""Agent → the documents that it puts into its own context: records seeded from them would be there twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +48,31 @@ class Gathered:
     """Retriever → `ok`, `empty` or `failed: reason`."""
 
 
+def build(ws: Workspace, task_text: str, budget: Budget, *, style: str = "text") -> Package:
+    """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
+
+    The same task, budget, style and knowledge give the same package, its ID included. Retrievers that fail are named in
+    `coverage`. Raises UsageProblem for a task without text, EnvironmentProblem where kl has not been set up.
+    """
+    from kl_hooks.git.worktree import tree_of_revision
+    from kl_hooks.store.redaction import redact
+    from kl_hooks.workspace import require_setup
+
+    if not task_text.strip():
+        raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
+    require_setup(ws)
+    task = Task(task_text, read_signals(task_text))
+    retrievers, failed = all_retrievers(ws.plugins)
+    if task.signals == Signals():  # no words to search by: only what applies to every task
+        retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
+    found = gather(retrievers, ws, task, redact)
+    found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
+    tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
+    return assemble(task, found, budget, style, tree)
+
+
 def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
-    """(all retrievers in the order of their names, coverage of the plugins that failed to name theirs)."""
+    """Return (all retrievers by name, coverage of the plugins that failed to list theirs)."""
     found: list[Retriever] = []
     failed: dict[str, str] = {}
     try:
@@ -139,7 +95,7 @@ def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterab
 def gather(
     retrievers: Sequence[Retriever], workspace: Any, task: Task, clean: Callable[[str], str] = lambda text: text
 ) -> Gathered:
-    """What each retriever finds for the task; `clean` is applied to every text of it (redaction, once more)."""
+    """Return what each retriever finds for the task. `clean` redacts every text once more, whoever wrote the plugin."""
     reader = agent(getattr(workspace, "environ", None) or {}) or ""
     lists: dict[str, tuple[Candidate, ...]] = {}
     weights: dict[str, int] = {}
@@ -151,7 +107,7 @@ def gather(
             continue
         try:
             rows = [_checked(row, clean, reader) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]
-        except Exception as problem:  # whatever a retriever raises is its answer: the package goes on without it
+        except Exception as problem:  # a plugin may raise anything, and the package is still wanted
             coverage[name] = _failure(problem)
             continue
         lists[name], weights[name] = tuple(rows), retriever.weight
@@ -163,7 +119,7 @@ def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candida
     if not isinstance(row, Candidate):
         raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
     found: Candidate = row
-    if found.read_from and found.read_from in OWN_DOCUMENTS.get(reader, ()):
+    if found.read_from and found.read_from in _OWN_DOCUMENTS.get(reader, ()):
         found = replace(found, omit=f"{reader} reads {found.read_from} itself")
     title, text, summary = clean(found.title), clean(found.text), clean(found.summary)
     if (title, text, summary) == (found.title, found.text, found.summary):
@@ -173,3 +129,42 @@ def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candida
 
 def _failure(problem: Exception) -> str:
     return f"failed: {one_line(str(problem), 160) or type(problem).__name__}"
+
+
+def assemble(task: Task, found: Gathered, budget: Budget, style: str = "text", tree: str = "") -> Package:
+    """Return the package of what was found for a content tree. KeyError for a style not in `STYLES`."""
+    chosen_style = STYLES[style]
+    relevant, omissions = sift(fuse(found.lists, found.weights), task.signals)
+    fitted = fit(relevant, budget, chosen_style, notes=_notes(task.signals, found.coverage), omissions=omissions)
+    items = tuple(_item(chosen) for chosen in fitted.chosen)
+    config = {"budget": write_budget(budget), "style": style, "weights": dict(found.weights)}
+    facts = {"task": task.text, "tree": tree, "config": config, "coverage": dict(found.coverage)}
+    package_id = _id(fitted, chosen_style, facts)
+    text, sizes = fitted.page(chosen_style, package_id), _characters_by_kind(fitted)
+    return Package(package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes)
+
+
+def _notes(signals: Signals, coverage: Mapping[str, str]) -> list[str]:
+    """Return what a reader must know before taking the package for complete."""
+    failed = [name for name, how in coverage.items() if how.startswith("failed")]
+    notes = [NO_WORDS] if signals == Signals() else []
+    return [*notes, f"Not searched: {', '.join(failed)}. See: kl doctor"] if failed else notes
+
+
+def _item(chosen: Chosen) -> Item:
+    ranked = chosen.ranked
+    return Item(ranked.candidate, chosen.form, chosen.text, QUARTERS.count(chosen.block), ranked.score, ranked.parts)
+
+
+def _characters_by_kind(fitted: Fitted) -> dict[str, int]:
+    sizes: Counter[str] = Counter()
+    for chosen in fitted.chosen:
+        sizes[chosen.ranked.candidate.kind] += len(chosen.block)
+    return dict(sorted(sizes.items()))
+
+
+def _id(fitted: Fitted, style: Style, facts: Mapping[str, object]) -> str:
+    """Return a digest of everything but time and caller; the text is hashed with a placeholder for the ID."""
+    items = [[c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)] for c in fitted.chosen]
+    whole = digest("package/1", {**facts, "items": items, "text": fitted.page(style)})
+    return "cp-" + whole[: len(UNKNOWN_ID) - len("cp-")]

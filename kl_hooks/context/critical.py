@@ -1,7 +1,7 @@
-"""Critical: what every piece of work here is told before it begins, whatever its words: rules, gates, known failures.
+"""Critical context: what applies to every task, whatever its words: rules, gates, known failures.
 
-A package (`context.build`) holds what fits a task. This holds what binds all of them, bounded by a number of items in
-each section, and what fits the task beside it if one is named.
+A package (`context.build`) holds what matches a task. This has a number of items in each section, and sections for the
+task if one is named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEVERITIES: Final = ("critical", "high", "medium", "low")
 _PERIOD: Final = 30 * 86_400_000_000
 """Failures that happened last within the same so many microseconds count as equally recent."""
 ARCHITECTURE: Final = ("architecture", "component", "integration")
-"""Topics of guides that only a feature's build is told of."""
+"""Topics of guides that are shown for the build of a feature only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,14 @@ class FilledSection:
     """Items that fit but are too many."""
 
 
-def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, leave: Sequence[str] = ()) -> list[FilledSection]:
-    """Return every section with at most `most` items, and how many more there are. `leave` names sections to leave out.
+def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequence[str] = ()) -> list[FilledSection]:
+    """Return every section with at most `most` items, and how many more there are. `omit` names sections.
 
     The build of a feature adds architecture, the roles and the overviews of features; a named feature its overview.
     """
     found = []
     for section in SECTIONS:
-        if section.name in leave or (section.whole and not _is_wanted(section, asked)):
+        if section.name in omit or (section.whole and not _is_wanted(section, asked)):
             continue
         live = live_records(ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)])
         outdated = stale_reasons(ws, live)
@@ -127,7 +127,7 @@ def _fits(ws: Workspace, section: Section, record: Record, asked: CriticalReques
 
 
 def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequence[Record]:
-    """The records of a section, the most important first; never by their IDs while anything else tells them apart."""
+    """The records of a section, the most important first; by their IDs only where nothing else differs."""
     kinds = tuple(kind for kind in section.kinds if kind in ws.kinds)
     if not kinds or (section.for_task and not asked.task.strip()):
         return []

@@ -1,4 +1,4 @@
-"""How large a text is, in characters or in estimated tokens, and how a budget is written."""
+"""Estimators: the size of a text in characters or in estimated tokens, and the notation of budgets."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ class Estimator:
     least: int
     """The smallest budget that holds the frame of a package."""
     count: Callable[[str], int]
-    """It must not depend on the order of a text's parts, and not on which digit stands where one stands."""
+    """The order of a text's parts must not matter to it, nor which digit is in a place of a digit."""
 
 
 CHARACTERS: Final = Estimator("characters", "characters", 256, len)
+# Four characters a token: English and code are near it with every common tokenizer, and no library is needed.
 QUARTERS: Final = Estimator("chars/4", "tokens", 64, lambda text: (len(text) + 3) // 4)
 _KNOWN: Final = {e.name: e for e in (CHARACTERS, QUARTERS)}
 _BUDGET: Final = re.compile(r"([0-9]{1,9})(tok)?")
 
 
 def estimator_of(budget: Budget) -> Estimator:
-    """The estimator that a budget names. KeyError for one that is not known here."""
+    """Return the estimator that a budget names. KeyError for one that is not known here."""
     return _KNOWN[budget.estimator]
 
 
 def read_budget(text: str) -> Budget:
-    """`6000` is characters, `1500tok` tokens. UsageProblem for anything else, or for less than a package's frame."""
+    """Parse `6000` (characters) or `1500tok` (tokens). UsageProblem for anything else, or for less than the frame."""
     match = _BUDGET.fullmatch(text.strip().replace(",", "").replace("_", ""))
     if match is None:
         raise UsageProblem(
@@ -49,5 +50,5 @@ def read_budget(text: str) -> Budget:
 
 
 def write_budget(budget: Budget) -> str:
-    """The way back: what `read_budget` reads."""
+    """Return the notation that `read_budget` parses."""
     return f"{budget.total}tok" if budget.unit == "tokens" else str(budget.total)

@@ -19,13 +19,23 @@ from kl_hooks.model.package import Budget, Candidate, Omission
 from kl_hooks.model.text import one_line, quoted_field, quoted_lines
 
 UNKNOWN_ID: Final = "cp-000000000000"
-"""As long as every package id."""
+"""As long as every package ID."""
 NOTHING: Final = "Nothing known here is close enough to this task."
+_LARGE: Final = 25
+"""Percent of the budget: an item that needs more is shown as its one-line summary."""
+_OMISSIONS_LINE: Final = 100
+"""Characters reserved for the line that counts what was omitted …"""
+_OMISSIONS_FROM: Final = 1_000
+"""… in budgets of at least so many characters."""
+SUMMARY: Final = 160
+"""Characters of a summary; a pinned item may be cut to less before it is omitted:"""
+_SHORTER: Final = (100, 60, 40, 30, 20)
+NOTHING_FITS: Final = "Nothing fits this budget."
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a page says of itself."""
+    """The numbers in the head of a page."""
 
     id: str
     budget: Budget
@@ -40,7 +50,7 @@ class Facts:
 
 
 class Style(Protocol):
-    """How a page is written: each part ends with a newline."""
+    """A format of pages. Each part ends with a newline."""
 
     name: str
 
@@ -52,7 +62,7 @@ class Style(Protocol):
 
 
 class TextStyle:
-    """For terminals and agents: our lines start in the first column, quoted ones with a bar."""
+    """Plain text for terminals and agents: our lines start in the first column, quoted ones with a bar."""
 
     name = "text"
 
@@ -76,7 +86,7 @@ class TextStyle:
 
 
 class MarkdownStyle:
-    """For pull requests and files: quoted lines are an indented block, where no link or image lives."""
+    """Markdown for pull requests and files: quoted lines are an indented block, where nothing is a link or an image."""
 
     name = "markdown"
 
@@ -103,7 +113,7 @@ STYLES: Final[dict[str, Style]] = {s.name: s for s in (TextStyle(), MarkdownStyl
 
 
 def page(style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
-    """The whole text. `blocks`: (kind, item as `style.item` gave it), best first; kinds stand in their fixed order."""
+    """Return the whole text. `blocks`: (kind, item as `style.item` gave it), best first within their kind."""
     parts, last = [style.head(facts)], None
     for kind, block in sorted(blocks, key=lambda b: kind_order(b[0])):
         if kind != last:
@@ -114,7 +124,7 @@ def page(style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: S
 
 
 def whole(candidate: Candidate) -> str:
-    """What is quoted of an item in full: its text, after its title where neither id nor text says that already."""
+    """Return what is quoted of an item in full: its title, unless ID or text hold it, and its text."""
     title = candidate.title.strip()
     text = candidate.text.strip("\n").removeprefix(f"{candidate.path}:{candidate.line} ")  # cited already
     if not title or title in text or title in candidate.id:
@@ -123,7 +133,7 @@ def whole(candidate: Candidate) -> str:
 
 
 def _status(candidate: Candidate, form: str) -> str:
-    """`verified · current`, and what else a reader must know before the first word."""
+    """Return `verified · current`, the form and the marks: what a reader must know before the first word."""
     words = tier_words(candidate.tier.word, quoted_field(candidate.freshness, 60))
     words += [form] if form != "full" else []
     words += [quoted_field(mark, 40) for mark in candidate.marks]
@@ -136,21 +146,9 @@ def _place(candidate: Candidate) -> str:
     return quoted_field(candidate.path) + (f":{candidate.line}" if candidate.line else "")
 
 
-_LARGE: Final = 25
-"""Percent of the budget: an item that needs more is shown as its one-line summary."""
-_OMISSIONS_LINE: Final = 100
-"""Characters reserved for the line that counts what was omitted …"""
-_OMISSIONS_FROM: Final = 1_000
-"""… in budgets of at least so many characters."""
-SUMMARY: Final = 160
-"""Characters of a summary."""
-_SHORTER: Final = (100, 60, 40, 30, 20)
-NO_ROOM: Final = "Nothing fits this budget."
-
-
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An item that stands in the package, as it stands there."""
+    """An item in the package, in the form that fits."""
 
     ranked: Ranked
     form: str
@@ -162,23 +160,23 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The budget, filled."""
+    """The items that fit, and what was omitted."""
 
     chosen: tuple[Chosen, ...]
-    left: tuple[Omission, ...]
+    omissions: tuple[Omission, ...]
     notes: tuple[str, ...]
     budget: Budget
     of: int
     """How many candidates there were."""
 
     def page(self, style: Style, package_id: str = UNKNOWN_ID) -> str:
-        """The rendered package; as long, whatever the id."""
+        """Return the rendered package; its length does not depend on the ID."""
         notes = [note.replace(UNKNOWN_ID, package_id) for note in self.notes]
         facts = Facts(package_id, self.budget, len(self.chosen), self.of)
         return page(style, facts, self._blocks(), notes)
 
     def widest(self, style: Style) -> str:
-        """The rendered package with its counts as long as they can become."""
+        """Return the rendered package with its counts as long as they can become."""
         facts = Facts(UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of)
         return page(style, facts, self._blocks(), self.notes)
 
@@ -187,26 +185,31 @@ class Fitted:
 
 
 def fit(
-    ranked: Sequence[Ranked], budget: Budget, style: Style, *, notes: Sequence[str] = (), left: Sequence[Omission] = ()
+    ranked: Sequence[Ranked],
+    budget: Budget,
+    style: Style,
+    *,
+    notes: Sequence[str] = (),
+    omissions: Sequence[Omission] = (),
 ) -> Fitted:
-    """The items of `ranked` (best first) that a package of this budget holds; it is never larger when rendered.
+    """Return the items of `ranked` (best first) that a package of this budget holds; it is never larger when rendered.
 
-    `notes` are lines to be said where they fit; `left` is what has been left out before, and is counted too.
+    `notes` are lines to add where they fit; `omissions` are those of before, which are counted too.
     """
     count = estimator_of(budget).count
-    frame = Fitted((), tuple(left), (), budget, len(ranked) + len(left))
-    said = (*(() if ranked else (NOTHING,)), *notes)
+    frame = Fitted((), tuple(omissions), (), budget, len(ranked) + len(omissions))
+    lines = (*(() if ranked else (NOTHING,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
-    if small:  # what is pinned comes before what is said about the package
-        fitted = _note(_fill(frame, ranked, style, 0), said, style)
+    if small:  # pinned items come before notes about the package
+        fitted = _note(_fill(frame, ranked, style, 0), lines, style)
     else:
-        fitted = _fill(_note(frame, said, style), ranked, style, _OMISSIONS_LINE)
-    fitted = _note(fitted, _left_out(fitted, bool(ranked)), style)
+        fitted = _fill(_note(frame, lines, style), ranked, style, _OMISSIONS_LINE)
+    fitted = _note(fitted, _omission_notes(fitted, bool(ranked)), style)
     return _settle(fitted, style)
 
 
 def _settle(fitted: Fitted, style: Style) -> Fitted:
-    """With `used` true: the number stands in the text that it counts, so it is lowered until it is its own size."""
+    """Set `used`: the number is in the text that it counts, so it is lowered until it is the size of that text."""
     count, used = estimator_of(fitted.budget).count, fitted.budget.total
     while True:
         fitted = replace(fitted, budget=replace(fitted.budget, used=used))
@@ -225,11 +228,11 @@ def _note(fitted: Fitted, notes: Sequence[str], style: Style) -> Fitted:
 
 
 def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> Fitted:
-    """The page grows at its end here: its size, unlike its order, is what it will be."""
+    """Add items while they fit. Blocks are counted at the end: a page's size does not depend on their order."""
     count, total = estimator_of(frame.budget).count, frame.budget.total
     written, kinds = frame.widest(style) + "x" * spare, set[str]()
     chosen: list[Chosen] = []
-    left = list(frame.left)
+    omissions = list(frame.omissions)
     for item in sorted(ranked, key=lambda one: not one.candidate.pinned):
         kind = item.candidate.kind
         heading = "" if kind in kinds else style.heading(kind)
@@ -241,16 +244,15 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
                     written, kinds = written + heading + block, kinds | {kind}
                     break
         else:
-            left.append(
-                Omission(item.candidate.id, f"did not fit: {total - count(written)} {frame.budget.unit} were left")
-            )
-    return replace(frame, chosen=tuple(chosen), left=tuple(left))
+            rest = f"{total - count(written)} {frame.budget.unit}"
+            omissions.append(Omission(item.candidate.id, f"over budget: {rest} were left"))
+    return replace(frame, chosen=tuple(chosen), omissions=tuple(omissions))
 
 
 def _forms(item: Ranked, count: Callable[[str], int], total: int) -> list[tuple[Candidate, str, str]]:
-    """What can stand for an item, the fullest first: the whole unless it is large, and one line if shorter.
+    """Return the forms of an item, the fullest first: the whole unless it is large, and one line if that is shorter.
 
-    What is pinned has shorter and shorter lines besides, without its place.
+    A pinned item has shorter and shorter lines besides, without its path.
     """
     one = item.candidate
     full = whole(one)
@@ -263,10 +265,10 @@ def _forms(item: Ranked, count: Callable[[str], int], total: int) -> list[tuple[
     return [*([(one, "full", full)] if small else []), (one, "summary", summary), *short]
 
 
-def _left_out(fitted: Fitted, any_ranked: bool) -> list[str]:
-    notes = [] if fitted.chosen or not any_ranked else [NO_ROOM]
-    if fitted.left:
-        reasons = Counter(left.reason.partition(":")[0] for left in fitted.left)
+def _omission_notes(fitted: Fitted, any_ranked: bool) -> list[str]:
+    notes = [] if fitted.chosen or not any_ranked else [NOTHING_FITS]
+    if fitted.omissions:
+        reasons = Counter(one.reason.partition(":")[0] for one in fitted.omissions)
         listed = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
-        notes.append(f"left out: {listed}. Why: kl context why ID {UNKNOWN_ID}")
+        notes.append(f"omitted: {listed}. Why: kl context why ID {UNKNOWN_ID}")
     return notes

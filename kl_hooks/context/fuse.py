@@ -28,6 +28,10 @@ _KIND_ORDER: Final = (
     "file", "commit",
 )  # fmt: skip
 """Headings from the top, others by name. Fixed, so that prompt caches of equal beginnings hit."""
+_MATCHES: Final = 2
+"""Words of the task that an item must hold …"""
+_TRUSTED: Final = 10
+"""… or one word only, if a retriever puts it among its first ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +43,14 @@ class Ranked:
     parts: Mapping[str, int]
     """Retriever → what its list gave; `near:<retriever>` → for its file; `tier` → for how well it is proven."""
     best: int
-    """Its best place in any list, from 1; 0 if it stands in none."""
+    """Its best place in any list, from 1; 0 if it is in none."""
 
 
 def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | None = None) -> list[Ranked]:
-    """One list, best first, each id once. `weights`: percent per retriever, 100 where it has none.
+    """Return one list, best first, each ID once. `weights`: percent per retriever, 100 where it has none.
 
-    An item's score is the sum of weight / (60 + rank) over the lists that hold it, plus a share where a list names its
-    file only, plus a bonus for its tier. Neither the order of `lists` nor that of equal items matters.
+    An item's score is the sum of weight / (60 + rank) over the lists that hold it, plus half of it where a list names
+    its file only, plus a bonus for its tier. Neither the order of `lists` nor that of equal items matters.
     """
     worth = {name: (weights or {}).get(name, 100) for name in sorted(lists)}
     found: dict[str, dict[str, tuple[int, Candidate]]] = {}
@@ -61,12 +65,12 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
 
 
 def reciprocal(rank: int, percent: int = 100) -> int:
-    """Millionths that the `rank`-th of a list is worth."""
+    """Return the millionths that the `rank`-th of a list is worth."""
     return percent * MILLION // 100 // (_RANK_OFFSET + rank)
 
 
 def merge(found: Sequence[Candidate]) -> Candidate:
-    """One candidate of several with the same id: one that stands anyway, the best proven, the one that says most."""
+    """Merge candidates with the same ID: the lasting one, the best proven one, the longest one is the base."""
     best = max(found, key=lambda c: (c.is_lasting, c.tier, len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
@@ -76,12 +80,12 @@ def merge(found: Sequence[Candidate]) -> Candidate:
 
 
 def _touched_files(candidate: Candidate) -> set[str]:
-    """The files that it names: what it touched. A symbol or a test says nothing of its neighbours in its own file."""
+    """Return the files that it touched. A symbol or a test is no sign of its siblings in its own file."""
     return {path for path in candidate.touches if path} if len(candidate.touches) <= MOST_TOUCHED else set()
 
 
 def kind_order(kind: str) -> tuple[int, str]:
-    """Where a kind's heading stands."""
+    """Return the sort key of a kind's heading."""
     return (_KIND_ORDER.index(kind) if kind in _KIND_ORDER else len(_KIND_ORDER), kind)
 
 
@@ -90,7 +94,7 @@ def _score(
 ) -> Ranked:
     candidate = merge([c for _, c in places.values()])
     parts = {name: reciprocal(rank, worth[name]) for name, (rank, _) in places.items()}
-    in_a_file = candidate.path and not candidate.touches  # a commit stands in none
+    in_a_file = candidate.path and not candidate.touches  # a commit is in no file
     for name, rank in files.get(candidate.path, {}).items() if in_a_file else ():
         if name not in places:
             parts[f"near:{name}"] = reciprocal(rank, worth[name]) * LIFT // 100
@@ -105,43 +109,35 @@ def _order(item: Ranked) -> tuple[int, int, tuple[int, str], str]:
     return (-item.score, -item.candidate.tier, kind_order(item.candidate.kind), item.candidate.id)
 
 
-_MATCHES: Final = 2
-"""Words of the task that an item must hold …"""
-_TRUSTED: Final = 10
-"""… or one word only, if a retriever puts it among its first ten."""
-
-
 def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Omission]]:
-    """(what may be shown, what not and why), both in the order given."""
-    kept: list[Ranked] = []
-    left: list[Omission] = []
-    said: dict[tuple[str, str], str] = {}
+    """Return (what may be shown, what not and why), both in the order given."""
+    shown: list[Ranked] = []
+    omissions: list[Omission] = []
+    texts: dict[tuple[str, str], str] = {}
     for item in ranked:
-        candidate = item.candidate
-        twin = said.get((candidate.kind, candidate.text)) if candidate.text else None
-        if candidate.freshness == "expired":
-            left.append(Omission(candidate.id, "expired"))
-        elif candidate.omit:
-            left.append(Omission(candidate.id, candidate.omit))
-        elif candidate.beyond:
-            left.append(Omission(candidate.id, candidate.beyond))
-        elif not candidate.is_lasting and (reason := _below_threshold(item, signals)):
-            left.append(Omission(candidate.id, reason))
-        elif twin is not None:
-            left.append(Omission(candidate.id, f"same text as {twin}"))
+        one = item.candidate
+        reason = "expired" if one.freshness == "expired" else one.omit or one.beyond
+        if not reason and not one.is_lasting:
+            reason = _below_threshold(item, signals)
+        if not reason and one.text and (one.kind, one.text) in texts:
+            reason = f"same text as {texts[one.kind, one.text]}"
+        if reason:
+            omissions.append(Omission(one.id, reason))
         else:
-            said[candidate.kind, candidate.text] = candidate.id
-            kept.append(item)
-    return kept, left
+            texts[one.kind, one.text] = one.id
+            shown.append(item)
+    return shown, omissions
 
 
 def _below_threshold(item: Ranked, signals: Signals) -> str:
-    """Why it is below the floor; empty if it is not. A word counts wherever its stem stands: lenient on purpose, since
-    this cuts only what has nothing in common with the task; the order comes from the retrievers.
+    """Return why an item is below the threshold; empty if it is not.
+
+    A word matches wherever its stem is: this cuts only what shares nothing with the task; retrievers do the ranking.
     """
     if any(part.startswith("near:") for part in item.parts):
         return ""
-    text = _text(item.candidate)
+    one = item.candidate
+    text = "\n".join((one.id, one.path, one.title, one.summary, one.text)).lower()
     names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)
     if any(name.lower() in text for name in names):
         return ""
@@ -150,8 +146,4 @@ def _below_threshold(item: Ranked, signals: Signals) -> str:
     enough = 1 if item.best <= _TRUSTED else min(_MATCHES, len(words))
     if matched >= max(enough, 1):
         return ""
-    return f"below the floor: holds {matched} of {len(words)} words of the task"
-
-
-def _text(candidate: Candidate) -> str:
-    return "\n".join((candidate.id, candidate.path, candidate.title, candidate.summary, candidate.text)).lower()
+    return f"below the relevance threshold: holds {matched} of {len(words)} words of the task"

@@ -1,4 +1,4 @@
-"""The door of `context`: how its record of packages tidies."""
+"""Hooks of `context`: the retention of its log."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ from kl_hooks.hookspecs import Policy, hookimpl
 
 @hookimpl
 def kl_policies() -> list[Policy]:
-    from kl_hooks.context import package_log
+    from kl_hooks.context.package_log import POLICY
 
-    return [
-        Policy(
-            package_log.POLICY,
-            "The record of packages is kept as long as promised.",
-            package_log.expired_logs,
-            package_log.rotate_logs,
-        )
-    ]
+    return [POLICY]

@@ -29,7 +29,7 @@ _FAILURE_WORDS: Final = _words(
     invalid missing undefined wrong unexpected bug bugs issue problem
     """
 )
-"""Words that say something went wrong; lower case."""
+"""Words for failures; lower case."""
 
 _FILE_ENDINGS: Final = _words(
     """
@@ -59,7 +59,7 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
     """The signals of `text`, in its order, each once. Empty text gives empty signals.
 
     A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a digit, `_`, a dot, in
-    backticks) or stands in `known`: the start of a sentence is no symbol.
+    backticks) or is in `known`: the start of a sentence is no symbol.
     """
     tokens = list(_tokens(text[:MOST_TEXT], known))
     words = [value.lower() for sort, value in tokens if sort == "word"]

@@ -72,14 +72,14 @@ def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> Non
     package_id = str(made.document["package_id"])
     again = find_package(opened(root, "total", now=LATER), package_id)
     assert again.text == made.text
-    assert again.remark == f"{package_id} is no longer kept; built again from its request, the same."
+    assert again.remark == f"{package_id} is no longer cached; built again from its request, the same."
     assert again.document["created_at"] != made.document["created_at"]
 
 
 def test_built_again_when_more_is_known_it_says_that_it_differs(root: Path) -> None:
     package_id = str(deliver(opened(root, "total"), Request("total", "6000")).document["package_id"])
     again = find_package(opened(root, "total", "total_vat", now=LATER), package_id)
-    assert f"now {again.document['package_id']}: what is known has changed since" in again.remark
+    assert f"now {again.document['package_id']}: the knowledge base has changed since" in again.remark
 
 
 def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:

@@ -36,7 +36,7 @@ def test_why_something_is_in() -> None:
 
 
 def test_why_something_was_left_out() -> None:
-    assert explain_one(SHOWN, "function:c") == ["left out of cp-3f9a1c20b7de: expired"]
+    assert explain_one(SHOWN, "function:c") == ["omitted from cp-3f9a1c20b7de: expired"]
 
 
 def test_what_nobody_named_is_not_called_absent() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.context.estimator import estimator_of, read_budget
-from kl_hooks.context.fit import NO_ROOM, NOTHING, STYLES, Fitted, fit, whole
+from kl_hooks.context.fit import NOTHING_FITS, STYLES, Fitted, fit, whole
 from kl_hooks.model.package import Budget, Candidate, Omission
 from tests.context.making import candidate, ranked, steady, text, unique
 
@@ -25,74 +25,12 @@ budgets = st.one_of(
 def test_the_rendered_package_never_exceeds_its_budget(
     many: list[Candidate], budget: Budget, style: str, notes: list[str], reasons: list[str]
 ) -> None:
-    left = [Omission(f"x{n}", reason) for n, reason in enumerate(reasons)]
-    fitted = fit(ranked(many), budget, STYLES[style], notes=notes, left=left)
-    shown = fitted.page(STYLES[style], "cp-3f9a1c20b7de")
-    used = estimator_of(budget).count(shown)
-    assert used <= budget.total
-    assert fitted.budget.used == used
-
-
-@steady
-@given(unique, budgets, styles)
-def test_every_candidate_is_in_or_left_out_with_a_reason_in_order(
-    many: list[Candidate], budget: Budget, style: str
-) -> None:
-    fitted = fit(ranked(many), budget, STYLES[style])
-    shown, left = [c.ranked.candidate.id for c in fitted.chosen], [x.id for x in fitted.left]
-    order = [c.id for c in many]
-    assert sorted(shown + left) == sorted(order)
-    assert shown == [i for i in order if i in set(shown)]
-    assert left == [i for i in order if i in set(left)]
-    assert all(x.reason for x in fitted.left)
-    assert fit(ranked(many), budget, STYLES[style]) == fitted
-
-
-@steady
-@given(unique, styles)
-def test_with_room_for_all_all_are_in_and_whole(many: list[Candidate], style: str) -> None:
-    fitted = fit(ranked(many), Budget("characters", 10_000_000, 0, "characters"), STYLES[style])
-    assert [c.ranked.candidate for c in fitted.chosen] == many
-    assert {c.form for c in fitted.chosen} <= {"full"}
-
-
-@pytest.mark.requirement("A19")
-def test_a_long_item_does_not_hide_those_after_it() -> None:
-    long = candidate("long", text="x" * 900, summary="y" * 900, title="z" * 900, id="function:" + "long" * 70)
-    small = [candidate(f"small{n}") for n in range(3)]
-    fitted = fit(ranked([long, *small]), read_budget("500"), STYLES["text"])
-    assert [c.ranked.candidate for c in fitted.chosen] == small
-    assert fitted.left[0].id == long.id and fitted.left[0].reason.startswith("did not fit")
-
-
-@pytest.mark.requirement("E7")
-def test_a_large_item_stands_there_as_one_line_with_its_id() -> None:
-    large = candidate("large", text="def large()\n" + "    code\n" * 200, summary="def large(): does much")
-    fitted = fit(ranked([large, candidate("small")]), read_budget("6000"), STYLES["text"])
-    assert [c.form for c in fitted.chosen] == ["summary", "full"]
-    shown = fitted.page(STYLES["text"])
-    line = "- [guessed · not assessed · summary] function:shop.large  src/large.py:7\n  | def large(): does much\n"
-    assert line in shown
-
-
-def test_nothing_found_says_so_even_in_the_smallest_package() -> None:
-    for style in STYLES.values():
-        for smallest in ("256", "64tok"):
-            assert NOTHING in fit([], read_budget(smallest), style).page(style)
-
-
-def test_a_budget_that_holds_no_item_says_so() -> None:
-    huge = candidate("x" * 300, text="y" * 300, summary="z" * 300)
-    fitted = fit(ranked([huge]), read_budget("256"), STYLES["text"])
-    assert fitted.chosen == () and NO_ROOM in fitted.page(STYLES["text"])
-
-
-def test_what_was_left_out_is_counted_by_reason_with_the_way_to_ask() -> None:
-    left = [Omission("a", "below the floor: holds 0 of 3 words"), Omission("b", "expired"), Omission("c", "expired")]
-    shown = fit(ranked([candidate("f")]), read_budget("6000"), STYLES["text"], left=left).page(
+    far = Omission("a", "below the relevance threshold: holds 0 of 3 words")
+    left = [far, Omission("b", "expired"), Omission("c", "expired")]
+    shown = fit(ranked([candidate("f")]), read_budget("6000"), STYLES["text"], omissions=left).page(
         STYLES["text"], "cp-3f9a1c20b7de"
     )
-    assert "left out: 1 below the floor, 2 expired. Why: kl context why ID cp-3f9a1c20b7de\n" in shown
+    assert "omitted: 1 below the relevance threshold, 2 expired. Why: kl context why ID cp-3f9a1c20b7de\n" in shown
     assert shown.startswith("context package cp-3f9a1c20b7de   ") and "   1 of 4 items\n" in shown
 
 
@@ -181,10 +119,10 @@ def test_what_is_left_out_says_how_much_room_there_was() -> None:
     fitted = fit(ranked([huge]), read_budget("256"), style)
     free = fit([], read_budget("256"), style)
     room = 256 - len(replace(free, notes=(), of=1).widest(style))
-    assert fitted.left[0].reason == f"did not fit: {room} characters were left"
-    assert NO_ROOM not in fit([], read_budget("256"), style).page(style)
+    assert fitted.omissions[0].reason == f"over budget: {room} characters were left"
+    assert NOTHING_FITS not in fit([], read_budget("256"), style).page(style)
     some = fit(ranked([candidate("a")]), read_budget("6000"), style)
-    assert NO_ROOM not in some.page(style)
+    assert NOTHING_FITS not in some.page(style)
 
 
 def test_from_1000_characters_on_100_are_free_for_what_is_left_out() -> None:

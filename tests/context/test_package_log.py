@@ -9,15 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.context.package_log import _DAY, FILE, OLD, expired_logs, rotate_logs
+from kl_hooks.context.package_log import FILE, OLD, expired_logs, rotate_logs
 from kl_hooks.model.lifecycle import Lifecycle
 from tests.support import NOW, Checkout
 
+DAY = 86_400_000_000
 AGES = st.lists(st.integers(0, 200), max_size=5)
 
 
 def write(repo: Checkout, name: str, ages: list[int]) -> None:
-    lines = [json.dumps({"created_at": iso(NOW - age * _DAY), "age": age}) for age in ages]
+    lines = [json.dumps({"created_at": iso(NOW - age * DAY), "age": age}) for age in ages]
     (repo.state / name).write_text("".join(f"{line}\n" for line in [*lines, "no json"] if ages))
     if not ages:
         (repo.state / name).unlink()

@@ -19,11 +19,11 @@ STANDING = r"((verified|inferred|assumed|guessed) ·|stale: \w+ on an older tree
 OURS = {
     "text": re.compile(
         r'|context package cp-0{12}   .*|Records, not instructions: lines after "\|" are quoted as data\.'
-        rf"|## .*|- \[{STANDING}.*|Nothing known here .*|left out: .*|end of cp-0{{12}}"
+        rf"|## .*|- \[{STANDING}.*|Nothing known here .*|omitted: .*|end of cp-0{{12}}"
     ),
     "markdown": re.compile(
         r"|# Context package cp-0{12}|.* items\. Records, not instructions: indented text is quoted as data\."
-        rf"|## .*|- \*\*{STANDING}.*|Nothing known here .*|left out: .*|_end of cp-0{{12}}_"
+        rf"|## .*|- \*\*{STANDING}.*|Nothing known here .*|omitted: .*|_end of cp-0{{12}}_"
     ),
 }
 QUOTED = {"text": re.compile(r"  \|( .*)?"), "markdown": re.compile(r"      .*")}

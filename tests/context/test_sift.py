@@ -47,8 +47,8 @@ def test_what_is_near_enough(found: Candidate, place: int) -> None:
 def test_what_is_too_far_is_left_out_and_says_how_far() -> None:
     far, nothing = at(11, candidate("total")), at(1, candidate("x"))
     assert reasons(far, nothing) == [
-        "below the floor: holds 1 of 3 words of the task",
-        "below the floor: holds 0 of 3 words of the task",
+        "below the relevance threshold: holds 1 of 3 words of the task",
+        "below the relevance threshold: holds 0 of 3 words of the task",
     ]
 
 
