@@ -61,7 +61,7 @@ def _occupy_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # POSIX: open() takes the lowest free number, which is this one
             os.set_inheritable(number, True)
     sys.stdin, sys.stdout, sys.stderr = (
         stream if stream is not None else open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -71,7 +71,7 @@ def _occupy_standard_streams() -> None:
 
 def main() -> None:
     """Runs `kl`; the process ends with the exit codes of `errors`."""
-    gc.set_threshold(_RARELY)
+    gc.set_threshold(_RARELY)  # by default 700 (Python 3.11, 3.12) or 2000 (3.13): hundreds of collections
     try:
         _occupy_standard_streams()
         _forget_the_checkout()
@@ -108,6 +108,7 @@ def console() -> None:
 
 def _others_wait() -> bool:
     """True where somebody else has to do with this process: a thread, a profiler, a debugger, who asked for `-i`."""
+    # sys.monitoring exists since Python 3.12 (PEP 669); coverage and debuggers register there
     threading, monitoring = sys.modules.get("threading"), getattr(sys, "monitoring", None)
     watched = monitoring is not None and any(map(monitoring.get_tool, range(6)))
     threads = threading is not None and threading.active_count() > 1

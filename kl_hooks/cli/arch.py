@@ -27,7 +27,17 @@ from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, path_from_top, warn, workspace
+from kl_hooks.cli.output import (
+    counted,
+    echo,
+    echo_json,
+    echo_line,
+    echo_lines,
+    path_from_root,
+    path_from_top,
+    warn,
+    workspace,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.workspace import Workspace
@@ -198,9 +208,11 @@ def _print_invalid(ws: Workspace, shape: str, source: str, problem: UsageProblem
 
 def _stdin() -> list[str]:
     """The lines that git gives to a pre-push git hook; none on a terminal, from pre-commit, or if nothing comes."""
+    # pre-commit gives the range in PRE_COMMIT_FROM_REF and PRE_COMMIT_TO_REF instead of git's lines
     if os.environ.get("PRE_COMMIT") or sys.stdin is None or sys.stdin.isatty():
         return []
     try:
+        # a caller that is not git may leave stdin open and send nothing: a push must not hang on it
         ready, _, _ = select.select([sys.stdin], [], [], _STDIN_TIMEOUT)
     except (OSError, ValueError):
         return []
@@ -249,6 +261,7 @@ def _color(line: str) -> dict[str, int]:
 
 def _has_boxes(environ: Mapping[str, str]) -> bool:
     """True in a UTF-8 locale; Python itself writes UTF-8 even where the locale is C."""
+    # PEP 538 and 540 give Python UTF-8 in the C locale, which a terminal of that locale need not show
     locale = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "C")
     stated = locale.lower().replace("-", "").endswith("utf8") or "utf8." in locale.lower().replace("-", "")
     return stated and "utf" in (getattr(sys.stdout, "encoding", "") or "").lower()
@@ -493,7 +506,7 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     ws = workspace()
     if force and not write:
         raise UsageProblem("--force goes with --write.", place="kl arch import")
-    found = import_config(ws, _path_from_root(ws, file) if file else None)
+    found = import_config(ws, path_from_root(ws.root, file) if file else None)
     text = manifest_text(found)
     if write:
         _write_manifest(ws, text, force)
@@ -507,12 +520,6 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     else:
         echo(text.rstrip("\n"))
     return 0
-
-
-def _path_from_root(ws: Workspace, file: str) -> str:
-    """A file named from the current folder, named from the root of the repository."""
-    place = Path(os.path.abspath(file))  # noqa: PTH100 (which follows links)
-    return place.relative_to(ws.root).as_posix() if place.is_relative_to(ws.root) else file
 
 
 def _write_manifest(ws: Workspace, text: str, force: bool) -> None:

@@ -27,6 +27,7 @@ def may_run(environ: Mapping[str, str]) -> bool:
     """False in CI, in a git hook, and where maintenance is what is running."""
     from kl_hooks.evidence.provenance import ci
 
+    # in a git hook somebody waits for git, and CI discards the state
     return ci(environ) is None and _RUNNING not in environ and not any(name in environ for name in _GIT)
 
 
@@ -41,7 +42,9 @@ def start_in_background(ws: Workspace) -> None:
         mark.touch()  # first: one that fails is not tried again today
         os.utime(mark, (ws.clock.now() / 1_000_000,) * 2)
         subprocess.Popen(
+            # -P (Python 3.11): no file of the current folder is imported in place of ours
             [sys.executable, "-P", "-m", "kl_hooks", "--root", str(ws.root), "maintain", "--due"],
+            # a session of its own: closing the terminal sends SIGHUP to the old one
             env={**os.environ, _RUNNING: "1"}, start_new_session=True, close_fds=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from kl_hooks.cli.options import ABOUT, format_option, top_option
-from kl_hooks.cli.output import echo, echo_json, echo_lines, progress, short, warn, workspace
+from kl_hooks.cli.output import echo, echo_json, echo_lines, path_from_root, progress, short, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import all_claims, claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
@@ -24,9 +23,7 @@ def _checked_id(given: str) -> str:
         return given
     path, colons, test = given.partition("::")
     if path and Path(path).exists():
-        root = workspace().root
-        full = Path(os.path.abspath(path))  # noqa: PTH100 (which follows links)
-        path = full.relative_to(root).as_posix() if full.is_relative_to(root) else path
+        path = path_from_root(workspace().root, path)
         return f"test:{path}::{test}" if colons else f"file:{path}"
     if colons:
         hint = f"Did you mean {f'test:{given}'!r}?"

@@ -53,6 +53,7 @@ class _TaskCommand(click.Command):
 class _TaskFirst(click.Group):
     """A group whose first word is a task unless it is one of its commands; `--` before it makes any word a task."""
 
+    # click asks for a command first; here the first word is a task unless it names one
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = args[: args.index("--")] if "--" in args else args
         if not args or args[0] not in self.commands:

@@ -216,6 +216,7 @@ def _loaded_by(command: Path) -> _Facts:
         yield "remark", f"{command} is not a Python script: whether it loads the plugin is unknown.", ""
         return
     try:
+        # -I: neither variables nor files of the repository decide what is found
         asked = subprocess.run([interpreter, "-I", "-c", _ASK], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
         yield "wrong", f"{command} runs on {interpreter}, which can't be started ({problem}).", "reinstall pytest"
@@ -234,6 +235,7 @@ def _interpreter(script: Path) -> str | None:
             first = file.readline(512).decode("utf-8", "replace").strip()
     except OSError:
         return None
+    # `#!/usr/bin/env python3` names the interpreter in the second word
     words = first.removeprefix("#!").split() if first.startswith("#!") else []
     if words and words[0].endswith("/env"):
         words = words[1:]
@@ -365,7 +367,7 @@ def _disk_full(ws: Workspace) -> tuple[str, str, str] | None:
         with tempfile.TemporaryFile(prefix=".kl-", dir=folder) as file:
             file.write(b"\0" * _NEEDED)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # errors may be delayed until here, on NFS above all: write(2)
     except OSError as problem:
         if problem.errno not in (ENOSPC, EDQUOT, EFBIG):
             return None
@@ -398,6 +400,7 @@ def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
         reason = f"{folder} is on a file system that is mounted read-only; captures go to another spool."
         return "wrong", reason, _OTHER_PLACE
     try:
+        # a moment, not KL_LOCK_WAIT: whoever asks the doctor wants to know that the lock is taken
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
             writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)
     except StoreBusy as problem:

@@ -64,7 +64,7 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
     except KlError as problem:
         print_problem(str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1))
         code = problem.exit_code
-    except Exception as fault:  # the one place where our own faults end
+    except Exception as fault:  # the one place where internal errors end
         code = _internal_error(fault, argv, environ)
         if words in _COMMIT_GATES and "--staged" in argv and not environ.get("CI"):
             print_problem("your commit was not blocked by this.")
@@ -77,7 +77,7 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
 def _command_words(argv: Sequence[str]) -> tuple[str, ...]:
     """The first two words of a call that are no options of `kl` itself: which command it is, whatever follows."""
     words = list(argv)
-    while words and words[0].startswith("-"):
+    while words and words[0].startswith("-"):  # `--root` is the only option of `kl` itself with a value
         del words[: 2 if words[0] == "--root" else 1]
     return tuple(words[:2])
 
@@ -85,14 +85,14 @@ def _command_words(argv: Sequence[str]) -> tuple[str, ...]:
 def _call(command: click.Command, argv: list[str]) -> int:
     try:
         answer = command.main(args=argv, prog_name="kl", standalone_mode=False)
-        sys.stdout.flush()
+        sys.stdout.flush()  # a full disk: at exit it would be code 120 of Python
         return answer if isinstance(answer, int) else CLEAN
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as problem:
         _print_usage_error(problem)
         return USAGE_ERROR
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # bytes of an argument that do not decode are lone surrogates (PEP 383)
         odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
         if not odd:
             raise
@@ -106,9 +106,9 @@ def _call(command: click.Command, argv: list[str]) -> int:
             return end.code if isinstance(end.code, int) else CLEAN
         # the reader has seen enough; give the interpreter something it can flush into at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 128 + 13
+        return 128 + 13  # as a shell reports a process that SIGPIPE ended
     except OSError as problem:
-        if problem.filename is None and problem.errno is None:
+        if problem.filename is None and problem.errno is None:  # raised by our own code, not by the system
             raise
         if problem.filename is None and isinstance(problem, FileNotFoundError):
             print_problem("the current folder was removed. Change into one that exists, or give --root.")

@@ -96,7 +96,6 @@ def _method(link: Link) -> str:
 
 
 def _print_symbol(symbol: Symbol) -> None:
-    """Print the symbol that was asked about."""
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}")
 
 

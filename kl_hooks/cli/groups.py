@@ -173,6 +173,7 @@ class KindGroup(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        # `create` is a spelling of other tools; it needs no line in the help
         if args and (args[0] == "create" or (self._kind_name, args[0]) in _OLD):
             return args[0], self.get_command(ctx, args[0]), args[1:]
         self.list_commands(ctx)

@@ -11,63 +11,13 @@ import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, warn, workspace
-from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.git.hooks import HookState, hook_content, runs_legacy_hook
 from kl_hooks.git.repository import Repository
-from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace
 
 PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
-STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
-
-
-def pre_commit_entry(indent: int = 0) -> str:
-    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so many blanks."""
-    return "".join(" " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True))
-
-
-def mentions_kl_hooks(text: bytes) -> bool:
-    """True if the configuration names one of our pre-commit hooks already."""
-    return re.search(rb"\bkl-(init|check|check-push|record-commit|verify)\b", text) is not None
-
-
-def pre_commit_addition(text: bytes) -> str | None:
-    """What to append to a configuration so that it holds our entry; None where appending is not plainly right.
-
-    Plainly right: the file is read without problems, `repos` is a block list and is last, and the longer file
-    reads as the old one with one repository more.
-    """
-    root, problems = load_yaml(PRE_COMMIT_FILE, text)
-    if problems or not isinstance(root, MapNode) or not root.entries or b"\r" in text:
-        return None
-    last, repos = root.entries[-1]
-    if last.value != "repos" or not isinstance(repos, ListNode) or not repos.items or repos.line == last.line:
-        return None
-    added = ("" if text.endswith(b"\n") else "\n") + pre_commit_entry(repos.column - 1)
-    if "default_install_hook_types" not in {key.value for key, _ in root.entries}:
-        added += STAGES
-    return added if _is_old_plus_one(root, text + added.encode()) else None
-
-
-def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
-    root, problems = load_yaml(PRE_COMMIT_FILE, text)
-    if problems or not isinstance(root, MapNode):
-        return False
-    before, after = _plain_value(old), _plain_value(root)
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        return False
-    rest = {key: value for key, value in after.items() if key in before and key != "repos"}
-    return rest == {k: v for k, v in before.items() if k != "repos"} and after["repos"][:-1] == before["repos"]
-
-
-def _plain_value(node: Node) -> object:
-    if isinstance(node, TextNode):
-        return node.value
-    if isinstance(node, ListNode):
-        return [_plain_value(item) for item in node.items]
-    return {key.value: _plain_value(value) for key, value in node.entries}
 
 
 _IDS: Final = {
@@ -93,6 +43,7 @@ def all_hooks_run(repo: Repository) -> bool:
 
 
 def _with_pre_commit(one: HookState, config: bytes) -> HookState:
+    # (?![\w-]): kl-check is also the beginning of kl-check-push
     if one.state != "missing" or not re.search(rb"\b" + _IDS[one.name] + rb"(?![\w-])", config):
         return one
     if runs_legacy_hook(hook_content(one.path)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,17 +28,11 @@ from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import product_packages
 from kl_hooks.arch.propose import proposal_text, propose
-from kl_hooks.cli.hooks import (
-    PRE_COMMIT_FILE,
-    STAGES,
-    all_hooks_run,
-    mentions_kl_hooks,
-    pre_commit_addition,
-    pre_commit_entry,
-)
+from kl_hooks.cli.hooks import PRE_COMMIT_FILE, all_hooks_run
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.config.settings import SETTINGS_FILE
+from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
@@ -124,7 +119,7 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
     record = _read_record(state) or {"created": {}, "appended": {}}
     record["created"].update({path: _hash(data) for path, data in plan.create.items()})
     record["appended"].update({path: text.decode() for path, text in plan.append.items()})
-    _write_record(state, record)
+    _write_record(state, record)  # before the files: an interrupted init can be undone too
     for path, data in plan.create.items():
         target = root / path
         if target.exists() or target.is_symlink():
@@ -154,7 +149,7 @@ def _undo_files(root: Path, state: State, record: dict[str, Any]) -> list[tuple[
     done = [(path, _remove(root / path, expected)) for path, expected in record["created"].items()]
     done += [(path, _cut(root / path, text.encode())) for path, text in record["appended"].items()]
     folders = {folder for path in record["created"] for folder in (root / path).parents}
-    for folder in sorted(folders, reverse=True):
+    for folder in sorted(folders, reverse=True):  # inner folders first: an outer one may be empty after them
         if folder.is_relative_to(root) and folder != root and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     unchanged = {path for path, what in done if what.startswith("left")}
@@ -247,6 +242,57 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     return made
 
 
+_STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
+
+
+def _pre_commit_entry(indent: int = 0) -> str:
+    """The entry of the list `repos` that runs our hooks with the installed `kl`, moved in by so many blanks."""
+    return "".join(" " * indent + line for line in form("pre-commit.yaml").splitlines(keepends=True))
+
+
+def _mentions_kl_hooks(text: bytes) -> bool:
+    """True if the configuration names one of our pre-commit hooks already."""
+    return re.search(rb"\bkl-(init|check|check-push|record-commit|verify)\b", text) is not None
+
+
+def _pre_commit_addition(text: bytes) -> str | None:
+    """What to append to a configuration so that it holds our entry; None where appending is not plainly right.
+
+    Plainly right: the file is read without problems, `repos` is a block list and is last, and the longer file
+    reads as the old one with one repository more.
+    """
+    root, problems = load_yaml(PRE_COMMIT_FILE, text)
+    # appended lines would end otherwise than the rest of a file with CRLF
+    if problems or not isinstance(root, MapNode) or not root.entries or b"\r" in text:
+        return None
+    last, repos = root.entries[-1]
+    if last.value != "repos" or not isinstance(repos, ListNode) or not repos.items or repos.line == last.line:
+        return None
+    added = ("" if text.endswith(b"\n") else "\n") + _pre_commit_entry(repos.column - 1)
+    if "default_install_hook_types" not in {key.value for key, _ in root.entries}:
+        added += _STAGES
+    return added if _is_old_plus_one(root, text + added.encode()) else None
+
+
+def _is_old_plus_one(old: MapNode, text: bytes) -> bool:
+    root, problems = load_yaml(PRE_COMMIT_FILE, text)
+    if problems or not isinstance(root, MapNode):
+        return False
+    before, after = _plain_value(old), _plain_value(root)
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return False
+    rest = {key: value for key, value in after.items() if key in before and key != "repos"}
+    return rest == {k: v for k, v in before.items() if k != "repos"} and after["repos"][:-1] == before["repos"]
+
+
+def _plain_value(node: Node) -> object:
+    if isinstance(node, TextNode):
+        return node.value
+    if isinstance(node, ListNode):
+        return [_plain_value(item) for item in node.items]
+    return {key.value: _plain_value(value) for key, value in node.entries}
+
+
 def _excluded(ws: Workspace) -> str:
     """The part of the settings that names files outside `testpaths` which look like tests; empty for none."""
     globs = outside_testpaths(content_source(ws.repo, "")) if ws.repo is not None else []
@@ -287,10 +333,10 @@ def _pre_commit(ws: Workspace, made: _Survey, append: bool) -> None:
     if text is None:
         return
     made.found.append(("pre-commit", PRE_COMMIT_FILE))
-    if mentions_kl_hooks(text):
+    if _mentions_kl_hooks(text):
         made.unchanged.append(f"{PRE_COMMIT_FILE} (has our hooks)")
         return
-    added = pre_commit_addition(text) if append else None
+    added = _pre_commit_addition(text) if append else None
     if added is None:
         made.snippet = True
     else:
@@ -345,7 +391,6 @@ def _allow_seeding_again(ws: Workspace, removed: list[str]) -> None:
 
 
 def _to_dict(found: _Survey) -> dict[str, object]:
-    """`kl.init/1`."""
     return {
         "schema": "kl.init/1",
         "found": [list(row) for row in found.found],
@@ -356,7 +401,7 @@ def _to_dict(found: _Survey) -> dict[str, object]:
         "accepted": found.accepted,
         "seeds": found.seeds,
         "seeded": found.seeded,
-        "snippet": pre_commit_entry() if found.snippet else None,
+        "snippet": _pre_commit_entry() if found.snippet else None,
         "next": _steps(found),
     }
 
@@ -386,7 +431,7 @@ def _print_survey(ws: Workspace, found: _Survey) -> None:
     if found.snippet:
         echo(f"  To check commits, add this to the list `repos` of {PRE_COMMIT_FILE}")
         echo("  (kl init --yes appends it where it can):\n")
-        echo(pre_commit_entry(4) + f"\n  and at the top of it:  {STAGES}")
+        echo(_pre_commit_entry(4) + f"\n  and at the top of it:  {_STAGES}")
     for number, step in enumerate(_steps(found), 1):
         echo(f"  {'next' if number == 1 else '    '}    {number}. {step}")
     echo("Nothing was committed. Undo with: kl init --undo")
@@ -464,7 +509,7 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
 def _confirm_append(ws: Workspace) -> bool:
     """Asks, where there is a file to add to that has none of ours yet."""
     text = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root)
-    can_be = text is not None and not mentions_kl_hooks(text) and pre_commit_addition(text) is not None
+    can_be = text is not None and not _mentions_kl_hooks(text) and _pre_commit_addition(text) is not None
     return can_be and click.confirm(f"Add kl's entries to {PRE_COMMIT_FILE}?", default=False, err=True)
 
 

@@ -349,7 +349,6 @@ def _with_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Recor
 
 
 def _list(kind: Kind) -> click.Command:
-    """`kl KIND list`."""
 
     @click.command("list", epilog=f"Example: kl {kind.name} list --status {kind.statuses[0]}")
     @click.option(
@@ -391,7 +390,6 @@ def _list(kind: Kind) -> click.Command:
 
 
 def _search(kind: Kind) -> click.Command:
-    """`kl KIND search`."""
     from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.retrieval import search_live
 
@@ -427,7 +425,6 @@ def _search(kind: Kind) -> click.Command:
 
 
 def _show(kind: Kind) -> click.Command:
-    """`kl KIND show`."""
     from kl_hooks.records.liveness import stale_reasons, with_stale_status
     from kl_hooks.records.write import proposed_successors
 
@@ -453,7 +450,6 @@ def _show(kind: Kind) -> click.Command:
 
 
 def _history(kind: Kind) -> click.Command:
-    """`kl KIND history`."""
 
     @click.command("history", epilog=f"Example: kl {kind.name} history {kind.prefix}-0001")
     @click.argument("id")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,17 @@ from kl_hooks.cli.kind_commands import (
     warn_of_omitted,
 )
 from kl_hooks.cli.options import about_option, format_option, top_option, topic_option
-from kl_hooks.cli.output import broken_kinds_are_shown, confirm, counted, echo, echo_json, echo_lines, warn, workspace
+from kl_hooks.cli.output import (
+    broken_kinds_are_shown,
+    confirm,
+    counted,
+    echo,
+    echo_json,
+    echo_lines,
+    path_from_root,
+    warn,
+    workspace,
+)
 from kl_hooks.cli.record_output import record_lines, record_rows, warn_of_unreadable_records
 from kl_hooks.cli.seed import print_steps
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
@@ -441,7 +450,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
 
     ws = workspace()
     broken_kinds_are_shown()
-    found = run(ws, [_path_from_root(ws.root, one) for one in files], staged=staged)
+    found = run(ws, [path_from_root(ws.root, one) for one in files], staged=staged)
     if shape == "json":
         problems = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
         echo_json(
@@ -456,11 +465,6 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
         checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
         echo(f"{counted(total, 'finding')} in {checked}." if total else f"clean: {checked}.")
     return USAGE_ERROR if found.unread else FINDINGS if found.findings else CLEAN
-
-
-def _path_from_root(root: Path, name: str) -> str:
-    full = Path(os.path.abspath(name))  # noqa: PTH100 (which follows links)
-    return full.relative_to(root).as_posix() if full.is_relative_to(root) else name
 
 
 @click.command(epilog="Example: kl knowledge proposals")
@@ -729,6 +733,7 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
     found = [get_record(ws, one, name) for one in ids] or list_records(
         ws, RecordFilter((name,), archived=True, expired=True)
     )
+    # a terminal that is not UTF-8 gets escapes (\u00e9), so that what is read back is the same
     narrow = output is None and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     text = format_records(ws.kinds, found, form, ascii_only=narrow) if found else ("[]\n")
     if output is None:

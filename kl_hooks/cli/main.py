@@ -178,6 +178,7 @@ def _color(environ: os._Environ[str]) -> bool | None:
 def run(argv: Sequence[str]) -> int:
     """Runs `kl` with these arguments and returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
+        # file names need not be UTF-8; a test may have put in a stream without `reconfigure`
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     return run_safely(kl, list(argv), os.environ)

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 
 def _find_memory(identifier: str) -> Record:
-    """The memory of this id. UsageProblem where there is none."""
     return get_record(workspace(), identifier, "memory")
 
 
@@ -69,7 +68,6 @@ def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
 
 
 def _update_page() -> None:
-    """Brings MEMORY.md up to date."""
     from kl_hooks.kinds.memory.memory_page import write_page
 
     if trouble := write_page(workspace()):
@@ -361,7 +359,7 @@ def _named_transcript() -> list[Path]:
     path = plain.get("transcript_path") if isinstance(plain, dict) else None
     if not isinstance(path, str) or not path:
         raise click.UsageError("--agent-event: stdin holds no JSON object with transcript_path.")
-    return [Path(path).expanduser()]
+    return [Path(path).expanduser()]  # agents write `~` in it, and no shell has expanded it
 
 
 def _print_mined(taken: MiningResult, shape: str) -> None:
@@ -518,7 +516,7 @@ def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
 def _read_line(prompt: str) -> str | None:
     """One line from stdin; None at its end."""
     click.echo(safe_text(prompt), nl=False, err=True)
-    line = sys.stdin.readline()
+    line = sys.stdin.readline()  # click.prompt ends with Abort at the end of a pipe; here that is an answer too
     return line.rstrip("\n") if line else None
 
 

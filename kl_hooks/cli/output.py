@@ -73,7 +73,7 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 def echo_json(value: Any) -> None:
     """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any pipe can take it)."""
-    click.echo(json.dumps(value, indent=2, sort_keys=True))
+    click.echo(json.dumps(value, indent=2, sort_keys=True))  # ensure_ascii: no encoding of a pipe can fail
 
 
 def warn(text: str) -> None:
@@ -146,6 +146,12 @@ def echo_exactly(text: str, environ: Mapping[str, str]) -> None:
     except UnicodeEncodeError:
         text = text.translate({ord("·"): "-", ord("…"): "~"}).encode(encoding, "replace").decode(encoding)
     click.echo(text, nl=False)
+
+
+def path_from_root(root: Path, name: str) -> str:
+    """Return a path as typed, from `root`; unchanged where it leads out of it."""
+    full = Path(os.path.abspath(name))  # noqa: PTH100 (Path.resolve would follow links)
+    return full.relative_to(root).as_posix() if full.is_relative_to(root) else name
 
 
 def path_from_top(path: str, top: Path) -> str:

@@ -24,7 +24,7 @@ def run(command: tuple[str, ...]) -> int:
 
     try:
         ws = workspace()
-    except KlError as problem:  # what ails us must not cost anybody a run
+    except KlError as problem:  # broken settings must not keep a command from running
         ran = run_unrecorded(command, os.environ, str(problem))
     else:
         ran = run_command(ws, command)

@@ -89,7 +89,7 @@ def status(shape: str) -> None:
 def _counts(db: Database) -> dict[str, int]:
     by_source = db.rows("SELECT source, COUNT(*) FROM receipt GROUP BY source")
     row = db.row("SELECT (SELECT COUNT(*) FROM commit_log), (SELECT COUNT(*) FROM claim)")
-    assert row is not None
+    assert row is not None  # a SELECT without FROM gives one row
     totals = dict(zip(_COUNTED, (row[0], count_tests(db), row[1]), strict=True))
     return {f"receipts {source}": n for source, n in by_source} | totals
 

@@ -32,11 +32,12 @@ def tool(name: str, arguments: str, listed: bool, described: bool, allow_write: 
             found = [tool_of(ws, name)] if name else list(catalogue(ws).values())
             echo_json({"schema": SCHEMA, "ok": True, "tools": [one.plain() for one in found]})
             return CLEAN
+        # one byte more than allowed, so that what is too long is refused and not cut
         given = sys.stdin.buffer.read(LARGEST_INPUT + 1) if arguments == "-" else arguments.encode("utf-8", "replace")
         answer, code = call(ws, name, given, allow_write=allow_write)
     except KlError as problem:
         answer, code = failed(name, problem), problem.exit_code
-    except Exception as fault:
+    except Exception as fault:  # an agent always gets JSON; the report and exit code 4 follow
         echo_json(failed(name, KlError(f"internal error ({type(fault).__name__}).", hint="Please report it.")))
         raise
     echo_json(answer)

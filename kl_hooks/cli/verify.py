@@ -21,6 +21,8 @@ from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
+    from kl_hooks.kinds.gate import Demand
+    from kl_hooks.model.record import Record
     from kl_hooks.proof.gate import Nearest
 
 _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
@@ -94,8 +96,6 @@ def verify(
     Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
     captured runs or the store can't be read.
     """
-    from kl_hooks.cli.gate import check_demands, gate_of, gate_to_dict, print_gate
-
     ws = workspace()
     if ws.repo is None:
         hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
@@ -103,16 +103,17 @@ def verify(
     if not ws.initialized:
         echo("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
         return CLEAN
-    gate = gate_of(ws, task, task_type, complexity)
+    gate = _gate_of(ws, task, task_type, complexity)
+    # pre-commit sets it at pre-push: the commit that is pushed, which need not be checked out
     answer = _answer(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"), Tier[require.upper()], trust_ref)
-    asked = check_demands(gate, answer.proven, answer.entries) if gate else []
+    asked = _check_demands(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
-        echo_json(answer.to_dict() | ({"gate": gate_to_dict(gate, asked)} if gate else {}))
+        echo_json(answer.to_dict() | ({"gate": _gate_to_dict(gate, asked)} if gate else {}))
     echo_lines(_lines(answer) if shape == "text" else ())
     if gate is None:
         return answer.exit_code
     if shape == "text":
-        print_gate(gate, asked)
+        _print_gate(gate, asked)
     if answer.seen.unread:
         return ENVIRONMENT_ERROR
     return FINDINGS if answer.seen.lost or any(one.met is False for one in asked) else CLEAN
@@ -225,3 +226,59 @@ def hints(seen: Snapshot) -> Iterator[str]:
         yield "kl doctor names the problem and the fix"
     if seen.lost:
         yield "put the newer kl.db back, or confirm the loss with: kl evidence accept --reason TEXT"
+
+
+def _gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: int | None) -> Record | None:
+    """The gate for a task, or for a type of work and a complexity: the narrowest one; None where nothing was asked.
+
+    UsageProblem for a task without a type, and where no gate covers the complexity.
+    """
+    if task:
+        from kl_hooks.records.query import get_record
+
+        record = get_record(ws, task, "task")
+        task_type = task_type or record.text("task_type")
+        complexity = complexity or record.number("complexity") or None
+        if not task_type:
+            hint = f"kl task edit {record.id} --task-type feature --complexity 5"
+            raise UsageProblem("has no type of work, so no gate fits it.", place=record.id, hint=hint)
+    if not task_type:
+        if complexity:
+            raise UsageProblem("--complexity needs --type or --task.", place="--complexity", hint="Add --type feature")
+        return None
+    from kl_hooks.cli.gate import fitting_gates
+
+    found = fitting_gates(ws, task_type, complexity or 5)
+    if not found:
+        raise UsageProblem(f"no gate covers complexity {complexity or 5}.", place=task_type, hint="See: kl gate list")
+    return found[0]
+
+
+def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[Demand]:
+    """What the gate asks for, checked against the receipts of a content (newest first)."""
+    from kl_hooks.kinds.gate import check_demands
+
+    commands: dict[str, bool] = {}
+    for entry in entries:
+        if entry.receipt.source != "command" or entry.receipt.moved or entry.origin.startswith("imported"):
+            continue
+        for one in entry.receipt.evidence:
+            if one.kind == "ExitCode":
+                commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
+    return check_demands(gate, tests_pass, commands)
+
+
+def _gate_to_dict(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
+    """The gate in `kl verify --format json`."""
+    rows = [{"demand": one.name, "met": one.met, "reason": one.reason} for one in found]
+    unchecked = [one.name for one in found if one.met is None]
+    return {"id": gate.id, "title": gate.title, "demands": rows, "not_checked": unchecked}
+
+
+def _print_gate(gate: Record, found: Sequence[Demand]) -> None:
+    """The gate, and what became of each of its demands."""
+    from kl_hooks.kinds.gate import gate_line
+
+    echo(gate_line(gate))
+    for one in found:
+        echo(f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12} {one.reason}")

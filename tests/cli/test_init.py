@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.cli import init as init_command
-from kl_hooks.cli.hooks import PRE_COMMIT_FILE, pre_commit_addition, pre_commit_entry
+from kl_hooks.cli.hooks import PRE_COMMIT_FILE
+from kl_hooks.cli.init import _pre_commit_addition, _pre_commit_entry
 from kl_hooks.cli.main import run
 from kl_hooks.config.yaml import load_yaml
 from tests.arch.shop import FILES, MANIFEST
@@ -117,7 +118,7 @@ def test_the_appended_configuration_is_valid_for_pre_commit(kl: Kl, tmp_path: Pa
     from pre_commit.clientlib import load_config
 
     for number, text in enumerate((PRE_COMMIT, "default_install_hook_types: [commit-msg]\n" + PRE_COMMIT)):
-        added = pre_commit_addition(text.encode())
+        added = _pre_commit_addition(text.encode())
         assert added is not None
         path = tmp_path / f"{number}.yaml"
         path.write_text(text + added)
@@ -135,7 +136,7 @@ def test_the_appended_configuration_is_valid_for_pre_commit(kl: Kl, tmp_path: Pa
     ],
 )  # fmt: skip
 def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> None:
-    assert pre_commit_addition(text.encode()) is None
+    assert _pre_commit_addition(text.encode()) is None
 
 
 def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
@@ -144,7 +145,7 @@ def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
     every = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
     published = [hook for hook in every if hook["id"] != "kl-init"]
     published = [hook for hook in published if not hook["description"].endswith("Opt-in.")]
-    (ours,) = yaml.safe_load(pre_commit_entry())
+    (ours,) = yaml.safe_load(_pre_commit_entry())
     for hook in published:
         for key in ("description", "minimum_pre_commit_version"):
             hook.pop(key, None)
@@ -154,7 +155,7 @@ def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
 
 def test_the_snippet_reads_at_any_depth() -> None:
     for indent in (0, 2, 4):
-        assert load_yaml("f", b"repos:\n" + pre_commit_entry(indent).encode())[1] == []
+        assert load_yaml("f", b"repos:\n" + _pre_commit_entry(indent).encode())[1] == []
 
 
 def test_a_repository_without_python_gets_settings_only(kl: Kl, tmp_path: Path) -> None:
