@@ -216,7 +216,7 @@ class _Repository:
             return ""
         for other, content in self._contents.items():
             direct = other == path or target in self._direct.get(other, ())
-            if other in self._survey.ready.errors:  # it can't be parsed
+            if other in self._survey.index.errors:  # it can't be parsed
                 direct = direct or whole.encode() in content
             if other.endswith(".py") and not direct and last.encode() in content:
                 line = self._elsewhere.line(other, content, package, last)
@@ -412,7 +412,7 @@ def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(after)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # else a crash after the rename can leave an empty file (ext4, delayed allocation)
         Path(temporary).chmod(stat.S_IMODE(place.stat().st_mode))
         Path(temporary).replace(place)
     except BaseException:
@@ -557,7 +557,7 @@ class _Plan:
         return [list(row) for (where, row), wanted in self.going.items() if where == path and wanted.kind == kind]
 
     def refuse(self, path: str, reason: str, rows: Collection[_Row] | None = None) -> None:
-        """Leaves some imports of a file (None: all) as they are after all."""
+        """Leave some imports of a file (None: all) as they are after all."""
         for key in [key for key in self.going if key[0] == path and (rows is None or list(key[1]) in rows)]:
             del self.going[key]
             self.left[key] = reason
@@ -600,7 +600,7 @@ def _written(plan: _Plan, repo: Repository, change: _Change, write: bool) -> boo
 class _NoSources:
     """The survey without its sources: what is fixed needs no suggestion."""
 
-    ready = None
+    index = None
 
     def __init__(self, survey: Survey) -> None:
         self.statement = survey.statement

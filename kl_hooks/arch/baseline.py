@@ -129,7 +129,7 @@ class _Keys(dict[str, Any]):
 
 
 class _Reader:
-    """Takes entries out of parsed JSON, and gathers what is wrong with it."""
+    """Take entries out of parsed JSON, and gathers what is wrong with it."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
@@ -357,13 +357,14 @@ def _total(entries: Iterable[BaselineEntry]) -> int:
 
 
 def _write(ws: Workspace, entries: Iterable[BaselineEntry], before: bytes | None) -> bool:
-    """Writes the file, whole or not at all. False, and nothing is written, if it is not `before` any more.
+    """Write the file, whole or not at all. False, and nothing is written, if it is not `before` any more.
 
     EnvironmentProblem where it can't be written.
     """
     top = require_repository(ws).top
     try:
         with folder_lock((top / BASELINE).parent):
+            # compared under the lock: of two kl at once the second must not undo what the first has written
             if read_small(top / BASELINE, within=top, most=MAX_BASELINE_BYTES) != before:
                 return False
             write_atomic(top / BASELINE, baseline_bytes(entries), within=top)
@@ -415,7 +416,7 @@ def compare_baseline(ws: Workspace) -> BaselineComparison:
 
 
 def replace_baseline(ws: Workspace, seen: BaselineComparison, entries: tuple[BaselineEntry, ...]) -> None:
-    """Makes `entries` the baseline. Refuses where a governed file could not be judged, or the file has changed."""
+    """Make `entries` the baseline. Refuses where a governed file could not be judged, or the file has changed."""
     if seen.verdict.unjudged:
         first = seen.verdict.problems[0]
         hint = "Fix it first: a baseline must know every file."

@@ -28,53 +28,55 @@ class CheckOptions:
     trust: str = ""
     """The revision whose rules are trusted: allowing more than they do blocks."""
     manifest: str = ""
-    """Path of another manifest than the content's own (see `source.other_manifest`): no baseline, nothing recorded."""
+    """Path of another manifest than the content's own: no baseline is used, and nothing is recorded."""
 
 
 def run_check(
-    ws: Workspace, source: str = WORKTREE, terms: CheckOptions | None = None
+    ws: Workspace, source: str = WORKTREE, options: CheckOptions | None = None
 ) -> tuple[Verdict | None, list[str]]:
     """The verdict on `worktree`, `staged` or a revision, None where that content has no manifest; and remarks.
 
     Raises ManifestProblems, BaselineProblems, UsageProblem (no such revision), EnvironmentProblem (git).
     """
-    terms = terms or CheckOptions()
-    seen, path_name = load_content(ws, source), terms.manifest or MANIFEST
-    if terms.manifest:
-        seen = replace(seen, manifest=_manifest_bytes(ws, source, terms.manifest), baseline=None)
+    options = options or CheckOptions()
+    seen, path_name = load_content(ws, source), options.manifest or MANIFEST
+    if options.manifest:
+        seen = replace(seen, manifest=_manifest_bytes(ws, source, options.manifest), baseline=None)
     if seen.manifest is None:
-        nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=terms.trust)
-        removed = replace(nothing, loosened=_loosened(ws, nothing, None, seen, terms))
+        nothing = Verdict(Manifest(MANIFEST, ()), (), (), (), 0, source, trusted=options.trust)
+        removed = replace(nothing, loosened=_loosened(ws, nothing, None, seen, options))
         return (None, [f"warning: {one}" for one in removed.loosened]) if removed.clean else (removed, [])
     manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
     found = survey_imports(ws, seen)
     verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
-    if manifest.contracts:
+    if manifest.contracts:  # import-linter and grimp start only where they are asked for
         from kl_hooks.arch.contracts import check_contracts
 
         verdict = verdict.with_contracts(check_contracts(ws.state.cache, seen, found.modules, manifest))
-    verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, terms), trusted=terms.trust)
+    verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, options), trusted=options.trust)
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
-        verdict = replace(verdict, titles=_titles(seen, verdict))
-    if terms.manifest:
+        from kl_hooks.arch.decisions import decision_titles
+
+        verdict = replace(verdict, titles=decision_titles(seen, {one.decision for one in verdict.violations}))
+    if options.manifest:
         return verdict, list(found.notes)
     run = new_run_id()
     remarks = [*found.notes, *shrunk, *_record(ws, verdict, seen, run)]
-    return verdict, [*remarks, *(_keep_nodes(ws, verdict, run) if source == WORKTREE else ())]
+    return verdict, [*remarks, *(_index_violations(ws, verdict, run) if source == WORKTREE else ())]
 
 
 def _loosened(
-    ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, terms: CheckOptions
+    ws: Workspace, verdict: Verdict, found: Survey | None, seen: Content, options: CheckOptions
 ) -> tuple[Problem, ...]:
     """Return how the rules allow more than those they are compared with. `found`: None without a manifest."""
     repo = require_repository(ws)
-    if terms.manifest:
+    if options.manifest:
         return ()
-    if terms.trust:
-        before: Rules | None = _trusted_rules(repo, seen.source, terms.trust)
+    if options.trust:
+        before: Rules | None = _trusted_rules(repo, seen.source, options.trust)
     else:
-        before = _rules_at(repo, terms.since, terms.since[:12]) if terms.since else seen.before
+        before = _rules_at(repo, options.since, options.since[:12]) if options.since else seen.before
     after = Rules("", seen.manifest, seen.baseline)
     if before is None or before.manifest is None or before.same(after):
         return ()
@@ -84,7 +86,7 @@ def _loosened(
     try:
         return loosened_rules(before, after, verdict.manifest if found else None, modules, verdict.violations)
     except UsageProblem:
-        if terms.trust:
+        if options.trust:
             raise
         return ()  # the rules before were invalid: a commit that repairs them must pass
 
@@ -96,7 +98,7 @@ def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verd
     from kl_hooks.arch.baseline import apply_baseline, shrink_baseline
 
     verdict, matched = apply_baseline(verdict, found.content.baseline, found.modules)
-    if verdict.violations:
+    if verdict.violations:  # suggestions read sources, so only new violations get one
         new = {(one.path, one.line) for one in verdict.violations}
         again = judge(verdict.manifest, found, utc_day(ws), verdict.source, new).violations
         verdict = replace(verdict, violations=_with_suggestions(verdict.violations, again))
@@ -104,14 +106,7 @@ def _with_baseline(ws: Workspace, verdict: Verdict, found: Survey) -> tuple[Verd
     return verdict, [shrunk] if shrunk else []
 
 
-def _titles(seen: Content, verdict: Verdict) -> dict[str, str]:
-    """Return the titles of the decisions behind the broken rules."""
-    from kl_hooks.arch.decisions import decision_titles
-
-    return decision_titles(seen, {one.decision for one in verdict.violations})
-
-
-def _keep_nodes(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
+def _index_violations(ws: Workspace, verdict: Verdict, run: str) -> list[str]:
     """Make the violations of the working tree searchable."""
     from kl_hooks.arch.violation_index import index_violations
 

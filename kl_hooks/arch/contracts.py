@@ -48,7 +48,7 @@ def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) ->
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (place / _LIST).is_file():
             _write(home, place, content, entries)
-        os.utime(place)
+        os.utime(place)  # the exports used last are the ones that stay
         _tidy(home, place)
         exported = json.loads((place / _LIST).read_bytes())
     except (OSError, ValueError) as error:
@@ -57,7 +57,7 @@ def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) ->
 
 
 def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntry]) -> None:
-    """Makes the export beside its place and moves it there; of two that do so at once one wins."""
+    """Make the export in a folder of its own and rename it; of two that do so at once one wins."""
     made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
         written = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
@@ -71,7 +71,7 @@ def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntr
 def _fill(
     tree: Path, older: tuple[Path, dict[str, str]], content: Content, entries: Sequence[FileEntry]
 ) -> dict[str, str]:
-    """Writes or links every file; path → blob id of those that are there now."""
+    """Write or links every file; path → blob id of those that are there now."""
     written: dict[str, str] = {}
     left = []
     tree.mkdir(mode=0o700)

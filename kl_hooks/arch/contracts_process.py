@@ -1,4 +1,4 @@
-"""Runs contracts by import-linter itself; the inside of a limited child process that has no way into the checkout.
+"""Run contracts by import-linter itself; the inside of a limited child process that has no way into the checkout.
 
 It is given packages by their folders and reads their files as text. Request and answer are JSON, see `main`.
 """

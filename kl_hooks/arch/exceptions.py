@@ -204,7 +204,7 @@ def _whole_line(text: str, index: int, line: str, newline: str) -> tuple[int, st
 
 
 def _positions(text: str) -> _Positions:
-    """Reads the places out of the events of the parser; the text is that of a valid manifest."""
+    """Read the places out of the events of the parser; the text is that of a valid manifest."""
     import yaml
 
     depth, key, column, brace, end = 0, "", 0, -1, 0
@@ -251,7 +251,7 @@ class AddedException:
 def add_exception(
     ws: Workspace, source: str, target: str, until: str, reason: str, decision: str = "", *, accept: bool = False
 ) -> AddedException:
-    """Adds an exception from `source` to `target` (modules or layers), and its decision where none is named.
+    """Add an exception from `source` to `target` (modules or layers), and its decision where none is named.
 
     `until`: `30d` or `YYYY-MM-DD`. UsageProblem for what can't be, ManifestProblems, EnvironmentProblem; then nothing
     was written.
@@ -320,6 +320,7 @@ def _compared_and_written(top: Path, path: Path, before: bytes, after: bytes, re
     state = path.lstat()
     if not stat.S_ISREG(state.st_mode) or read_small(path, within=top) != before:
         raise EnvironmentProblem("is a link, or changed under way.", place=MANIFEST, hint="Run this again.")
+    # the manifest names the record, so it is written last: a crash leaves a record without a rule, never the reverse
     if record:
         _folders(top, Path(record).parent)
         if os.path.lexists(top / record):
@@ -335,7 +336,7 @@ def _compared_and_written(top: Path, path: Path, before: bytes, after: bytes, re
 
 
 def _folders(top: Path, folder: Path) -> None:
-    """Makes the folders of a record, none of them through a link."""
+    """Make the folders of a record, none of them through a link."""
     for place in [*reversed(folder.parents), folder][1:]:
         if (top / place).is_symlink():
             raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")

@@ -310,7 +310,7 @@ def _run(checked: CheckedContent, version: str, category: str) -> dict[str, Any]
 
 
 def _result(one: Finding, rule: int) -> dict[str, Any]:
-    uri = quote(os.fsencode(one.path), safe="/")
+    uri = quote(os.fsencode(one.path), safe="/")  # undecodable bytes are surrogates in a path (PEP 383)
     place: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
     if one.line:
         place["region"] = {"startLine": one.line} | ({"startColumn": one.column} if one.column else {})

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 MAX_REREAD: Final = 8
-"""Changed files that cost less to read again than to remember."""
+"""Changed files that cost less to parse again than to write to the cache."""
 _INDEX_KIND: Final = "survey-1"
 _FactsByPath = Mapping[str, Mapping[str, Any]]
 
@@ -81,13 +81,14 @@ class ImportIndex:
         for target, line, method, confidence in zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True):
             yield Link(source, "imports", f"namespace:{target}", path, line, method, confidence)
 
-    def plain(self) -> list[Any]:
-        """What JSON can hold."""
+    def to_list(self) -> list[Any]:
+        """Return the index as JSON can store it."""
         return [self.blobs, self.modules, self.errors, self.asked, self.asks, self.links]
 
 
 def cache_key(root: Path, versions: Iterable[str]) -> str:
     """The key of a working tree's index: its root and the versions of the scanners."""
+    # surrogateescape: a path may hold bytes that are not UTF-8 (PEP 383)
     return sha256("\0".join([str(root), *versions]).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -96,20 +97,20 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
     found = read_entry(cache_dir, _INDEX_KIND, key)
     if not isinstance(found, list) or len(found) != 6 or not all(isinstance(one, dict) for one in found):
         return None
-    ready = ImportIndex(*found)
-    return ready if _is_whole(ready) else None
+    index = ImportIndex(*found)
+    return index if _is_whole(index) else None
 
 
-def _is_whole(ready: ImportIndex) -> bool:
-    python = {path for path in ready.blobs if path.endswith(".py")}
-    texts = (ready.blobs, ready.modules, ready.errors)
+def _is_whole(index: ImportIndex) -> bool:
+    python = {path for path in index.blobs if path.endswith(".py")}
+    texts = (index.blobs, index.modules, index.errors)
     return (
-        python == ready.modules.keys() == ready.links.keys()
-        and python >= ready.errors.keys() | ready.asks.keys()
+        python == index.modules.keys() == index.links.keys()
+        and python >= index.errors.keys() | index.asks.keys()
         and all(set(map(type, some.values())) <= {str} for some in texts)
-        and all(type(count) is int and count >= 0 for count in ready.asked.values())
-        and all(_are_names(names, ready.asked) for names in ready.asks.values())
-        and _are_links(ready.links.values())
+        and all(type(count) is int and count >= 0 for count in index.asked.values())
+        and all(_are_names(names, index.asked) for names in index.asks.values())
+        and _are_links(index.links.values())
     )
 
 
@@ -125,18 +126,18 @@ def _are_links(some: Iterable[Any]) -> bool:
     return set(sorts[0::4]) | set(sorts[2::4]) <= {str} and set(sorts[1::4]) | set(sorts[3::4]) <= {int}
 
 
-def save_index(cache_dir: Path, key: str, ready: ImportIndex) -> None:
+def save_index(cache_dir: Path, key: str, index: ImportIndex) -> None:
     """Cache the index. Names that are not UTF-8 can't be cached: then nothing is."""
-    write_entry(cache_dir, _INDEX_KIND, key, ready.plain())
+    write_entry(cache_dir, _INDEX_KIND, key, index.to_list())
 
 
-def changed_entries(ready: ImportIndex, entries: Sequence[FileEntry]) -> list[FileEntry] | None:
+def changed_entries(index: ImportIndex, entries: Sequence[FileEntry]) -> list[FileEntry] | None:
     """The Python files that are not as they were; None where the files are not the same ones."""
-    if len(entries) != len(ready.blobs):
+    if len(entries) != len(index.blobs):
         return None
     found = []
     for entry in entries:
-        blob = ready.blobs.get(entry.path)
+        blob = index.blobs.get(entry.path)
         if blob is None:
             return None
         if blob != entry.blob and entry.path.endswith(".py"):
@@ -144,25 +145,25 @@ def changed_entries(ready: ImportIndex, entries: Sequence[FileEntry]) -> list[Fi
     return found
 
 
-def update_index(ready: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
+def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _FactsByPath) -> bool:
     """Add the facts of changed files; False (the index is useless then) where modules may have other names now."""
-    before = {name for name, count in ready.asked.items() if count}
+    before = {name for name, count in index.asked.items() if count}
     for path, one in facts.items():
         mine = imported_names({path: one})
-        for name in ready.asks.pop(path, ()):
-            ready.asked[name] -= 1
-        ready.asks[path] = [name for name in ready.asked if name in mine]
-        for name in ready.asks[path]:
-            ready.asked[name] += 1
-    if before != {name for name, count in ready.asked.items() if count}:
+        for name in index.asks.pop(path, ()):
+            index.asked[name] -= 1
+        index.asks[path] = [name for name in index.asked if name in mine]
+        for name in index.asks[path]:
+            index.asked[name] += 1
+    if before != {name for name, count in index.asked.items() if count}:
         return False
-    known, files = ModuleIndex(ready.modules), paths_by_module(ready.modules)
+    known, files = ModuleIndex(index.modules), paths_by_module(index.modules)
     for path, one in facts.items():
-        ready.errors.pop(path, None)
+        index.errors.pop(path, None)
         if one["error"]:
-            ready.errors[path] = one["error"]
-        ready.links[path] = _links(path, one, known, files)
-    ready.blobs.update((entry.path, entry.blob) for entry in entries)
+            index.errors[path] = one["error"]
+        index.links[path] = _links(path, one, known, files)
+    index.blobs.update((entry.path, entry.blob) for entry in entries)
     return True
 
 
@@ -286,7 +287,7 @@ def _imports_through(
 
 
 class _Follower:
-    """Follows imports from layer to layer through the files between; each file's own imports are read once."""
+    """Follow imports from layer to layer through the files between; each file's own imports are read once."""
 
     def __init__(
         self,
@@ -309,9 +310,9 @@ class _Follower:
             if source is None:
                 continue
             # most files import none of these, and making Links of all imports would cost more than the check
-            if all(self._file_between(target) is None for target in self._survey.ready.links[path][0::4]):
+            if all(self._file_between(target) is None for target in self._survey.index.links[path][0::4]):
                 continue
-            for link in self._survey.ready.of(path):
+            for link in self._survey.index.of(path):
                 typed = self._ignores_types and link.method == TYPE_CHECKING_METHOD
                 if self._between(link) is not None and not typed:
                     yield from self._from(link, source)
@@ -347,7 +348,7 @@ class _Follower:
         if start not in self._reached:
             seen, todo, found = {start}, [start], set()
             while todo:
-                for link in self._survey.ready.of(todo.pop()):
+                for link in self._survey.index.of(todo.pop()):
                     between = self._between(link)
                     if between is None:
                         layer = self._layer(link)
@@ -453,7 +454,7 @@ class _Where(dict[str, str | None]):
 class Survey:
     """The imports of one content."""
 
-    ready: ImportIndex
+    index: ImportIndex
     facts: Mapping[str, dict[str, Any]]
     """Path → facts of the Python files; read when somebody asks."""
     unread: tuple[Problem, ...]
@@ -468,12 +469,12 @@ class Survey:
     @property
     def modules(self) -> Mapping[str, str]:
         """Path → dotted name of every Python file."""
-        return self.ready.modules
+        return self.index.modules
 
     @property
     def links(self) -> tuple[Link, ...]:
         """The imports of modules of the repository, by path and line."""
-        return tuple(link for path in sorted(self.ready.links) for link in self.ready.of(path))
+        return tuple(link for path in sorted(self.index.links) for link in self.index.of(path))
 
     def links_under(self, manifest: Manifest) -> tuple[Link, ...]:
         """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones through no layer."""
@@ -530,7 +531,7 @@ class Survey:
     ) -> tuple[Link, ...]:
         """The links into a layer that is not among those `passed_over` for the layer they come from."""
         where, found, known = _Where(self.modules, layers, manifest), list[Link](), dict[str, frozenset[str | None]]()
-        for path, flat in self.ready.links.items():
+        for path, flat in self.index.links.items():
             source = layers[path]
             if source is None:
                 continue
@@ -538,7 +539,7 @@ class Survey:
                 known[source.name] = frozenset(passed_over(source))
             fine, targets = known[source.name], flat[0::4]
             if not fine.issuperset(map(where.__getitem__, targets)):
-                links = zip(self.ready.of(path), targets, strict=True)
+                links = zip(self.index.of(path), targets, strict=True)
                 found += [link for link, target in links if where[target] not in fine]
         return tuple(found)
 
@@ -641,17 +642,17 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
         return {entry.path: found.get(entry.path) or unavailable_facts() for entry in entries}
 
     python = {entry.path: entry for entry in content.entries if entry.path.endswith(".py")}
-    ready = load_index(cache, key) if cache else None
-    fresh = changed_entries(ready, content.entries) if ready else None
+    index = load_index(cache, key) if cache else None
+    fresh = changed_entries(index, content.entries) if index else None
     facts = look(fresh) if fresh else {}
-    anew = ready is None or fresh is None or not update_index(ready, fresh, facts)
-    if ready is None or anew:
+    anew = index is None or fresh is None or not update_index(index, fresh, facts)
+    if index is None or anew:
         facts = read(list(python.values()))
-        ready = build_index(content.entries, facts)
+        index = build_index(content.entries, facts)
     if cache and (anew or len(fresh or ()) > MAX_REREAD):
-        save_index(cache, key, ready)
-    unread = sorted(_unread(path, error) for path, error in ready.errors.items())
-    return Survey(ready, _LazyFacts(facts, python, read), tuple(unread), content, tuple(notes))
+        save_index(cache, key, index)
+    unread = sorted(_unread(path, error) for path, error in index.errors.items())
+    return Survey(index, _LazyFacts(facts, python, read), tuple(unread), content, tuple(notes))
 
 
 def _unread(path: str, error: str) -> Problem:

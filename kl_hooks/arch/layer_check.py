@@ -241,7 +241,7 @@ def violations(
     if forbidden:  # a clean check imports nothing that only suggestions need
         from kl_hooks.arch.suggestions import Suggestions
 
-        ways = Suggestions(manifest, sight.ready if sight else None, lambda: whole() if whole else links, modules)
+        ways = Suggestions(manifest, sight.index if sight else None, lambda: whole() if whole else links, modules)
     for edge in forbidden:
         matching = [one for one in manifest.exceptions if is_excepted(one, edge)]
         if any(not is_expired(one, today) for one in matching):

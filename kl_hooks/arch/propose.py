@@ -1,4 +1,4 @@
-"""Proposes layers from today's imports, such that a first check by them is green. Pure.
+"""Propose layers from today's imports, such that a first check by them is green. Pure.
 
 Where parts import each other there are two ways. The usual one keeps every part a layer of its own, puts them in the
 order that the fewest imports contradict, and leaves those to the baseline. The exact one makes one layer of parts that
@@ -247,7 +247,7 @@ def _set_levels(parts: Sequence[_Part], found: Iterable[Edge]) -> None:
 
 
 def _merge_loose(parts: Iterable[_Part]) -> list[_Part]:
-    """Joins the loose modules of one package and level: nothing on one level imports anything else on it."""
+    """Join the loose modules of one package and level: nothing on one level imports anything else on it."""
     merged: list[_Part] = []
     loose: dict[tuple[str, int], _Part] = {}
     for part in parts:

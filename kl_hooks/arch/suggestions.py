@@ -35,10 +35,10 @@ class _CycleFinder:
     """Knows who imports whom, directly or through others; imports inside functions count."""
 
     def __init__(
-        self, ready: ImportIndex | None, links: Callable[[], Iterable[Link]], modules: Mapping[str, str]
+        self, index: ImportIndex | None, links: Callable[[], Iterable[Link]], modules: Mapping[str, str]
     ) -> None:
         """`ready`: all imports, or None: then those that `links` gives. `modules`: path → dotted name."""
-        self._ready, self._links, self._modules = ready, links, modules
+        self._index, self._links, self._modules = index, links, modules
         self._walks: dict[tuple[str, str], set[str]] = {}
 
     def closes(self, path: str, importer: str) -> bool:
@@ -68,8 +68,8 @@ class _CycleFinder:
 
     def _ends(self, path: str) -> Iterable[tuple[str, str]]:
         """(module, manner) of the imports of a file."""
-        if self._ready:
-            flat = self._ready.links.get(path, [])
+        if self._index:
+            flat = self._index.links.get(path, [])
             return zip(flat[0::4], flat[2::4], strict=True)
         return ((split_id(link.target)[1], link.method) for link in self._given.get(path, ()))
 
@@ -159,7 +159,7 @@ class SourceReader(Protocol):
     """The source behind an import; read for violations only."""
 
     @property
-    def ready(self) -> ImportIndex | None:
+    def index(self) -> ImportIndex | None:
         """Who imports whom; None where only the imports given are known."""
         ...
 
@@ -182,7 +182,7 @@ class Suggestions:
     def __init__(
         self,
         manifest: Manifest,
-        ready: ImportIndex | None,
+        index: ImportIndex | None,
         crossing: Callable[[], Iterable[Link]],
         modules: Mapping[str, str],
     ) -> None:
@@ -190,10 +190,10 @@ class Suggestions:
 
         Both are read only where a suggestion is searched for.
         """
-        self._manifest, self._ready, self._modules, self._crossing = manifest, ready, modules, crossing
+        self._manifest, self._index, self._modules, self._crossing = manifest, index, modules, crossing
         self._asked = self._looks = 0
         self._legal: dict[str, list[Edge]] = {}
-        self._circles = _CycleFinder(ready, crossing, modules)
+        self._cycles = _CycleFinder(index, crossing, modules)
 
     @cached_property
     def _borders(self) -> EdgeFinder:
@@ -209,8 +209,8 @@ class Suggestions:
 
     def _into(self, names: Collection[str]) -> Iterable[Link]:
         self._looks += 1
-        if self._ready and self._looks <= _MOST_LOOKS:
-            return self._ready.into(names)
+        if self._index and self._looks <= _MOST_LOOKS:
+            return self._index.into(names)
         return (link for name in names for link in self._importing.get(name, ()))
 
     def _allowed(self, names: Iterable[str]) -> Mapping[str, Sequence[Edge]]:
@@ -272,7 +272,7 @@ class Suggestions:
             users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
             found.append((not users, other.importer, other, users))
         for _, _, other, users in sorted(found, key=lambda row: row[:2]):
-            if not self._circles.closes(other.link.path, edge.link.path):
+            if not self._cycles.closes(other.link.path, edge.link.path):
                 way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"
                 return way + (f" and which {users[0].link.path}:{users[0].link.line} uses already" if users else "")
         return ""

@@ -134,6 +134,7 @@ def _titled(found: Iterable[Violation], more: str) -> list[tuple[Violation, str]
     rows = {}
     for one in found:
         title = f"{one.source_layer} must not import {one.target_layer}: {one.importer} imports {one.imported}{more}"
+        # SQLite stores text as UTF-8, which has no lone surrogates (PEP 383 makes them of undecodable bytes)
         if not any("\ud800" <= sign <= "\udfff" for sign in f"{one.path}{one.importer}{one.imported}"):
             rows[one.fingerprint, one.path, one.line] = (one, one_line(title, 400))
     return list(rows.values())

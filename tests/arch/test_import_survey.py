@@ -101,7 +101,7 @@ def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
     }
     for names in [imported, set[str](), {"nothing"}, *({name} for name in imported)]:
         expected = {link for link in found.links if plain_name(split_id(link.target)[1]) in names}
-        assert set(found.ready.into(names)) == expected, names
+        assert set(found.index.into(names)) == expected, names
 
 
 @pytest.mark.parametrize("few", [0, 2])
@@ -122,10 +122,10 @@ def test_kept_or_not_it_is_the_same(
         used += kept is not None
         found = import_survey.survey_imports(ws, load_content(ws))
         assert dict(found.modules) == expected.modules, story
-        plain = {path: flat for path, flat in found.ready.links.items() if flat}
+        plain = {path: flat for path, flat in found.index.links.items() if flat}
         assert plain == {path: flat for path, flat in expected.links.items() if flat}, story
-        assert found.ready.errors == expected.errors
-        assert {n for n, c in found.ready.asked.items() if c} == {n for n, c in expected.asked.items() if c}
+        assert found.index.errors == expected.errors
+        assert {n for n, c in found.index.asked.items() if c} == {n for n, c in expected.asked.items() if c}
     assert used > 5, "nothing was ever kept"
 
 

@@ -68,7 +68,7 @@ SOURCES = {
 class Seen:
     """A source in which only annotations use what line 9 imports, and nothing what line 8 does."""
 
-    ready = None
+    index = None
 
     def statement(self, link: Link) -> str:
         return "from shop.api.http import current_user"

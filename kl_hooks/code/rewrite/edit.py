@@ -72,6 +72,7 @@ class _Edit:
     def __init__(self, content: bytes) -> None:
         self.content, self.tree = content, ast.parse(content)
         self.mark = _BOM if content.startswith(_BOM) else b""
+        # bytes.splitlines cuts at \n, \r and \r\n only, as the tokenizer does; str.splitlines also at \f and \x1c
         self.lines = content.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = b"\r\n" if b"\r\n" in content else b"\n"
         self.encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
@@ -265,6 +266,7 @@ def _is_docstring(body: Sequence[ast.stmt], node: ast.stmt) -> bool:
 
 def _verify(before: bytes, after: bytes, rows: Sequence[Row], *, added: bool) -> None:
     """Raise Unfixable unless the new text compiles, and differs in nothing but the imports."""
+    # dont_inherit: else the future statements of this module would hold for the text, too
     compile(after, "<new>", "exec", dont_inherit=True)
     if comments(before) != comments(after):
         raise Unfixable("a comment would be lost")

@@ -46,7 +46,7 @@ def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
 
 
 def any_of(words: Iterable[str]) -> re.Pattern[bytes]:
-    """Finds any of these identifiers in a text."""
+    """Find any of these identifiers in a text."""
     return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words)))
 
 
