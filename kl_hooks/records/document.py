@@ -24,10 +24,10 @@ from kl_hooks.records.markdown import (
 from kl_hooks.records.validate import validate
 from kl_hooks.store.files import MAX_BYTES
 
+# Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter, escaped.
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
-"""Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter, escaped."""
 _UNQUOTED_TYPES: Final = ("date", "number", "flag")
 
 
@@ -49,7 +49,7 @@ def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
             None, (Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Keep the essence here."),)
         )
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")  # some editors on Windows write a byte order mark
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         return ParsedDocument(None, (Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8."),))
@@ -146,6 +146,7 @@ def render_document(kind: Kind, record: Record) -> str:
         else:
             head += format_entry(field.name, value, field.type in _UNQUOTED_TYPES)
     text = "\n".join([*head, "---", "", *body, *sections])
+    # Read back, since only that shows what a reader will see.
     again = read_document(kind, f"{record.id}.md", text.encode("utf-8", "replace")).record
     if again is None or again.values != record.values:  # the body has a section of its own for one of these fields
         text = "\n".join([*head, *moved, "---", "", *body])
@@ -258,5 +259,6 @@ def _split_document(text: str) -> tuple[list[str], FrontMatter]:
 
 def _join_lines(before: str, lines: list[str]) -> str:
     """Join the lines with the line ends, and the byte order mark, of the text before."""
+    # A checkout may have CRLF (`core.autocrlf`): mixed line ends would show as a change of every line.
     end = "\r\n" if "\r\n" in before.partition("\n")[0] + "\n" else "\n"
     return ("\ufeff" if before.startswith("\ufeff") else "") + end.join(lines)

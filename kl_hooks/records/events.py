@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
+# The Event that names this store, so that a file can state which Events its count already includes.
 _CLONE: Final = "clone"
-"""The Event that names this store, so that a file can state which Events its count already includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ def events_by_record(ws: Workspace, ids: Sequence[str], names: Sequence[str] = (
 
 def stored_events(db: Database, where: str, params: Sequence[Any]) -> list[Event]:
     """Return the events that a condition in SQL selects, oldest first."""
+    # By number, not by time: clocks are set back.
     sql = f"SELECT name, record, session, body, at, seq FROM record_event WHERE {where} ORDER BY seq"
     return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in db.rows(sql, params)]
 
@@ -144,6 +145,7 @@ def rank_by_sessions(ws: Workspace, kind: str, status: str, name: str, limit: in
     with ws.store.reading() as db:
         if db is None:
             return [], 0
+        # Sessions, not events: what one session repeats is one observation.
         found = db.rows(
             "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record = r.id"
             " AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state'"

@@ -20,10 +20,10 @@ _FENCE: Final = re.compile(r"---[ \t]*")
 _CONFLICT_BEGIN: Final = "<<<<<<< "
 _CONFLICT_END: Final = ">>>>>>> "
 _PLAIN_SCALAR: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/@()+-]|:(?=[A-Za-z0-9_./]))*")
+# Plain words that readers of YAML 1.1 take for a boolean, a number or base 60 (PyYAML: `no`, `12:30`).
 _OTHER_TYPE: Final = re.compile(
     r"(?i:true|false|yes|no|on|off|null|y|n)|[-+]?[0-9.][0-9_.]*(?:e[-+]?[0-9]+)?|0[xob][0-9a-f]+|[0-9]+(?::[0-9]+)+"
 )
-"""Plain words that readers of YAML 1.1 take for a boolean, a number or base 60 (PyYAML: `no`, `12:30`)."""
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _NOT_IN_YAML: Final = "\ufffe\uffff"

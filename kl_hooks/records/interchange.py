@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _MAX_RECORDS: Final = 10_000
+# In our YAML such characters are between double quotes, where they can be escaped.
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
-"""In our YAML such characters are between double quotes, where they can be escaped."""
 _SEEDED: Final = frozenset(field.name for field in SEEDED)
+# Where a record is stored (column `rests`) → why its ID is taken, and a hint.
 _WHY_TAKEN: Final = {
     "gone": ("was deleted, and its id is never used again.", "Leave the id out: the record gets a new one."),
     "file": ("has a file that is not here.", "Bring it back from git, or leave the id out."),
     "state": ("is the id of another record.", "Leave it out: the record gets a new one."),
 }
-"""Where a record is stored (column `rests`) → why its ID is taken, and a hint."""
 
 
 @dataclass(frozen=True, slots=True)

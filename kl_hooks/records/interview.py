@@ -18,8 +18,8 @@ SYSTEM_SOURCE: Final = "seed:system"
 _SKIP: Final = ("", "skip", "s")
 _QUIT: Final = ("quit", "q", "exit")
 _BACK: Final = ("back", "b")
+# Characters.
 _SHORTEST_SENTENCE: Final = 10
-"""Characters."""
 _END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=\S)|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|[0-9]{1,3}[.)])\s+")
 _ABBREVIATIONS: Final = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "resp.", "dr.", "mr.", "ms.")

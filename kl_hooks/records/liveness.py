@@ -16,8 +16,8 @@ from kl_hooks.records.repository import is_expired
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
+# A `source` that is a file: the record was imported from it.
 _IMPORTED: Final = re.compile(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
-"""A `source` that is a file: the record was imported from it."""
 
 
 def is_live(ws: Workspace, record: Record) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kl_hooks.model.record import Value
 
+# The info string of a fence of backticks has no backtick (CommonMark 0.31, 4.5).
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
 _HASHES: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
@@ -183,7 +184,7 @@ class _Blocks:
         return self
 
     def _is_code(self, line: str) -> bool:
-        wide = line.expandtabs(4)
+        wide = line.expandtabs(4)  # tab stops of 4 columns (CommonMark 2.2)
         indent = len(wide) - len(wide.lstrip(" "))
         if self.fence and line.strip() and indent < self._fence_indent:
             self.fence, self._blank = "", True  # the list item around it ended
@@ -198,6 +199,7 @@ class _Blocks:
         item = _ITEM.match(line)
         if indent < self._indent and line.strip() and (self._blank or item):
             self._indent = 0
+        # Indented code can't interrupt a paragraph (CommonMark 4.4).
         self._code = bool(line.strip()) and indent - self._indent >= 4 and (self._blank or self._code)
         return self._code or self._opens_fence(line, wide, indent, item is not None)
 
@@ -223,7 +225,7 @@ def _comment_open(line: str, inside: bool) -> bool:
 
 def _blank_inline(text: str, comments: bool = True) -> str:
     """Blank inline code, which ends with its paragraph at the latest, and comments."""
-    runs: dict[int, list[int]] = {}
+    runs: dict[int, list[int]] = {}  # inline code ends at a run of as many backticks (CommonMark 6.1)
     for run in re.finditer("`+", text):
         runs.setdefault(len(run[0]), []).append(run.start())
     gaps = [gap.start() for gap in _GAP.finditer(text)]

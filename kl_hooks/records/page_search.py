@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
+# Pages that are worth finding by their words before they are read.
 _MAX_HITS: Final = 2_000
-"""Pages that are worth finding by their words before they are read."""
+# Percent of likeness.
 _RELATED_THRESHOLD: Final = 25
-"""Percent of likeness."""
+# Characters of a title that is searched for in other pages.
 _SHORTEST_NAME: Final = 3
-"""Characters of a title that is searched for in other pages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from kl_hooks.records.front_matter import read_front_matter
 from kl_hooks.records.markdown import Heading, blank_code, headings
 from kl_hooks.records.redaction import redact_text
 
+# Repeats are bounded, so that a page of brackets is searched in linear time.
+# Not `[[1]](url)`, which is Markdown's own link, and nothing with brackets inside.
 _WIKILINK: Final = re.compile(r"(?<!\\)\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{0,300}))?\]\](?!\()")
-"""Not `[[1]](url)`, which is Markdown's own link, and nothing with brackets inside."""
 _MARKDOWN_LINK: Final = re.compile(
     r"(?<![\\!])\[([^\[\]\n]{1,300})\]\(<?([^()\s<>]{1,500})>?(?:[ \t]+[\"'][^\n]{0,300})?\)"
 )

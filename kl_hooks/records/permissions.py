@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
+# Parts of kl that copy what people's documents or receipts state, whoever starts them.
 _PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
-"""Parts of kl that copy what people's documents or receipts state, whoever starts them."""
+# Fields that an agent neither sets nor removes.
 _PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
-"""Fields that an agent neither sets nor removes."""
 _PROPOSED: Final = "proposed"
 SETTLED: Final = ("proposal accepted", "proposal rejected")
 _MAX_LINE: Final = 160

@@ -124,19 +124,6 @@ def kl_retrievers() -> Sequence[Retriever]:
 
 @hookimpl
 def kl_policies() -> Sequence[Policy]:
-    from kl_hooks.records import retention as r
+    from kl_hooks.records.retention import policies
 
-    return [
-        Policy(
-            r.EXPIRED_RECORDS, "Expired records leave the database after their retention.",
-            r.find_expired_records, r.purge_records,
-        ),
-        Policy(
-            r.EXPIRED_FILES, "Files of expired memories are deleted after their retention; git has them.",
-            r.find_expired_files, r.purge_files,
-        ),
-        Policy(
-            r.OCCURRENCE_COUNTS, "Files get the number of occurrences that this clone counted.",
-            r.find_outdated_counts, r.write_counts,
-        ),
-    ]  # fmt: skip
+    return policies()

@@ -122,16 +122,20 @@ PHRASES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 LONGEST: Final = 20_000
 """Characters that are inspected; a longer text is quarantined for its length."""
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
+# Control, bidirectional, zero width and tag characters: a person who reads the text does not see what they hide.
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+# The zero width joiner is legitimate between emoji.
 _EMOJI_JOIN: Final = re.compile(
     "(?<=[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
 )
 _QUOTED: Final = re.compile(r"`[^`\n]{1,200}`")
+# Base64 in either alphabet; hashes of Subresource Integrity (`sha256-…`) look the same and are none.
 _BLOB: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])(?<!sha256-)(?<!sha384-)(?<!sha512-)[A-Za-z0-9+/_-]{40,}={0,2}")
 _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){24,}")
+# A Latin and a Cyrillic letter in one word: a word that looks like another one.
 _MIXED: Final = re.compile(r"(?:[a-z][а-яё]|[а-яё][a-z])", re.IGNORECASE)
 _LONG_BLOB: Final = 400
 

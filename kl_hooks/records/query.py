@@ -69,7 +69,7 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
     wanted = identifier.strip()
     for _ in range(2):  # a row that becomes a file between the two selects is in neither: try again
         sync(ws, (kind,) if kind else ())
-        for where in ("id = ?", "UPPER(id) = UPPER(?)"):
+        for where in ("id = ?", "UPPER(id) = UPPER(?)"):  # the first uses the index
             found = [one for one in _select(ws, where, (wanted,)) if kind in ("", one.kind)]
             if found and found[0].kind in ws.kinds:
                 return found[0]
@@ -134,6 +134,7 @@ def search_records(ws: Workspace, words: Sequence[str], wanted: RecordFilter, li
     sync(ws, wanted.kinds)
     kinds = wanted.kinds or tuple(ws.kinds)
     with ws.store.reading("graph") as db:
+        # More hits than the limit: the filter may exclude some.
         hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []
     found = list(dict.fromkeys(hit.id for hit in hits))
     known = {one.id: one for one in get_records(ws, found)}
@@ -260,6 +261,7 @@ def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, l
         parts.append(f"status IN ({placeholders(wanted.statuses)})")
         values += wanted.statuses
     if wanted.tag:
+        # `_` and `%` in a tag are no wildcards.
         parts.append("tags LIKE ? ESCAPE '!'")
         values.append("% " + re.sub("([!%_])", r"!\1", wanted.tag.lower()) + " %")
     if wanted.authority:

@@ -14,8 +14,8 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
 
 _MARK: Final = re.compile(r"\[redacted:([a-z0-9 _-]+)\]")
+# Rules that judge a word by its look, or by the word before it: worth a remark, not a finding.
 _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
-"""Rules that judge a word by its look, or by the word before it: worth a remark, not a finding."""
 
 
 def redact_text(text: str) -> str:

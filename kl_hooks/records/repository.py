@@ -38,8 +38,8 @@ DEFAULT_DOCS: Final = "docs"
 _GENERATED: Final = ("README.md", "MEMORY.md")
 _PAGE_SUFFIXES: Final = (".md", ".rst")
 _MAX_PAGES: Final = 5_000
+# Nanoseconds in which a file can change again without a new time (FAT counts in steps of two seconds).
 _RACY: Final = 2_000_000_000
-"""Nanoseconds in which a file can change again without a new time (FAT counts in steps of two seconds)."""
 _WHOLE_FILE: Final = 1 << 30
 
 
@@ -87,6 +87,7 @@ def docs_pages(ws: Workspace) -> dict[str, str]:
     """Return path → stamp (as `authored_files`) of every page in the repository's docs folder, by name."""
     found: dict[str, str] = {}
     name = ws.settings.docs or DEFAULT_DOCS
+    # A link to a folder outside would index, and show to agents, files that are not of this repository.
     if not (ws.root / name).is_dir() or not (ws.root / name).resolve().is_relative_to(ws.root.resolve()):
         return found
     old = ws.clock.now() * 1000 - _RACY
@@ -140,7 +141,7 @@ def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> No
         for entry in entries:
             name = entry.name
             if name.endswith(".md") and name not in _GENERATED:
-                state = entry.stat(follow_symlinks=False)
+                state = entry.stat(follow_symlinks=False)  # a link may lead out of the repository
                 if stat.S_ISREG(state.st_mode):
                     path = folder + (name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
                     found[path] = _stamp(state, old)
@@ -240,7 +241,7 @@ def records_in_rows(db: Database, where: str, params: Sequence[Any] = ()) -> lis
 
 def shared_columns(record: Record) -> tuple[str, str, str, str, str | None, str]:
     """Return status, title, tags, authority, expires and body, as both tables have them."""
-    # Between spaces, so that `LIKE '% tag %'` finds a whole tag.
+    # Between spaces, so that `LIKE '% tag %'` finds whole tags only.
     tags = f" {' '.join(record.many('tags'))} ".lower() if record.many("tags") else ""
     until = expiry_moment(record.text("expires"))
     return record.status, record.title, tags, record.authority, until, _values_to_json(record.values)
@@ -265,6 +266,7 @@ def write_row(ws: Workspace, db: Database, record: Record, rests: str) -> None:
     change = db.row("SELECT COALESCE(MAX(change), 0) + 1 FROM record")
     now = iso(ws.clock.now())
     status, title, tags, authority, expires, body = shared_columns(record)
+    # Not `INSERT OR REPLACE`: SQL is to run on PostgreSQL too (`store.database`).
     db.execute("DELETE FROM record WHERE id = ?", (record.id,))
     db.execute(
         "INSERT INTO record (id, kind, status, title, tags, authority, made_at, changed_at, expires, rests, change,"
@@ -300,6 +302,7 @@ def store_change(
 ) -> Record:
     """Store a changed record in place of what it was; a status may move it from row to file, or back."""
     if before.path and (kind.storage == "file" or after.status in kind.filed):
+        # Read again: the record is as old as the index that it was read from.
         text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
         names = [field.name for field in kind.all_fields]
         differ = {name: after.values.get(name) for name in names if before.values.get(name) != after.values.get(name)}
@@ -308,7 +311,7 @@ def store_change(
     if before.path:
         moved = Record(after.kind, after.id, after.values)
         write_row(ws, db, moved, "state")
-        files.write(before.path, None)
+        files.write(before.path, None)  # removed after the row is written: never in neither place
         return moved
     _save_version(ws, db, before, how)
     if after.status in kind.filed:
@@ -320,7 +323,7 @@ def store_change(
 def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
     name = slug(record.title)
     path = f"{kind_folder(kind)}{record.id}{'-' if name else ''}{name}.md"
-    if os.path.lexists(ws.root / path):
+    if os.path.lexists(ws.root / path):  # also a dangling link, which a write would follow
         raise EnvironmentProblem("is there already.", place=path, hint="Move it away, then try again.")
     files.write(path, render_document(kind, record).encode("utf-8"))
     if kind.storage == "state":
@@ -358,6 +361,7 @@ def new_id(
         return f"{kind.prefix}-{secrets.token_hex(8)[: kind.digits or 8]}"
     if last is None:
         last = max([*_parse_numbers(kind, _file_names_ever_used(ws, kind)), *_numbers_in_rows(db, kind)], default=0)
+    # Stored, so that the number of a file which was never committed and is deleted is not used again.
     highest = last + 1
     db.execute("DELETE FROM record_number WHERE prefix = ?", (kind.prefix,))
     db.execute("INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, highest))

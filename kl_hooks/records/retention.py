@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
+from kl_hooks.hookspecs import Policy
 from kl_hooks.model.kind import REJECTED
 from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.record import Record
@@ -18,19 +19,28 @@ if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
     from kl_hooks.workspace import Workspace
 
-EXPIRED_RECORDS: Final = "expired records"
-EXPIRED_FILES: Final = "expired files"
-OCCURRENCE_COUNTS: Final = "occurrence counts"
+_RECORDS: Final = "expired records"
+_FILES: Final = "expired files"
+_COUNTS: Final = "occurrence counts"
 
 
-def find_expired_records(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+def policies() -> list[Policy]:
+    """Return the maintenance policies of records."""
+    return [
+        Policy(_RECORDS, "Expired records leave the database after their retention.", _expired_records, _purge_records),
+        Policy(_FILES, "Expired files of memories are deleted after their retention.", _expired_files, _purge_files),
+        Policy(_COUNTS, "Files get the number of occurrences that this clone counted.", _new_counts, _write_counts),
+    ]
+
+
+def _expired_records(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return the purges of expired records in the database."""
-    return [one for one in _find_expired(ws, numbers, now) if one.policy == EXPIRED_RECORDS]
+    return [one for one in _find_expired(ws, numbers, now) if one.policy == _RECORDS]
 
 
-def find_expired_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+def _expired_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return the purges of expired files of kinds that begin in the database (approved memories)."""
-    return [one for one in _find_expired(ws, numbers, now) if one.policy == EXPIRED_FILES]
+    return [one for one in _find_expired(ws, numbers, now) if one.policy == _FILES]
 
 
 def _find_expired(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
@@ -45,16 +55,16 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
             continue
         if numbers.old(now, micros(until), days):
             reason = f"a {one.kind} that expired on {until[:10]}; retained {days} days since"
-            found.append(Change("purge", one.id, EXPIRED_FILES if one.path else EXPIRED_RECORDS, reason, one.status))
+            found.append(Change("purge", one.id, _FILES if one.path else _RECORDS, reason, one.status))
     return found
 
 
-def purge_records(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+def _purge_records(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Remove records from the database with all their versions, all or none. Their IDs stay in use."""
     _purge(ws, [one for one in get_records(ws, [change.id for change in changes]) if not one.path], now)
 
 
-def purge_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+def _purge_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Delete files of records, all or none; git has them. Such a memory may be learned again."""
     _purge(ws, [one for one in get_records(ws, [change.id for change in changes]) if one.path], now)
 
@@ -70,7 +80,7 @@ def _purge(ws: Workspace, records: Sequence[Record], now: int) -> None:
         insert_events(db, [Event("purged", one.id) for one in records], iso(now))
 
 
-def find_outdated_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+def _new_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return the files whose count lacks Events of this clone: other clones do not know of these yet."""
     found = []
     for kind in (one for one in ws.kinds.values() if one.counted):
@@ -78,11 +88,11 @@ def find_outdated_counts(ws: Workspace, numbers: Lifecycle, now: int) -> list[Ch
         for identifier, count in occurrence_counts(ws, kind, records).items():
             if count.new:
                 before, reason = str(count.total - count.new), f"{count.new} more since its file was last written"
-                found.append(Change("count", identifier, OCCURRENCE_COUNTS, reason, before, str(count.total)))
+                found.append(Change("count", identifier, _COUNTS, reason, before, str(count.total)))
     return found
 
 
-def write_counts(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+def _write_counts(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Write the count into each file; writing any field does that."""
     for record in get_records(ws, [one.id for one in changes]):
         if record.path and not record.broken:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
 """Budget categories whose records are chosen by role, type of work or task, never by words that a task has."""
+# Sections of docs that are offered: prose has words of every task, and must not crowd out code.
 _MAX_SECTIONS: Final = 5
-"""Sections of docs that are offered: prose has words of every task, and must not crowd out code."""
 _MAX_SUMMARY: Final = 200
 _NOT_IN_TEXT: Final = frozenset(
     ("title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors")
@@ -41,7 +41,7 @@ class SearchResult(NamedTuple):
 def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` live records that match the task's words, best first."""
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
-    found = search_records(ws, _words(task), RecordFilter(kinds), limit * 2)
+    found = search_records(ws, _words(task), RecordFilter(kinds), limit * 2)  # some may not be live
     return current_candidates(ws, live_records(ws, found), limit)
 
 

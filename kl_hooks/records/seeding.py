@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 SEED_MARKER: Final = "seeded.json"
 SEED_SCOPES: Final = ("project", "system")
 _MARKER_SCHEMA: Final = "kl.seeded/1"
+# Kinds of the records made from a document: what is no longer in the document is looked up among these.
 _DOCUMENT_KINDS: Final = ("fact", "guide")
-"""Kinds of the records made from a document: what is no longer in the document is looked up among these."""
+# The source hash of a record whose section was removed: back in the document, it is renewed, in any clone.
 _REMOVED: Final = "removed"
-"""The source hash of a record whose section was removed: back in the document, it is renewed, in any clone."""
 _SEED_FIELDS: Final = frozenset(one.name for one in SEEDED)
 _NOT_IN_ID: Final = re.compile(r"[^a-z0-9-]")
 

@@ -41,12 +41,12 @@ PAGE_KIND: Final = "page"
 """The kind of a page of docs, or of a section of one, in the index."""
 LINK_RELATION: Final = "references"
 _LINK_METHODS: Final = ("wikilink", "markdown link")
+# Characters of a section that are indexed.
 _LONGEST_SECTION: Final = 100_000
-"""Characters of a section that are indexed."""
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
+# What the reader of files does besides parsing fields: where that changes, every file is read again.
 _READER: Final = ("pages", "no secrets", "chunks", "the archive governs nothing")
-"""What the reader of files does besides parsing fields: where that changes, every file is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class SyncResult:
     """Why graph and index could not be updated; empty: they could."""
 
 
+# Database → why it could not be updated at the last sync of this process.
 _FAILURES: dict[Path, str] = {}
-"""Database → why it could not be updated at the last sync of this process."""
 
 
 def sync(ws: Workspace, only: Sequence[str] = ()) -> SyncResult:
@@ -75,7 +75,7 @@ def sync(ws: Workspace, only: Sequence[str] = ()) -> SyncResult:
         return SyncResult()
     try:
         found = _sync(ws, only)
-    except (EnvironmentProblem, OSError) as problem:
+    except (EnvironmentProblem, OSError) as problem:  # a read-only disk, a lock: answer from what is indexed
         found = SyncResult(trouble=str(problem))
     _FAILURES[ws.state.graph] = found.trouble
     return found
@@ -132,7 +132,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         return SyncResult()
     with ws.store.writing("graph", "kl (updating the index of records)") as db, db.transaction():
         known = _known_files(db, digest, kinds) or {}  # another process may have read some since
-        if not _is_read_with(db, digest):
+        if not _is_read_with(db, digest):  # another reader: pages are read again too
             db.execute("UPDATE page SET stamp = '' WHERE authored = 0")
         stale = sorted(path for path, stamp in listed.items() if not stamp or known.get(path) != stamp)
         read = [record for path in stale if (record := _read_file(ws, db, path, listed[path])) is not None]
@@ -199,6 +199,7 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
         found = read_document(kind, path, data)
     except UsageProblem as problem:
         data, found = b"", ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),))
+    # Read before the row is replaced: it may be the last good version.
     known = next(iter(records_in_files(db, "path = ? AND id <> ''", (path,))), None)
     record = found.record or _last_good_version(ws, kind, path, known)
     record = redact_record(record) if record else None
@@ -239,6 +240,7 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
     errors = db.rows("SELECT error FROM authored WHERE error <> '[]'")
     found = [Problem(*one) for (error,) in errors for one in json.loads(error)]
     paths: dict[tuple[str, str], list[str]] = {}
+    # Not unique in the table: two branches that are merged may bring two files with one ID, and both must be shown.
     shared = "SELECT id FROM authored WHERE id <> '' GROUP BY id HAVING COUNT(*) > 1"
     for kind, identifier, path in db.rows(f"SELECT kind, id, path FROM authored WHERE id IN ({shared}) ORDER BY path"):
         paths.setdefault((kind, identifier), []).append(path)

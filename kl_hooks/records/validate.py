@@ -25,6 +25,7 @@ _MAX_ITEMS: Final = 500
 _WORD: Final = re.compile(r"[^\s,\x00-\x1f\x7f-\x9f]{1,60}")
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
+# Not `\d`, which matches the digits of every script.
 _INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
 _FRACTION: Final = re.compile(r"0?\.[0-9]{1,9}|[01]\.0{1,9}")
 
@@ -105,6 +106,7 @@ def _given_by_field(
             if not _is_empty(value):
                 problems.append(Problem(*locate(name), f"{_quoted(field)} is given twice (as {shown} too)."))
         else:
+            # JSON can hold lone surrogates, which no file in UTF-8 can.
             found[field.name] = (name, replace_surrogates(value))
     return found
 
@@ -212,11 +214,11 @@ def _map(field: Field, given: Any) -> dict[str, str]:
     return found
 
 
+# Type of a field → what turns a raw value into a valid one, or raises InvalidValue.
 _PARSERS: Final[Mapping[str, Callable[[Field, Any], Value]]] = {
     "line": _line, "text": _multiline, "lines": _lines, "words": _words, "choice": _choice, "number": _number,
     "flag": _flag, "date": _date, "ids": _ids, "map": _map,
 }  # fmt: skip
-"""Type of a field → what turns a raw value into a valid one, or raises InvalidValue."""
 
 
 def _as_text(given: Any, most: int) -> str:

@@ -140,6 +140,7 @@ def change_record(
         if kind.counted and record.path:
             changes |= counted_fields(db, kind, record, ws.clock.now(), values)
         after = record.with_values(**changes)
+        # Checked again as a whole: the row may have changed since the caller read it.
         validate_or_raise(kind, after.values, f"kl {kind.name} edit")
         made = store_change(ws, db, kind, record, after, how, files)
         event = Event("changed" if how == "edit" else how, record.id, by, note or {})
