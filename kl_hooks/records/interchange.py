@@ -18,9 +18,8 @@ from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.kind import SEEDED, Kind
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value
-from kl_hooks.records.document import text_outside_fields
+from kl_hooks.records.document import format_entry, text_outside_fields
 from kl_hooks.records.events import stored_records
-from kl_hooks.records.front_matter import format_entry
 from kl_hooks.records.query import get_records, values_to_dict
 from kl_hooks.records.repository import identity_digest, is_id_of_kind
 from kl_hooks.records.sync import sync

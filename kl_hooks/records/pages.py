@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from kl_hooks.model.text import one_line, slug
-from kl_hooks.records.front_matter import read_front_matter
+from kl_hooks.records.document import read_front_matter
 from kl_hooks.records.markdown import Heading, blank_code, headings
 from kl_hooks.records.redaction import redact_text
 

@@ -27,7 +27,7 @@ _COUNTS: Final = "occurrence counts"
 def policies() -> list[Policy]:
     """Return the maintenance policies of records."""
     return [
-        Policy(_RECORDS, "Expired records leave the database after their retention.", _expired_records, _purge_records),
+        Policy(_RECORDS, "Expired records leave the database after their retention.", _expired_records, purge_records),
         Policy(_FILES, "Expired files of memories are deleted after their retention.", _expired_files, _purge_files),
         Policy(_COUNTS, "Files get the number of occurrences that this clone counted.", _new_counts, _write_counts),
     ]
@@ -59,7 +59,7 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     return found
 
 
-def _purge_records(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+def purge_records(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Remove records from the database with all their versions, all or none. Their IDs stay in use."""
     _purge(ws, [one for one in get_records(ws, [change.id for change in changes]) if not one.path], now)
 

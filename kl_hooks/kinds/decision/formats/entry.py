@@ -24,7 +24,7 @@ from kl_hooks.kinds.decision.formats.sections import (
 )
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Value
-from kl_hooks.records.front_matter import format_entry
+from kl_hooks.records.document import format_entry
 
 REFERENCES: Final = ("supersedes", "superseded_by", "amends", "amended_by", "related_adrs", "related")
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
