@@ -15,7 +15,7 @@ from kl_hooks.kinds.gate import is_demanded
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.interview import AnswerField, Question, answered_keys, facts_of_answer, split_sentences
-from kl_hooks.records.liveness import is_live, live_records
+from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_record
 
@@ -187,9 +187,8 @@ def answered_questions(ws: Workspace, questions: Sequence[Question]) -> set[str]
     """Return the keys of the questions that records answer already."""
     kinds = tuple({field.kind for question in questions for field in question.filled_by} & set(ws.kinds))
     by_kind: dict[str, list[Record]] = {}
-    for record in list_records(ws, RecordFilter((FACT.name, *kinds))):
-        if is_live(ws, record):
-            by_kind.setdefault(record.kind, []).append(record)
+    for record in live_records(ws, list_records(ws, RecordFilter((FACT.name, *kinds)))):
+        by_kind.setdefault(record.kind, []).append(record)
     return answered_keys(questions, by_kind.get(FACT.name, ()), by_kind)
 
 

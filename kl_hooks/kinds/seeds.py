@@ -14,9 +14,16 @@ from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import name_list, one_line, slug
-from kl_hooks.records.document import read_document, read_front_matter
+from kl_hooks.records.document import (
+    fields_by_heading,
+    leading_title,
+    read_document,
+    read_front_matter,
+    section_text,
+    split_lines,
+    split_sections,
+)
 from kl_hooks.records.interview import SYSTEM_SOURCE, facts_of_answer
-from kl_hooks.records.markdown import fields_by_heading, leading_title, section_text, split_lines, split_sections
 from kl_hooks.records.seeding import Seed, project_id
 from kl_hooks.shipped import shipped
 from kl_hooks.store.files import read_small

@@ -16,15 +16,6 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import safe_text
-from kl_hooks.records.markdown import (
-    Section,
-    leading_title,
-    list_items,
-    section_text,
-    split_lines,
-    split_sections,
-    value_to_markdown,
-)
 from kl_hooks.records.validate import validate
 from kl_hooks.store.files import MAX_BYTES
 
@@ -43,6 +34,11 @@ _NOT_IN_YAML: Final = "\ufffe\uffff"
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
+_ANY_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SECTION_HEADING: Final = re.compile(r"## +(.+?) *#*")
+_TITLE: Final = re.compile(r"# +(.+?) *#*")
+_BULLET: Final = re.compile(r"[-*+] +(.*)")
+_COMMENTS_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 _UNQUOTED_TYPES: Final = ("date", "number", "flag")
 
 
@@ -67,6 +63,16 @@ class FrontMatter:
     spans: tuple[KeySpan, ...]
     end: int
     """The line of the second `---`, from 0; the body begins after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading of the second level and the text below it: lines `start` (from 0) to `end` (exclusive) of a body."""
+
+    heading: str
+    """As written; empty: the text before the first heading."""
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +270,7 @@ def render_document(kind: Kind, record: Record) -> str:
         if value is None:
             continue
         if field.section and _fits_in_section(field, value):
-            sections += [f"## {field.section}", "", value_to_markdown(value), ""]
+            sections += [f"## {field.section}", "", _value_to_markdown(value), ""]
             moved += format_entry(field.name, value)
         else:
             head += format_entry(field.name, value, field.type in _UNQUOTED_TYPES)
@@ -321,7 +327,7 @@ def _empty_entry(kind: Kind, field: Field) -> str:
 
 def _fits_in_section(field: Field, value: Value) -> bool:
     """Return True if a section with this value, and another one after it, would be read back as this very value."""
-    text = value_to_markdown(value)
+    text = _value_to_markdown(value)
     if _UNSAFE_IN_BODY.search(text):
         return False
     lines = ["## X", "", *split_lines(text), "", f"## {field.section}", ""]
@@ -344,7 +350,7 @@ def _change_field(kind: Kind, text: str, field: Field, value: Value | None) -> s
     block: list[str] = []
     if value is not None:
         heading = section.heading if section else field.section
-        block = [f"## {heading}", "", *split_lines(value_to_markdown(value)), ""]
+        block = [f"## {heading}", "", *split_lines(_value_to_markdown(value)), ""]
     if section is not None:
         lines[body + section.start : body + section.end] = block
     elif block:
@@ -385,3 +391,83 @@ def _join_lines(before: str, lines: list[str]) -> str:
     # A checkout may have CRLF (`core.autocrlf`): mixed line ends would show as a change of every line.
     end = "\r\n" if "\r\n" in before.partition("\n")[0] + "\n" else "\n"
     return ("\ufeff" if before.startswith("\ufeff") else "") + end.join(lines)
+
+
+def split_lines(body: str) -> list[str]:
+    """Return the lines of a text without their ends; only newlines divide."""
+    return [line.removesuffix("\r") for line in body.split("\n")]
+
+
+def split_sections(lines: Sequence[str]) -> list[Section]:
+    """Return the sections of an authored file, in order; headings in fenced code are none.
+
+    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections after it, or the
+    fields of a record would be lost for a slip of its author.
+    """
+    starts = [(0, "")]
+    fence = ""
+    for number, line in enumerate(lines):
+        found = _ANY_FENCE.match(line)
+        if found and not fence:
+            fence = found[1]
+        elif found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        elif not fence and (heading := _SECTION_HEADING.fullmatch(line)):
+            starts.append((number, heading[1]))
+    ends = [start for start, _ in starts[1:]] + [len(lines)]
+    return [Section(heading, start, end) for (start, heading), end in zip(starts, ends, strict=True)]
+
+
+def leading_title(lines: Sequence[str]) -> str:
+    """Return the heading of the first level that begins the text; empty where there is none."""
+    found = _TITLE.fullmatch(next((line for line in lines if line.strip()), ""))
+    return found[1] if found else ""
+
+
+def section_text(lines: Sequence[str], section: Section) -> str:
+    """Return the text of a section without empty lines around it; a comment alone, as in a template, counts as none."""
+    own = lines[section.start + bool(section.heading) : section.end]
+    filled = [number for number, line in enumerate(own) if line.strip()]
+    text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
+    return "" if _COMMENTS_ONLY.fullmatch(text) else text
+
+
+def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Mapping[str, str]) -> dict[str, Any]:
+    """Return field → the text or the list items under its headings, several of them joined in their order.
+
+    `texts` and `lists`: heading in small letters → field.
+    """
+    found_texts: dict[str, list[str]] = {}
+    found_lists: dict[str, list[str]] = {}
+    for section in split_sections(lines)[1:]:
+        heading, text = section.heading.strip().lower().rstrip(":"), section_text(lines, section)
+        if text and heading in lists:
+            found_lists.setdefault(lists[heading], []).extend(list_items(text))
+        elif text and heading in texts:
+            found_texts.setdefault(texts[heading], []).append(text)
+    return {**{name: "\n\n".join(parts) for name, parts in found_texts.items()}, **found_lists}
+
+
+def list_items(text: str) -> tuple[str, ...]:
+    """Return the items of a list, continuation lines joined to them; a paragraph outside a list is an item too."""
+    found: list[list[str]] = []
+    gap = True
+    for line in split_lines(text):
+        bullet = _BULLET.fullmatch(line)
+        if bullet:
+            found.append([bullet[1]])
+        elif line.strip() and (not gap or (found and line.startswith("  "))):
+            if gap:
+                found[-1].append("")
+            found[-1].append(line[2:] if line.startswith("  ") else line)
+        elif line.strip():
+            found.append([line])
+        gap = not line.strip()
+    return tuple("\n".join(item) for item in found)
+
+
+def _value_to_markdown(value: Value) -> str:
+    """Return text as it is, a tuple as a list."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return "\n".join("- " + item.replace("\n", "\n  ") for item in value)

@@ -23,7 +23,7 @@ from kl_hooks.records.events import stored_records
 from kl_hooks.records.query import get_records, values_to_dict
 from kl_hooks.records.repository import identity_digest, is_id_of_kind
 from kl_hooks.records.sync import sync
-from kl_hooks.records.validate import Locate, validate
+from kl_hooks.records.validate import validate
 from kl_hooks.records.write import redact_values
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def plan_import(
     return ImportPlan(tuple(new), tuple(dict.fromkeys(one.id for one in named if one.id in existing)), by)
 
 
-def _at(place: tuple[str, int, int]) -> Locate:
+def _at(place: tuple[str, int, int]) -> Callable[[str], tuple[str, int, int]]:
     return lambda name: place
 
 

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 _IMPORTED: Final = re.compile(r"^import:|\.(?:md|json|ya?ml)\b", re.IGNORECASE)
 
 
-def is_live(ws: Workspace, record: Record) -> bool:
-    """Return True for a record that is in force and may be shown unasked."""
-    return not not_live_reason(ws, record)
-
-
 def live_records(ws: Workspace, records: Sequence[Record]) -> list[Record]:
     """Return those of the records that are live; git is asked once for all of them."""
     reasons = _not_live_reasons(ws, records)

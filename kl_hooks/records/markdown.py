@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from kl_hooks.model.record import Value
+from typing import Final
 
 # The info string of a fence of backticks has no backtick (CommonMark 0.31, 4.5).
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
@@ -17,11 +14,6 @@ _HASHES: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 _MARKS: Final = re.compile(r"`+|<!--")
 _GAP: Final = re.compile(r"\n[ \t]*(?=\n)")
-_ANY_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_SECTION_HEADING: Final = re.compile(r"## +(.+?) *#*")
-_TITLE: Final = re.compile(r"# +(.+?) *#*")
-_BULLET: Final = re.compile(r"[-*+] +(.*)")
-_COMMENTS_ONLY: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,96 +26,6 @@ class Heading:
     """1, or 2 where it is underlined."""
     level: int
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading of the second level and the text below it: lines `start` (from 0) to `end` (exclusive) of a body."""
-
-    heading: str
-    """As written; empty: the text before the first heading."""
-    start: int
-    end: int
-
-
-def split_lines(body: str) -> list[str]:
-    """Return the lines of a text without their ends; only newlines divide."""
-    return [line.removesuffix("\r") for line in body.split("\n")]
-
-
-def split_sections(lines: Sequence[str]) -> list[Section]:
-    """Return the sections of an authored file, in order; headings in fenced code are none.
-
-    Unlike `headings` this ignores HTML comments: one that never ends must not hide the sections after it, or the
-    fields of a record would be lost for a slip of its author.
-    """
-    starts = [(0, "")]
-    fence = ""
-    for number, line in enumerate(lines):
-        found = _ANY_FENCE.match(line)
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-        elif not fence and (heading := _SECTION_HEADING.fullmatch(line)):
-            starts.append((number, heading[1]))
-    ends = [start for start, _ in starts[1:]] + [len(lines)]
-    return [Section(heading, start, end) for (start, heading), end in zip(starts, ends, strict=True)]
-
-
-def leading_title(lines: Sequence[str]) -> str:
-    """Return the heading of the first level that begins the text; empty where there is none."""
-    found = _TITLE.fullmatch(next((line for line in lines if line.strip()), ""))
-    return found[1] if found else ""
-
-
-def section_text(lines: Sequence[str], section: Section) -> str:
-    """Return the text of a section without empty lines around it; a comment alone, as in a template, counts as none."""
-    own = lines[section.start + bool(section.heading) : section.end]
-    filled = [number for number, line in enumerate(own) if line.strip()]
-    text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
-    return "" if _COMMENTS_ONLY.fullmatch(text) else text
-
-
-def list_items(text: str) -> tuple[str, ...]:
-    """Return the items of a list, continuation lines joined to them; a paragraph outside a list is an item too."""
-    found: list[list[str]] = []
-    gap = True
-    for line in split_lines(text):
-        bullet = _BULLET.fullmatch(line)
-        if bullet:
-            found.append([bullet[1]])
-        elif line.strip() and (not gap or (found and line.startswith("  "))):
-            if gap:
-                found[-1].append("")
-            found[-1].append(line[2:] if line.startswith("  ") else line)
-        elif line.strip():
-            found.append([line])
-        gap = not line.strip()
-    return tuple("\n".join(item) for item in found)
-
-
-def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Mapping[str, str]) -> dict[str, Any]:
-    """Return field → the text or the list items under its headings, several of them joined in their order.
-
-    `texts` and `lists`: heading in small letters → field.
-    """
-    found_texts: dict[str, list[str]] = {}
-    found_lists: dict[str, list[str]] = {}
-    for section in split_sections(lines)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), section_text(lines, section)
-        if text and heading in lists:
-            found_lists.setdefault(lists[heading], []).extend(list_items(text))
-        elif text and heading in texts:
-            found_texts.setdefault(texts[heading], []).append(text)
-    return {**{name: "\n\n".join(parts) for name, parts in found_texts.items()}, **found_lists}
-
-
-def value_to_markdown(value: Value) -> str:
-    """Return text as it is, a tuple as a list."""
-    if not isinstance(value, tuple):
-        return str(value)
-    return "\n".join("- " + item.replace("\n", "\n  ") for item in value)
 
 
 def blank_code(text: str) -> str:

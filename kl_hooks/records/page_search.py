@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import slug
 from kl_hooks.records.liveness import filter_live
@@ -20,14 +21,18 @@ from kl_hooks.records.markdown import blank_code
 from kl_hooks.records.pages import LONGEST_SLUG, Page, PageNames, PageText, find_wikilinks, parse_page
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_records, matches_filter
 from kl_hooks.records.redaction import redact_text
+from kl_hooks.records.retrieval import demote_uncommitted
 from kl_hooks.records.sync import LINK_RELATION, PAGE_KIND, all_pages, link_target, page_bytes, section_node, sync
 from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.index.index import Hit
+    from kl_hooks.model.package import Task
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
+# Sections of docs that are offered: prose has words of every task, and must not crowd out code.
+_MAX_SECTIONS: Final = 5
 # Pages that are worth finding by their words before they are read.
 _MAX_HITS: Final = 2_000
 # Percent of likeness.
@@ -74,7 +79,7 @@ class DocSection:
     """As in the file, but redacted."""
 
 
-def doc_sections(ws: Workspace, hits: Sequence[Hit]) -> list[DocSection]:
+def _doc_sections(ws: Workspace, hits: Sequence[Hit]) -> list[DocSection]:
     """Return the sections behind hits, in their order; without those whose file changed meanwhile."""
     texts: dict[str, PageText] = {}
     made: list[DocSection] = []
@@ -111,12 +116,32 @@ def search_all(
     live_ids = {one.id for one in live}
     order = list(dict.fromkeys(hit.id for hit in hits if hit.kind == PAGE_KIND or hit.id in live_ids))
     first = set(order[:limit])
-    sections = doc_sections(ws, [hit for hit in hits if hit.kind == PAGE_KIND and hit.id in first])
+    sections = _doc_sections(ws, [hit for hit in hits if hit.kind == PAGE_KIND and hit.id in first])
     found: Mapping[str, Record | DocSection] = {**records, **{one.hit.id: one for one in sections}}
     return [found[one] for one in order[:limit] if one in found], len(order), omitted
 
 
-def best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
+def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return at most `limit` sections of the repository's docs that match the task's words, best first."""
+    from kl_hooks.index import index
+
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    sync(ws)
+    with ws.store.reading("graph") as db:
+        hits = index.search(db, words, min(limit, _MAX_SECTIONS), (PAGE_KIND,)) if db is not None else []
+    found = []
+    for one in _doc_sections(ws, hits):
+        hit, text = one.hit, f"{one.hit.title}\n{_best_excerpt(one.text, words)}".strip()
+        found.append(Candidate(
+            id=hit.id, kind=PAGE_KIND, title=hit.title, text=text, summary=f"{hit.path}:{hit.line} {hit.title}",
+            path=hit.path, line=hit.line, freshness="current", authority="human",
+            reasons=("a section of the docs with words of the task",),
+        ))  # fmt: skip
+    return demote_uncommitted(ws, found)
+
+
+def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
     """Return the text from the paragraph with the most of these words on, at most `most` characters in whole lines."""
     from kl_hooks.index.words import query_words, stem
 
@@ -249,7 +274,7 @@ def section_to_dict(one: DocSection, words: Sequence[str]) -> dict[str, Any]:
     """Return a section of a page as JSON has it, with its best excerpt for the words."""
     place = {"path": one.hit.path, "line": one.hit.line, "end_line": one.end_line}
     names = {"title": one.hit.title, "slug": slug(one.heading[-1], LONGEST_SLUG), "heading": list(one.heading)}
-    return {"id": one.hit.id, "kind": PAGE_KIND, **names, **place, "excerpt": best_excerpt(one.text, words)}
+    return {"id": one.hit.id, "kind": PAGE_KIND, **names, **place, "excerpt": _best_excerpt(one.text, words)}
 
 
 def _searched_kinds(ws: Workspace) -> list[str]:

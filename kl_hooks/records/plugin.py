@@ -117,7 +117,8 @@ def kl_schema() -> Sequence[Schema]:
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    from kl_hooks.records.retrieval import find_pages, find_records
+    from kl_hooks.records.page_search import find_pages
+    from kl_hooks.records.retrieval import find_records
 
     return [Retriever("records", 120, find_records), Retriever("pages", 95, find_pages)]
 

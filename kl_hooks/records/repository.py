@@ -25,8 +25,6 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.symbol import RECORD_ID
-from kl_hooks.model.text import slug
-from kl_hooks.records.document import change_fields, render_document
 from kl_hooks.store.files import read_small, write_atomic
 
 if TYPE_CHECKING:
@@ -244,7 +242,7 @@ def shared_columns(record: Record) -> tuple[str, str, str, str, str | None, str]
     # Between spaces, so that `LIKE '% tag %'` finds whole tags only.
     tags = f" {' '.join(record.many('tags'))} ".lower() if record.many("tags") else ""
     until = expiry_moment(record.text("expires"))
-    return record.status, record.title, tags, record.authority, until, _values_to_json(record.values)
+    return record.status, record.title, tags, record.authority, until, values_to_json(record.values)
 
 
 def expiry_moment(expires: str) -> str | None:
@@ -278,7 +276,7 @@ def write_row(ws: Workspace, db: Database, record: Record, rests: str) -> None:
     )  # fmt: skip
 
 
-def _values_to_json(values: Mapping[str, Value]) -> str:
+def values_to_json(values: Mapping[str, Value]) -> str:
     return canonical({name: dict(v) if isinstance(v, Mapping) else v for name, v in values.items()}).decode()
 
 
@@ -286,91 +284,39 @@ def _values_from_json(body: str) -> dict[str, Value]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(body).items()}
 
 
-# --- records
-
-
-def store_new(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
-    """Store a new record in the place of its kind and status. Inside a transaction."""
-    if kind.storage == "state" and record.status not in kind.filed:
-        write_row(ws, db, record, "state")
-        return record
-    return _write_new_file(ws, db, kind, record, files)
-
-
-def store_change(
-    ws: Workspace, db: Database, kind: Kind, before: Record, after: Record, how: str, files: FileChanges
-) -> Record:
-    """Store a changed record in place of what it was; a status may move it from row to file, or back."""
-    if before.path and (kind.storage == "file" or after.status in kind.filed):
-        # Read again: the record is as old as the index that it was read from.
-        text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
-        names = [field.name for field in kind.all_fields]
-        differ = {name: after.values.get(name) for name in names if before.values.get(name) != after.values.get(name)}
-        files.write(before.path, change_fields(kind, text, differ).encode("utf-8"))
-        return Record(after.kind, after.id, after.values, before.body, before.path)
-    if before.path:
-        moved = Record(after.kind, after.id, after.values)
-        write_row(ws, db, moved, "state")
-        files.write(before.path, None)  # removed after the row is written: never in neither place
-        return moved
-    _save_version(ws, db, before, how)
-    if after.status in kind.filed:
-        return _write_new_file(ws, db, kind, after, files)
-    write_row(ws, db, after, "state")
-    return after
-
-
-def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
-    name = slug(record.title)
-    path = f"{kind_folder(kind)}{record.id}{'-' if name else ''}{name}.md"
-    if os.path.lexists(ws.root / path):  # also a dangling link, which a write would follow
-        raise EnvironmentProblem("is there already.", place=path, hint="Move it away, then try again.")
-    files.write(path, render_document(kind, record).encode("utf-8"))
-    if kind.storage == "state":
-        write_row(ws, db, record, "file")
-    return Record(record.kind, record.id, record.values, record.body, path)
-
-
-def _save_version(ws: Workspace, db: Database, before: Record, how: str) -> None:
-    row = db.row("SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,))
-    db.execute(
-        "INSERT INTO record_version (id, version, until, how, body) VALUES (?, ?, ?, ?, ?)",
-        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, _values_to_json(before.values)),
-    )
-
-
 # --- IDs
 
 
-def new_id(
-    ws: Workspace, db: Database, kind: Kind, values: dict[str, Any], requested: str = "", last: int | None = None
-) -> str:
-    """Return the ID of a new record; one that was ever used is never used again.
+class NewIds:
+    """IDs of new records of a kind; one that was ever used is never used again.
 
-    `requested` if somebody names it: UsageProblem for one that is no ID of the kind. `last`: the highest number ever
-    used, where the caller knows it; else files, rows and git's history are searched.
+    Files, rows and git's history are searched once, for the first serial ID.
     """
-    if requested:
-        if not is_id_of_kind(kind, requested):
-            reason = f"{requested!r} is no id of a {kind.name}."
-            raise UsageProblem(reason, place="--id", hint=f"Such as {kind.prefix}-0001.")
-        return requested
-    if kind.numbering == "hash":
-        return f"{kind.prefix}-{identity_digest(kind, values)}"
-    if kind.numbering == "random":
-        return f"{kind.prefix}-{secrets.token_hex(8)[: kind.digits or 8]}"
-    if last is None:
-        last = max([*_parse_numbers(kind, _file_names_ever_used(ws, kind)), *_numbers_in_rows(db, kind)], default=0)
-    # Stored, so that the number of a file which was never committed and is deleted is not used again.
-    highest = last + 1
-    db.execute("DELETE FROM record_number WHERE prefix = ?", (kind.prefix,))
-    db.execute("INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, highest))
-    return f"{kind.prefix}-{highest:0{kind.digits or 4}}"
 
+    def __init__(self, ws: Workspace, db: Database, kind: Kind) -> None:
+        self._ws, self._db, self._kind = ws, db, kind
+        self._last: int | None = None
 
-def serial_number(kind: Kind, identifier: str) -> int | None:
-    """Return the number of a serial ID; None for any other."""
-    return next(iter(_parse_numbers(kind, [identifier])), None) if kind.numbering in ("serial", "given") else None
+    def take(self, values: dict[str, Any], requested: str = "") -> str:
+        """Return the ID of the next record; `requested` if somebody names it, UsageProblem if that is no ID."""
+        kind = self._kind
+        if requested:
+            if not is_id_of_kind(kind, requested):
+                reason = f"{requested!r} is no id of a {kind.name}."
+                raise UsageProblem(reason, place="--id", hint=f"Such as {kind.prefix}-0001.")
+            return requested
+        if kind.numbering == "hash":
+            return f"{kind.prefix}-{identity_digest(kind, values)}"
+        if kind.numbering == "random":
+            return f"{kind.prefix}-{secrets.token_hex(8)[: kind.digits or 8]}"
+        if self._last is None:
+            names = _file_names_ever_used(self._ws, kind)
+            self._last = max([*_parse_numbers(kind, names), *_numbers_in_rows(self._db, kind)], default=0)
+        self._last += 1
+        # Stored, so that the number of a file that was never committed is not used again after its deletion.
+        self._db.execute("DELETE FROM record_number WHERE prefix = ?", (kind.prefix,))
+        self._db.execute("INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, self._last))
+        return f"{kind.prefix}-{self._last:0{kind.digits or 4}}"
 
 
 def is_id_of_kind(kind: Kind, text: str) -> bool:

@@ -12,7 +12,6 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, format_value, search_records
-from kl_hooks.records.sync import PAGE_KIND, sync
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
 """Budget categories whose records are chosen by role, type of work or task, never by words that a task has."""
-# Sections of docs that are offered: prose has words of every task, and must not crowd out code.
-_MAX_SECTIONS: Final = 5
 _MAX_SUMMARY: Final = 200
 _NOT_IN_TEXT: Final = frozenset(
     ("title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors")
@@ -43,26 +40,6 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
     found = search_records(ws, _words(task), RecordFilter(kinds), limit * 2)  # some may not be live
     return current_candidates(ws, live_records(ws, found), limit)
-
-
-def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return at most `limit` sections of the repository's docs that match the task's words, best first."""
-    from kl_hooks.index import index
-    from kl_hooks.records.page_search import best_excerpt, doc_sections
-
-    words = _words(task)
-    sync(ws)
-    with ws.store.reading("graph") as db:
-        hits = index.search(db, words, min(limit, _MAX_SECTIONS), (PAGE_KIND,)) if db is not None else []
-    found = []
-    for one in doc_sections(ws, hits):
-        hit, text = one.hit, f"{one.hit.title}\n{best_excerpt(one.text, words)}".strip()
-        found.append(Candidate(
-            id=hit.id, kind=PAGE_KIND, title=hit.title, text=text, summary=f"{hit.path}:{hit.line} {hit.title}",
-            path=hit.path, line=hit.line, freshness="current", authority="human",
-            reasons=("a section of the docs with words of the task",),
-        ))  # fmt: skip
-    return demote_uncommitted(ws, found)
 
 
 def search_live(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> SearchResult:

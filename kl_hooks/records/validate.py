@@ -29,7 +29,7 @@ _FALSE: Final = frozenset({"false", "no", "off", "0"})
 _INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
 _FRACTION: Final = re.compile(r"0?\.[0-9]{1,9}|[01]\.0{1,9}")
 
-Locate = Callable[[str], tuple[str, int, int]]
+_Locate = Callable[[str], tuple[str, int, int]]
 """Name of a field → path (or command), line and column for its problems."""
 
 
@@ -42,7 +42,7 @@ class InvalidValue(Exception):
 
 
 def validate(
-    kind: Kind, raw: Mapping[str, Any], locate: Locate, *, whole: bool = True, unknown: list[Problem] | None = None
+    kind: Kind, raw: Mapping[str, Any], locate: _Locate, *, whole: bool = True, unknown: list[Problem] | None = None
 ) -> tuple[dict[str, Value], list[Problem]]:
     """Return (field → value, all problems of `raw`), in the order of the kind's fields.
 
@@ -89,7 +89,7 @@ def node_id(given: str) -> str:
 
 
 def _given_by_field(
-    kind: Kind, raw: Mapping[str, Any], locate: Locate, problems: list[Problem], unknown: list[Problem]
+    kind: Kind, raw: Mapping[str, Any], locate: _Locate, problems: list[Problem], unknown: list[Problem]
 ) -> dict[str, tuple[str, Any]]:
     """Return field → (the name it was given under, the value)."""
     found: dict[str, tuple[str, Any]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,8 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record, Value
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import one_line, slug
+from kl_hooks.records.document import change_fields, render_document
 from kl_hooks.records.events import Event, append_events, counted_fields, insert_events
 from kl_hooks.records.permissions import (
     SETTLED,
@@ -26,16 +28,16 @@ from kl_hooks.records.permissions import (
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
 from kl_hooks.records.repository import (
     FileChanges,
+    NewIds,
     has_file,
-    new_id,
+    kind_folder,
     records_in_rows,
-    serial_number,
-    store_change,
-    store_new,
+    values_to_json,
     write_row,
 )
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -84,21 +86,20 @@ def create_records(
     proposals = [_checked_proposal(kind, one.proposed) for one in rulings]
     sync(ws)
     made: dict[int, Record] = {}
-    last: int | None = None
     with ws.store.writing(what=f"making a {kind.name}") as db, FileChanges(ws) as files, db.transaction():
+        new_ids = NewIds(ws, db, kind)
         for n in sorted(
             range(len(raws)), key=lambda n: not ids[n]
         ):  # IDs that are asked for first: no other takes them
             values = _with_defaults(ws, kind, found[n], endless=raws[n].get("expires", "") is None)
-            identifier = new_id(ws, db, kind, values, ids[n], last)
-            last = last if ids[n] else serial_number(kind, identifier)
+            identifier = new_ids.take(values, ids[n])
             record = Record(kind.name, identifier, values, redact_values({"body": bodies[n]})["body"])
             if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made.values()):
                 raise IdTaken(kind, record.id)
             if kind.counted:
                 insert_events(db, [Event(kind.counted, record.id, by)], iso(ws.clock.now()))
                 record = record.with_values(**counted_fields(db, kind, record, ws.clock.now(), values, new=True))
-            made[n] = store_new(ws, db, kind, record, files)
+            made[n] = _store_new(ws, db, kind, record, files)
         whole = [made[n] for n in range(len(raws))]
         insert_events(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], iso(ws.clock.now()))
         return [_with_proposal(ws, db, one, "edit", more, by) for one, more in zip(whole, proposals, strict=True)]
@@ -142,7 +143,7 @@ def change_record(
         after = record.with_values(**changes)
         # Checked again as a whole: the row may have changed since the caller read it.
         validate_or_raise(kind, after.values, f"kl {kind.name} edit")
-        made = store_change(ws, db, kind, record, after, how, files)
+        made = _store_change(ws, db, kind, record, after, how, files)
         event = Event("changed" if how == "edit" else how, record.id, by, note or {})
         insert_events(db, [event], iso(ws.clock.now()))
         return _with_proposal(ws, db, made, "edit", proposed, by)
@@ -188,6 +189,56 @@ def require_setup(ws: Workspace) -> None:
     """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
     if not ws.initialized:
         raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
+
+
+def _store_new(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
+    """Store a new record in the place of its kind and status. Inside a transaction."""
+    if kind.storage == "state" and record.status not in kind.filed:
+        write_row(ws, db, record, "state")
+        return record
+    return _write_new_file(ws, db, kind, record, files)
+
+
+def _store_change(
+    ws: Workspace, db: Database, kind: Kind, before: Record, after: Record, how: str, files: FileChanges
+) -> Record:
+    """Store a changed record in place of what it was; a status may move it from row to file, or back."""
+    if before.path and (kind.storage == "file" or after.status in kind.filed):
+        # Read again: the record is as old as the index that it was read from.
+        text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
+        names = [field.name for field in kind.all_fields]
+        differ = {name: after.values.get(name) for name in names if before.values.get(name) != after.values.get(name)}
+        files.write(before.path, change_fields(kind, text, differ).encode("utf-8"))
+        return Record(after.kind, after.id, after.values, before.body, before.path)
+    if before.path:
+        moved = Record(after.kind, after.id, after.values)
+        write_row(ws, db, moved, "state")
+        files.write(before.path, None)  # after the transaction, so that it is never lost in both places
+        return moved
+    _save_version(ws, db, before, how)
+    if after.status in kind.filed:
+        return _write_new_file(ws, db, kind, after, files)
+    write_row(ws, db, after, "state")
+    return after
+
+
+def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
+    name = slug(record.title)
+    path = f"{kind_folder(kind)}{record.id}{'-' if name else ''}{name}.md"
+    if os.path.lexists(ws.root / path):  # also a dangling link, which a write would follow
+        raise EnvironmentProblem("is there already.", place=path, hint="Move it away, then try again.")
+    files.write(path, render_document(kind, record).encode("utf-8"))
+    if kind.storage == "state":
+        write_row(ws, db, record, "file")
+    return Record(record.kind, record.id, record.values, record.body, path)
+
+
+def _save_version(ws: Workspace, db: Database, before: Record, how: str) -> None:
+    row = db.row("SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,))
+    db.execute(
+        "INSERT INTO record_version (id, version, until, how, body) VALUES (?, ?, ?, ?, ?)",
+        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, values_to_json(before.values)),
+    )
 
 
 def _cleared_and_set(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, None], dict[str, Value]]:

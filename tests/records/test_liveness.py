@@ -10,7 +10,7 @@ import pytest
 
 from kl_hooks.model.kind import Field, Verb
 from kl_hooks.model.record import Record
-from kl_hooks.records.liveness import filter_live, is_live, not_live_reason, quarantine_reasons, uncommitted_paths
+from kl_hooks.records.liveness import filter_live, not_live_reason, quarantine_reasons, uncommitted_paths
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.retrieval import (
     current_candidates,
@@ -109,7 +109,7 @@ def test_a_record_in_the_database_is_asked_like_a_file(repo: Checkout, ws: Works
         == ids(search_records(ws, ["zebras"], RecordFilter(("lesson",))))
         == [made.id]
     )
-    assert not is_live(ws, made) and not_live_reason(ws, made) == "candidate"
+    assert not_live_reason(ws, made) == "candidate"
     assert list_records(ws, RecordFilter(("ruling",))) == []
     live, omitted = filter_live(ws, [made], RecordFilter(("lesson",)))
     assert (live, omitted) == ([], 1)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from kl_hooks.graph import links
-from kl_hooks.records.liveness import is_live
+from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records, search_records
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import create_record, delete_record
@@ -85,7 +85,7 @@ def test_a_file_that_can_not_be_read_keeps_what_it_said_last_and_says_so(repo: C
         f"{FOLDER}/RUL-0001.md:3:1: holds an unfinished merge. Settle it, then save the file."
     ]
     assert [one.id for one in search_records(ws, ["tabs"], RecordFilter(("ruling",)))] == ["RUL-0001"]
-    assert not is_live(ws, found), "what can't be read today is shown to nobody unasked"
+    assert not_live_reason(ws, found), "what can't be read today is shown to nobody unasked"
     author(repo, title="Use both")
     assert (get_record(ws, "RUL-0001").title, get_record(ws, "RUL-0001").broken, sync(ws).problems) == (
         "Use both",

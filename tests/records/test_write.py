@@ -222,7 +222,7 @@ def test_what_was_killed_between_file_and_row_is_one_record(
     made = create_record(ws, KEPT, LESSON)
     with monkeypatch.context() as patch:
         patch.setattr(FileChanges, "__exit__", lambda self, *found: None)
-        patch.setattr("kl_hooks.records.repository.write_row", lambda *given: (_ for _ in ()).throw(Killed))
+        patch.setattr("kl_hooks.records.write.write_row", lambda *given: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             apply_verb(ws, made.id, "approve")
     assert list((repo.root / ".kl/knowledge/lessons").glob("*.md")), "as a kill leaves it"

@@ -18,7 +18,7 @@ from kl_hooks.kinds.memory.review import tallies
 from kl_hooks.kinds.objective import Progress, link_task, reported_progress
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import list_events
-from kl_hooks.records.liveness import is_live
+from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.permissions import pending_proposals
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.write import accept_proposals, apply_verb, change_record, create_record, reject_proposals
@@ -159,7 +159,9 @@ def check(world: World) -> None:
     records = {one.id: one for one in list_records(ws, RecordFilter())}
     assert {i: records[i].title for i in world.texts} == {i: said["title"] for i, said in world.texts.items()}
     assert {i: records[i].authority for i in world.texts} == dict.fromkeys(world.texts, "human")
-    live = {one.id for one in records.values() if ws.kinds[one.kind].nature == "directive" and is_live(ws, one)}
+    live = {
+        one.id for one in records.values() if ws.kinds[one.kind].nature == "directive" and not not_live_reason(ws, one)
+    }
     assert not live & world.proposed
     assert all(records[i].authority == "human" for i in live), "nothing directs without a person"
     assert [(one.record, one.changes["title"], one.by) for one in pending_proposals(ws) if "title" in one.changes] == [
@@ -217,4 +219,4 @@ def test_nothing_is_lost_and_nothing_directs_without_a_person(repo: Checkout, se
 
 
 def _directs(world: World, record: Record) -> bool:
-    return world.person.kinds[record.kind].nature == "directive" and is_live(world.person, record)
+    return world.person.kinds[record.kind].nature == "directive" and not not_live_reason(world.person, record)
