@@ -1,9 +1,11 @@
 """Prints the pages that are made from the program and its tests: docs/commands/*.md, docs/kinds/*.md, the forms in
-templates/kinds/, docs/hookspecs.md, docs/requirements.md, the table of SECURITY.md. `make docs` runs it.
+templates/kinds/, docs/hookspecs.md, docs/requirements.md, the modules of docs/architecture.md, the table of
+SECURITY.md. `make docs` runs it.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import runpy
@@ -21,6 +23,8 @@ DOCS = ROOT / "docs"
 WIDTH = 100
 TABLE = re.compile(r"(?s)(<!-- tricks:[^>]*-->\n).*?(<!-- end of tricks -->)")
 """The part of SECURITY.md that is printed from `tests/proof/tricks.py`."""
+MODULES = re.compile(r"(?s)(<!-- modules:[^>]*-->\n).*?(<!-- end of modules -->)")
+"""The part of docs/architecture.md that is printed from the docstrings of modules."""
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -72,6 +76,25 @@ def _security() -> str:
     return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(table)}{chr(10)}{found[2]}", text)
 
 
+def architecture() -> str:
+    """docs/architecture.md with today's modules, package by package."""
+    lines = []
+    for package in sorted({path.parent for top in ("kl_hooks", "pytest_kl") for path in (ROOT / top).rglob("*.py")}):
+        modules = sorted(path for path in package.glob("*.py") if path.stem != "__init__")
+        if modules and "_shipped" not in package.parts:
+            name = package.relative_to(ROOT).as_posix()
+            lines += ["", f"### {name}", "", f"{_summary(package / '__init__.py')}", ""]
+            lines += [f"- [`{path.stem}`](../{name}/{path.name}): {_summary(path)}" for path in modules]
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    return MODULES.sub(lambda found: f"{found[1]}{chr(10).join(lines)}{chr(10)}{chr(10)}{found[2]}", text)
+
+
+def _summary(path: Path) -> str:
+    """The first sentence of a module's docstring."""
+    doc = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[.!?]) (?=[A-Z`])", doc)[0]
+
+
 def _hookspecs() -> str:
     parts = [
         "# Hookspecs\n",
@@ -87,10 +110,11 @@ def _hookspecs() -> str:
 
 
 def main() -> int:
-    """Writes the pages, removes those of commands that are gone."""
+    """Write the pages, remove those of removed commands."""
     printed = dict(pages())
     for old in set((DOCS / "commands").glob("*.md")) - set(printed):
         old.unlink()
+    printed[DOCS / "architecture.md"] = architecture()  # not in `pages`: a reworded docstring need not print it again
     for path, text in printed.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -32,6 +32,18 @@ def test_all_named_functions_are_checked() -> None:
     assert len(PAIRS) > 35 and len(re.findall(r"→\s+`", PAGE)) == len(NAMED.findall(PAGE))
 
 
+def test_modules_are_listed() -> None:
+    """`make docs` prints the list; a few modules may be newer than the last time."""
+    listed = set(re.findall(r"(?m)^- \[`\w+`\]\(\.\./([\w/]+\.py)\): ", PAGE))
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("kl_hooks", "pytest_kl")
+        for path in (ROOT / package).rglob("*.py")
+        if path.name != "__init__.py" and "_shipped" not in path.parts
+    }
+    assert len(listed ^ modules) <= len(modules) // 10, "run: make docs"
+
+
 def test_nine_files_to_read_and_five_commands() -> None:
     assert len(re.findall(r"(?m)^\d\. `[\w/]+\.py`: ", PAGE.partition("## Packages")[0])) == 9
     assert len(re.findall(r"(?m)^\*\*.*\*\*$", PAGE.partition("## What a command")[2])) == 5
