@@ -35,6 +35,10 @@ _MAINTAIN: Final = ("off", "daily")
 _LEAST_BUDGET, _MOST_BUDGET = 256, 1_000_000
 _MOST_TOP_K: Final = 100
 _SETTINGS_FORMAT: Final = "settings-5"
+_NUMBERS: Final = {
+    "budget": (_LEAST_BUDGET, _MOST_BUDGET, 6000), "memory_top_k": (1, _MOST_TOP_K, 5), "significance": (0, 100, 40),
+}  # fmt: skip
+"""Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": _STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
@@ -186,26 +190,24 @@ def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
     found = reader.keys(root, _SETTINGS_KEYS) if root else {}
     values: dict[str, Any] = {}
     for key, (_, node) in found.items():
-        if key == "version":
-            reader.choice(node, '"version"', ("1",))
-        elif key in ("plugins", "reviewers"):
-            values[key] = [text.value for text in reader.texts(node, f'"{key}"')]
-        elif key == "verify":
-            values[key] = _globs(reader, node)
-        elif key == "maintain":
-            values[key] = reader.choice(node, '"maintain"', _MAINTAIN)
-        elif key == "verified_requires":
-            values[key] = reader.choice(node, '"verified_requires"', _STRENGTHS)
-        elif key == "significance":
-            values[key] = reader.number(node, '"significance"', 0, 100, 40)
-        elif key == "docs":
-            values[key] = _folder(reader, node)
-        elif key == "memory_auto_extract":
-            values[key] = reader.boolean(node, f'"{key}"', True)
-        elif key == "memory_top_k":
-            values[key] = reader.number(node, f'"{key}"', 1, _MOST_TOP_K, 5)
-        else:
-            values[key] = reader.number(node, '"budget"', _LEAST_BUDGET, _MOST_BUDGET, 6000)
+        what = f'"{key}"'
+        match key:
+            case "version":
+                reader.choice(node, what, ("1",))
+            case "plugins" | "reviewers":
+                values[key] = [text.value for text in reader.texts(node, what)]
+            case "verify":
+                values[key] = _globs(reader, node)
+            case "maintain":
+                values[key] = reader.choice(node, what, _MAINTAIN)
+            case "verified_requires":
+                values[key] = reader.choice(node, what, _STRENGTHS)
+            case "docs":
+                values[key] = _folder(reader, node)
+            case "memory_auto_extract":
+                values[key] = reader.boolean(node, what, True)
+            case _:
+                values[key] = reader.number(node, what, *_NUMBERS[key])
     if problems:
         raise Problems(problems)
     return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
@@ -237,16 +239,12 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
     for key in ("plugins", "reviewers"):
         if git.get(key):
             values[key] = git[key].replace(",", " ").split()
-    strength = git.get("verified-requires")
-    if strength in _STRENGTHS:
-        values["verified_requires"] = strength
-    elif strength is not None:
-        problems.append(Problem("git config kl.verified-requires", 0, 0, f"must be one of: {', '.join(_STRENGTHS)}."))
-    asked = git.get("maintain")
-    if asked in _MAINTAIN:
-        values["maintain"] = asked
-    elif asked is not None:
-        problems.append(Problem("git config kl.maintain", 0, 0, f"must be one of: {', '.join(_MAINTAIN)}."))
+    for name, choices in (("verified-requires", _STRENGTHS), ("maintain", _MAINTAIN)):
+        given = git.get(name)
+        if given in choices:
+            values[name.replace("-", "_")] = given
+        elif given is not None:
+            problems.append(Problem(f"git config kl.{name}", 0, 0, f"must be one of: {', '.join(choices)}."))
     for name, least, most in (("budget", _LEAST_BUDGET, _MOST_BUDGET), ("memory-top-k", 1, _MOST_TOP_K)):
         given = git.get(name)
         if given is not None and re.fullmatch("[0-9]{1,9}", given) and least <= int(given) <= most:
@@ -282,10 +280,7 @@ def load_lifecycle(root: Path, cache_dir: Path | None = None) -> tuple[Lifecycle
 
 def _compile_lifecycle(text: bytes) -> dict[str, Any]:
     numbers, problems = read_lifecycle(text)
-    return {
-        "numbers": numbers,
-        "problems": [[p.path, p.line, p.column, p.message, p.hint] for p in problems],
-    }
+    return {"numbers": numbers, "problems": [[p.path, p.line, p.column, p.message, p.hint] for p in problems]}
 
 
 def read_lifecycle(text: bytes) -> tuple[dict[str, int], list[Problem]]:

@@ -192,6 +192,7 @@ def load_yaml(path_name: str, text: bytes) -> tuple[Node | None, list[Problem]]:
     builder = _Builder(path_name, problems)
     import yaml
 
+    # not the parser in C: it dies of deep nesting
     try:
         for event in yaml.parse(decoded, Loader=yaml.SafeLoader):
             if not builder.take(event):
@@ -287,8 +288,7 @@ class NodeReader:
             elif name in found:
                 first = found[name][0]
                 self.report(
-                    key,
-                    f'"{key.value}" is given twice{where} (first at line {first.line}, as "{first.value}").',
+                    key, f'"{key.value}" is given twice{where} (first at line {first.line}, as "{first.value}").'
                 )
             else:
                 found[name] = (key, value)

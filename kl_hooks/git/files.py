@@ -19,7 +19,8 @@ from kl_hooks.git.repository import Repository, content_settings, filters_off, g
 from kl_hooks.git.run import GitFailed, git
 from kl_hooks.git.worktree import WorktreeScan, scan_worktree
 
-_INTENT_TO_ADD: Final = 0x20000000  # `git add -N`: the name is there, the content is not
+# CE_INTENT_TO_ADD of git: after `git add -N` the name is there, the content is not
+_INTENT_TO_ADD: Final = 0x20000000
 _WITH_FLAGS: Final = re.compile(
     r"(\d{6} [0-9a-f]+ \d)\t([^\0]+)\0"
     r"  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n"
@@ -63,6 +64,7 @@ def _may_hold_intents(repo: Repository, ours: bool) -> bool:
             start = file.read(8)
     except OSError:
         return False  # no index: nothing staged yet
+    # extended flags need version 3 (gitformat-index(5)); a split index may have them in its other file
     return start != b"DIRC\0\0\0\2" or any(repo.git_dir.glob("sharedindex.*"))
 
 

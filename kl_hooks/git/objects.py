@@ -20,6 +20,7 @@ _Entries = dict[bytes, tuple[bytes, bytes]]  # name → (mode, id as bytes)
 
 def object_id(algorithm: str, kind: bytes, content: bytes) -> str:
     """The id of an object: `object_id("sha1", b"blob", b"")` is git's id of an empty file."""
+    # usedforsecurity: builds of OpenSSL in FIPS mode refuse SHA-1 otherwise
     return hashlib.new(algorithm, b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
 
 
@@ -85,6 +86,7 @@ class TreeBuilder:
         return root.hex() if root is not None else object_id(self._algorithm, b"tree", b"")
 
     def _hash(self, folder: bytes) -> None:
+        # git sorts a folder as if its name ended in a slash (base_name_compare)
         lines = []
         prefix = folder + b"/" if folder else b""
         for name, (mode, found) in self._folders[folder].items():
@@ -118,7 +120,8 @@ def _depth(folder: bytes) -> int:
 
 MAX_BLOB_BYTES: Final = 32 * 1024 * 1024
 """Bytes of the largest content that is given; a larger file is no source that anybody reads."""
-_AT_ONCE: Final = 500  # ids per turn: they fit into a pipe, so that we never wait for git while git waits for us
+# IDs per turn, at most 32 kB: they fit into a pipe (64 KiB, pipe(7)), so we never wait for git while git waits for us
+_AT_ONCE: Final = 500
 
 
 def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.git.run import GitFailed, failure, git
+from kl_hooks.git.run import GitFailed, git
 
 MINIMUM_GIT: Final = (2, 31)
 # A flag that rev-parse does not know is printed as it is: a separator that paths with newlines survive.
@@ -75,7 +75,7 @@ def find_repository(start: Path) -> Repository | None:
         if not start.is_dir():
             raise EnvironmentProblem("is not a folder.", place=str(start)) from problem
         raise
-    if out.startswith(b"--path-format"):
+    if out.startswith(b"--path-format"):  # new in git 2.31; an older one prints it as an unknown revision
         raise EnvironmentProblem(f"git {_dotted(git_version())} is too old.", hint="Install git 2.31 or newer.")
     parts = out.split(f"{_MARK}\n".encode())
     if len(parts) < 3:
@@ -98,7 +98,7 @@ def _why_not(args: list[str], start: Path) -> Repository | None:
         if "bareRepository" in problem.stderr or "bare repository" in problem.stderr:
             raise _bare(start) from problem
         raise
-    raise failure(args, 0, b"no answer")
+    raise GitFailed("git rev-parse: no answer", returncode=0, stderr="no answer")
 
 
 def _bare(start: Path) -> EnvironmentProblem:
@@ -192,6 +192,7 @@ def is_commit_index(repo: Repository) -> bool:
 
     One that a git hook of another repository left in the environment must not be looked at.
     """
+    # `git commit -a` and `git commit FILE` run their hooks on a temporary index in the git directory
     given = os.environ.get("GIT_INDEX_FILE")
     return bool(given) and (repo.top / str(given)).parent.resolve() == repo.git_dir.resolve()
 

@@ -19,9 +19,14 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.text import one_line
 
 _PREFIX: Final = (
+    # `git status` and `git diff` write the refreshed index otherwise
     "--no-pager", "--no-optional-locks", "--no-replace-objects",
+    # programs that the configuration of a repository can name
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
-    "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
+    "-c", "log.showSignature=false",
+    # a bare repository among the tracked files brings its own configuration (git 2.38)
+    "-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
+    # with weaker checks an edit within the same second and of the same size is overlooked
     "-c", "core.trustctime=true", "-c", "core.checkStat=default",
 )  # fmt: skip
 """Before every command: what each of these switches off starts a program, writes, or changes the answer."""
@@ -84,7 +89,7 @@ def git(
     except (OSError, ValueError) as problem:
         raise GitFailed(f"git {_verb(args)} can't be run in {cwd}: {problem}.") from problem
     if done.returncode not in ok:
-        raise failure(args, done.returncode, done.stderr)
+        raise _failure(args, done.returncode, done.stderr)
     return done.stdout
 
 
@@ -145,6 +150,7 @@ def _environment(
     }  # fmt: skip
     if keep_index and "GIT_INDEX_FILE" in os.environ:
         clean["GIT_INDEX_FILE"] = os.environ["GIT_INDEX_FILE"]
+    # a partial clone would fetch missing objects over the network
     clean.update(LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none")
     clean.update(extra or {})
     if config:
@@ -156,7 +162,7 @@ def _environment(
     return clean
 
 
-def failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
+def _failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
     """The exception for an unexpected exit code, with git's own first line as the reason."""
     text = stderr.decode("utf-8", "replace").strip()
     hint = ""

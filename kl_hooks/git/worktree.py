@@ -174,6 +174,7 @@ def _staged_changes(repo: Repository, base: str, *, to_commit: bool = True) -> d
 def _changes(out: bytes) -> dict[bytes, _FileChange]:
     cells = out.split(b"\0")
     found: dict[bytes, _FileChange] = {}
+    # a file that was touched has a zero ID: diff-files and diff-index compare the stat data, they hash nothing
     for about, path in zip(cells[::2], cells[1::2], strict=False):
         old_mode, mode, old, new, status = about.decode("ascii").split(" ")
         before = (old_mode.removeprefix(":").encode(), old)

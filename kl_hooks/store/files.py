@@ -25,7 +25,7 @@ def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) ->
             raise UsageProblem(
                 "a link that leads out of the repository.", place=str(path), hint="Put the file itself here."
             )
-        # O_NONBLOCK: a named pipe must not keep us waiting
+        # O_NONBLOCK: opening a named pipe waits for a writer otherwise, see fifo(7)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -59,6 +59,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
                 file.write(data)
                 file.flush()
                 if sync:
+                    # before the rename: with delayed allocation an empty file may get the name (ext4, LWN 322823)
                     os.fsync(handle)
             os.rename(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -66,6 +67,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
                 os.unlink(new, dir_fd=folder)
             raise
         if sync:
+            # fsync(2): syncing a file does not make its entry in the folder durable
             os.fsync(folder)
     finally:
         os.close(folder)
@@ -86,6 +88,7 @@ def _without_links(within: Path, folder: Path) -> int:
     if ".." in parts:
         raise ValueError(f"{folder} is not in {within}")
     handle = os.open(within, _DIRECTORY_FLAGS)
+    # one name at a time: O_NOFOLLOW concerns the last part of a path only, see open(2)
     for part in parts:
         try:
             below = os.open(part, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=handle)
@@ -110,6 +113,7 @@ def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
     best, kind = "", ""
     for line in lines:
         fields = line.split(" ")
+        # a space in a path is \040 here, see getmntent(3)
         point = fields[1].encode("utf-8", "surrogateescape").decode("unicode_escape") if len(fields) > 2 else ""
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if point and inside and len(point) >= len(best):

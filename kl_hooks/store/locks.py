@@ -41,6 +41,7 @@ def store_lock(path: Path, *, wait: float, what: str) -> Iterator[None]:
 
 
 def _acquire_store_lock(handle: int, path: Path, wait: float) -> None:
+    # flock(2) has no timeout, and an alarm signal would belong to the process that we run in
     started = time.monotonic()
     pause = 0.001
     while True:
@@ -88,6 +89,6 @@ def _acquire_folder_lock(handle: int, folder: Path, end: float) -> None:
             if time.monotonic() >= end:
                 place = folder.name or str(folder)
                 raise EnvironmentProblem("another kl is writing here.", place=place, hint="Try again.") from None
-        except OSError:
+        except OSError:  # ENOLCK, EOPNOTSUPP: this file system has no locks
             return
         time.sleep(0.01)

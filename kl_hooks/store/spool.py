@@ -50,6 +50,7 @@ _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _LONGEST: Final = 1 << 20
 """Bytes of a first record that are looked at again."""
 _DIRECTORY_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# macOS has no fdatasync
 _sync_data: Final = getattr(os, "fdatasync", os.fsync)
 _living: Final[set[SpoolWriter]] = set()
 
@@ -111,6 +112,7 @@ class SpoolWriter:
             return
         if self.broken:
             raise OSError(EIO, f"this spool is broken: {self.broken}", str(self.path))
+        # tried once: Linux reports a failed write-back once and marks the pages clean (LWN 752063)
         try:
             _sync_data(self._fd)
         except OSError as error:
@@ -201,6 +203,7 @@ def _begins_with(path: str, word: bytes) -> bool:
 
 def _name_it(hidden: str, path: str) -> None:
     """Gives the file its name, unless that is taken (FileExistsError)."""
+    # link(2) never replaces a name that is taken, rename(2) does
     try:
         _link(hidden, path)
     except FileExistsError:

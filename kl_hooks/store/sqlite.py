@@ -26,6 +26,7 @@ _APPLICATION_ID: Final = 0x6B6C3031
 """`application_id`: `kl01`."""
 _SIDE_SUFFIXES: Final = ("-journal", "-wal", "-shm")
 _HEADER: Final = b"SQLite format 3\0"
+# SQLite's pager.c, readSuperJournal: these bytes end a journal that names another one
 _SUPER: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
@@ -168,6 +169,7 @@ class SqliteDatabase:
 
     def _refuse_moved(self) -> None:
         """A database that was moved or deleted while open takes every write into nothing: that is not a commit."""
+        # an unlinked file stays writable through its open descriptors, see unlink(2)
         try:
             same = self.path.stat().st_ino == self._inode
         except OSError:
@@ -209,6 +211,7 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
     suspect = write and has_open_journal(path)
     frozen = not write and _is_read_only_folder(path)
     copy = _copy(path) if frozen and has_open_journal(path) else None
+    # immutable: no locks, and no look at a journal (sqlite.org/uri.html); only where nothing can be written anyway
     mode = "mode=rw" if write or copy else "immutable=1" if frozen else "mode=ro"
     database = None
     try:
@@ -282,10 +285,11 @@ def _connect(path: Path, mode: str, busy_ms: int) -> sqlite3.Connection:
 
 
 def _configure(database: SqliteDatabase) -> None:
-    if sys.version_info >= (3, 12):
+    if sys.version_info >= (3, 12):  # Connection.setconfig is new there
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
+    # mmap_size: an I/O error in mapped memory is a signal that nobody catches (sqlite.org/mmap.html)
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "synchronous = FULL"):
         database.execute(f"PRAGMA {pragma}")
     made = database.row("PRAGMA user_version")

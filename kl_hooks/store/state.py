@@ -43,11 +43,7 @@ class State(NamedTuple):
 
 
 def locate_state(
-    root: Path,
-    common_dir: Path | None,
-    git_dir: Path | None,
-    override: str | None,
-    environ: Mapping[str, str],
+    root: Path, common_dir: Path | None, git_dir: Path | None, override: str | None, environ: Mapping[str, str]
 ) -> State:
     """Where the state of the repository at `root` is. Pure: looks at no file but `~`.
 
@@ -114,6 +110,7 @@ def _appear(directory: Path) -> None:
     import shutil
     import tempfile
 
+    # mkdtemp: 0700 whatever the umask; the rename below shows it complete or not at all
     made = Path(tempfile.mkdtemp(prefix=".kl-", dir=directory.parent))
     (made / "spool").mkdir(mode=0o700)
     (made / "graph").mkdir(mode=0o700)

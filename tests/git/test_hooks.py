@@ -366,10 +366,7 @@ def test_pre_push_holds_each_commit_that_is_pushed(repo: Repository, tmp_path: P
     second = commit(repo.top, "second")
     sh(repo.top, "push", "-q", "o", "main")
     sh(repo.top, "push", "-q", "o", ":again")
-    assert calls(tmp_path) == [
-        f"arch check --pushed to={first} from=",
-        f"arch check --pushed to={second} from={first}",
-    ]
+    assert calls(tmp_path) == [f"arch check --pushed to={first} from=", f"arch check --pushed to={second} from={first}"]
     for code in (1, 4):
         put(repo, "pre-push", python=fake_python(tmp_path, code))
         commit(repo.top, "third")

@@ -63,7 +63,7 @@ def test_worktree_submodule_and_separate_folder(repo: Repository, tmp_path: Path
 def test_bare_and_inside_of_git_are_refused_with_a_way_out(repo: Repository, tmp_path: Path) -> None:
     sh(tmp_path, "clone", "-q", "--bare", str(repo.top), "b.git")
     for place in (tmp_path / "b.git", repo.git_dir, repo.git_dir / "objects"):
-        with pytest.raises(EnvironmentProblem, match="work tree"):
+        with pytest.raises(EnvironmentProblem, match="working tree"):
             find_repository(place)
 
 

@@ -12,10 +12,7 @@ from kl_hooks.hookspecs import Schema
 from kl_hooks.store.store import Store
 from tests.support import Checkout
 
-RELEASED = {
-    "evidence": ("9b67d9f999e2b12a", "a7358cce7cd02619"),
-    "records": ("f0652903bc9ee5f9",),
-}
+RELEASED = {"evidence": ("9b67d9f999e2b12a", "a7358cce7cd02619"), "records": ("f0652903bc9ee5f9",)}
 """Schema of `kl.db` → the steps that a release has, by the first digits of their SHA-256."""
 
 

@@ -250,11 +250,7 @@ def test_a_line_of_ten_megabytes_takes_seconds() -> None:
 def test_it_works_where_the_environment_is_empty() -> None:
     code = "import os; os.environ.clear(); from kl_hooks.store.redaction import redact; print(redact('password=abc1'))"
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
     )
     assert done.stdout == "password=[redacted:assignment]\n"
 
