@@ -1,4 +1,4 @@
-"""Finds the files that travel with kl but are not Python: the native git hooks and the forms."""
+"""The files that are shipped with kl but are not Python: the native git hooks and the forms."""
 
 from __future__ import annotations
 

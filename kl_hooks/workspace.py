@@ -99,7 +99,6 @@ class Workspace:
     @cached_property
     def catalog(self) -> Catalog:
         """Every kind of knowledge: ours, those of plugins, those of `.kl/kinds/`; found on first need."""
-
         return build_catalog(self.root, _flat(self.plugins.hook.kl_kinds()))
 
     @property

@@ -182,7 +182,7 @@ def _fits(key: str, value: Any) -> bool:
 
 
 def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
-    """Reads one file of settings. Raises Problems."""
+    """Read one file of settings. Raises Problems."""
     from kl_hooks.config.yaml import NodeReader, load_yaml
 
     root, problems = load_yaml(name, text)

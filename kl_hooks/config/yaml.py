@@ -76,7 +76,7 @@ class _OpenNode:
 
 
 class _Builder:
-    """Turns events into nodes without recursion; reports what is not allowed and goes on wherever it can."""
+    """A builder of nodes from events without recursion; reports what is not allowed and goes on wherever it can."""
 
     def __init__(self, path_name: str, problems: list[Problem]) -> None:
         self.root: Node | None = None
@@ -89,7 +89,7 @@ class _Builder:
         self._problems.append(Problem(self._path, *(place or self.last), message, hint))
 
     def take(self, event: Any) -> bool:
-        """Takes one event; False when there is no sense in going on."""
+        """Take one event; False when there is no sense in going on."""
         name = type(event).__name__
         self.last = (event.start_mark.line + 1, event.start_mark.column + 1)
         if name == "DocumentStartEvent":
@@ -136,7 +136,7 @@ class _Builder:
         return TextNode(value, *self.last, plain=getattr(event, "style", None) is None)
 
     def _put(self, node: Node) -> None:
-        """Puts a finished node where it belongs."""
+        """Put a finished node where it belongs."""
         if not self._open:
             self.root = node
             return
@@ -262,13 +262,13 @@ def snake_case(key: str) -> str:
 
 
 class NodeReader:
-    """Reads values of one file and gathers what is wrong with it."""
+    """A reader of the values of one file that gathers what is wrong with it."""
 
     def __init__(self, path_name: str, problems: list[Problem]) -> None:
         self.path, self.problems = path_name, problems
 
     def report(self, node: Node, message: str, hint: str = "") -> None:
-        """Adds a problem at the node's place."""
+        """Add a problem at the node's place."""
         self.problems.append(Problem(self.path, node.line, node.column, message, hint))
 
     def keys(self, node: Node, known: Sequence[str], where: str = "") -> dict[str, tuple[TextNode, Node]]:

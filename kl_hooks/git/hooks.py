@@ -1,7 +1,7 @@
 """Native git hooks: installed next to what is there, removed without a trace, and their state in plain words.
 
-Nothing is ever overwritten. An earlier git hook is renamed to `NAME.kl-chained` and run by ours. Where
-pre-commit or prek rule, ours becomes their `NAME.legacy`, which they run and give back: so each of the three can be
+Nothing is ever overwritten. An earlier git hook is renamed to `NAME.kl-chained` and run by ours. Where pre-commit or
+prek manage the git hooks, ours becomes their `NAME.legacy`, which they run and restore: so each of the three can be
 installed and uninstalled in any order.
 """
 
@@ -124,7 +124,7 @@ class _Place:
 
 
 def install_hooks(repo: Repository, names: Sequence[str], python: str, state_spool: Path) -> list[HookChange]:
-    """Installs the git hooks `names` (none: all). `python`: absolute path; `state_spool`: the spool's folder.
+    """Install the git hooks `names` (none: all). `python`: absolute path; `state_spool`: the spool's folder.
 
     UsageProblem for a name that is none of ours; EnvironmentProblem where the folder can't be written.
     """
@@ -195,7 +195,7 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def uninstall_hooks(repo: Repository) -> list[HookChange]:
-    """Takes all of ours away and puts back what was there, byte for byte. What is not ours stays as it is."""
+    """Remove all of ours and restore what was there, byte for byte. What is not ours stays as it is."""
     done = []
     for folder in dict.fromkeys((repo.common_dir / "hooks", *_inside(repo))):
         for name in HOOK_NAMES:

@@ -55,7 +55,7 @@ class TreeBuilder:
             del self._folders[folder][name]
 
     def _open(self, folder: bytes) -> None:
-        """Looks into a folder whose parent is open, or makes it; its id is to be computed anew."""
+        """Look into a folder whose parent is open, or make it; its id is to be computed anew."""
         if folder not in self._folders:
             known = self._ids.get(folder)
             read = known is not None and self._load is not None

@@ -210,7 +210,7 @@ def _list_files(repo: Repository, paths: Iterable[str], untracked: bool) -> File
 
 
 def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: GitSettings, found: _FileStates) -> None:
-    """Adds the states of these files. One git process, or none."""
+    """Add the states of these files. One git process, or none."""
     queue: dict[bytes, bytes] = {}
     top = os.fsencode(repo.top)
     for path, mode in wanted.items():

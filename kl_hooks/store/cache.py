@@ -104,7 +104,7 @@ def _digest(key: str, value: bytes) -> bytes:
 
 
 def _prepare(directory: Path) -> None:
-    """Makes the folder (0700). OSError where it is a link, somebody else's, or open to others and not ours to close."""
+    """Make the folder (0700). OSError where it is a link, somebody else's, or open to others and not ours to close."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = directory.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():

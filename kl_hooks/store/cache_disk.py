@@ -63,7 +63,7 @@ class _Disk(diskcache.Disk):  # type: ignore[misc]
         raise _Refused((mode, filename))
 
     def remove(self, file_path: Any) -> None:
-        """Removes a value's file and the folders that it leaves empty; anything else stays."""
+        """Remove a value's file and the folders that it leaves empty; anything else stays."""
         with suppress(OSError):
             path = self._path(file_path)
             path.unlink()

@@ -35,7 +35,7 @@ class Database(Protocol):
         """Everything inside happens, or nothing. Takes the write lock at once; does not nest."""
 
     def close(self) -> None:
-        """Lets go of it. May be called again."""
+        """Close it. May be called again."""
 
 
 T = TypeVar("T")

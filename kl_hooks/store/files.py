@@ -74,7 +74,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes new names in `folder` survive a power loss."""
+    """Make new names in `folder` survive a power loss."""
     handle = os.open(folder, _DIRECTORY_FLAGS)
     try:
         os.fsync(handle)

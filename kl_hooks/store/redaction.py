@@ -249,7 +249,7 @@ def _redact_word(word: str) -> str:
 
 
 def _hide_jwt(word: str) -> str:
-    """Replaces `eyJ….….…` (three parts or more); the parts of one token are all that hangs together by dots."""
+    """Replace `eyJ….….…` (three parts or more); the parts of one token are all that hangs together by dots."""
     start = word.find("eyJ")
     token = word[start:]
     if token.count(".") < 1 or len(token) < 20:

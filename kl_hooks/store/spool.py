@@ -79,7 +79,7 @@ class SpoolWriter:
         return cls(path, _born_locked(str(path)))
 
     def line(self, json_text: str) -> None:
-        """Writes one record, which is one line of JSON already redacted; durable after the next `sync()`.
+        """Write one record, which is one line of JSON already redacted; durable after the next `sync()`.
 
         OSError if it could not be written whole. The writer is then `broken`: nothing goes to this file again, since
         neither a retried write nor a retried fsync can be believed. Go on in a new spool, or without one.
@@ -103,7 +103,7 @@ class SpoolWriter:
             raise OSError(ENOSPC, self.broken, str(self.path))
 
     def record(self, value: Any) -> None:
-        """Redacts every string of `value` (plain, see `model.canonical`), and writes its canonical form as a line."""
+        """Redact every string of `value` (plain, see `model.canonical`), and write its canonical form as a line."""
         self.line(canonical(redact_value(value)).decode())
 
     def sync(self) -> None:
@@ -137,7 +137,7 @@ class SpoolWriter:
         return "was cut or overwritten" if cut or not _begins_with(path, word.encode()) else ""
 
     def close(self) -> None:
-        """Lets go of the file and its lock; does not sync. May be called again."""
+        """Close the file and its lock; does not sync. May be called again."""
         _living.discard(self)
         fd, self._fd = self._fd, -1
         self.broken = self.broken or "it is closed"
@@ -202,7 +202,7 @@ def _begins_with(path: str, word: bytes) -> bool:
 
 
 def _name_it(hidden: str, path: str) -> None:
-    """Gives the file its name, unless that is taken (FileExistsError)."""
+    """Give the file its name, unless that is taken (FileExistsError)."""
     # link(2) never replaces a name that is taken, rename(2) does
     try:
         _link(hidden, path)
@@ -307,7 +307,7 @@ def pending_spools(directory: Path) -> list[Path]:
 
 
 def remove_nameless_spools(directory: Path, now: float) -> int:
-    """Removes what a writer killed while its file had no name yet left behind an hour ago or more; how many.
+    """Remove what a writer killed while its file had no name yet left behind an hour ago or more; how many.
 
     `now`: seconds since 1970, by the clock of the file system. Never raises.
     """

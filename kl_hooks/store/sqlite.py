@@ -200,7 +200,7 @@ def _translate(error: sqlite3.Error, path: Path) -> Exception:
 
 
 def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDatabase:
-    """Opens the database at `path`; for writing it is created if missing, and the caller holds its lock.
+    """Open the database at `path`; for writing it is created if missing, and the caller holds its lock.
 
     StoreDamaged for what is no database of ours, StoreNewer (when writing) for a newer format, StoreBusy for a lost
     race (after `busy_ms` milliseconds), EnvironmentProblem where the disk or the rights are the trouble.

@@ -87,7 +87,7 @@ def user_state_directory(environ: Mapping[str, str]) -> Path:
 
 
 def prepare_state(state: State) -> None:
-    """Makes the state directory if it is not there: whole or not at all, 0700, with a page that explains it.
+    """Make the state directory if it is not there: whole or not at all, 0700, with a page that explains it.
 
     OSError where it can't be made; EnvironmentProblem where what is there is somebody else's, or no directory.
     """

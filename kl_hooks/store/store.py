@@ -93,7 +93,6 @@ class Store:
 
         Found without writing; but what somebody left unfinished is finished first, as by any reader.
         """
-
         path = self._path("kl")
         try:
             with _os_errors_as_problems(path), ExitStack() as stack:
@@ -190,7 +189,6 @@ class Store:
 
     def _is_current(self, database: str, db: Database) -> bool:
         """No step is missing; for what is derived: nor is anything newer than we know."""
-
         return _has_all_steps(db, self._of(database)) and (database == "kl" or not self._newer(database, db))
 
     def _newer(self, database: str, db: Database) -> StoreNewer | None:
@@ -209,7 +207,6 @@ class Store:
 
     def _is_of_use(self, database: str, db: Database) -> bool:
         """What could not be brought up to date: evidence is read as it is, what is derived is not."""
-
         return bool(steps_taken(db)) if database == "kl" else self._is_current(database, db)
 
     def _bring_up_to_date(self, database: str) -> None:
