@@ -373,3 +373,14 @@ def test_random_words_and_code() -> None:
         "a$1bcdefg": True,
     }
     assert {word: redaction._is_random_word(word) for word in random} == random
+
+
+def test_slow_patterns_wait_for_their_first_need() -> None:
+    """A check of layers redacts what it records: short words and IDs of git must not compile 40 kinds of tokens."""
+    code = (
+        "from kl_hooks.store import redaction as r; r.redact('in src/a.py ' + '0123456789abcdef' * 4); "
+        "print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize); r.compile_patterns(); "
+        "print(r._known_tokens.cache_info().currsize, r._assignment.cache_info().currsize)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "0", "1", "1"]
