@@ -624,22 +624,50 @@ class FixResult:
     notes: tuple[str, ...]
     accepted: int = 0
     """Violations that the baseline accepts, left alone."""
+    has_manifest: bool = True
 
     @property
     def clean(self) -> bool:
         """True where nothing is left to fix."""
         return not self.outcome.left and not self.unread
 
+    def lines(self, *, written: bool) -> list[str]:
+        """The lines to print; `written`: this was no dry run."""
+        lines = [line for change in self.outcome.changes for line in _diff(change)]
+        lines += [""] if lines else []
+        for one, manner in self.outcome.fixed:
+            lines.append(_row(f"{'' if written else 'would be '}{manner}", one))
+        for one, reason in self.outcome.left:
+            lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
+        lines += [one_line(str(problem), 400) for problem in self.unread]
+        lines += [""] if lines else []
+        baseline = (
+            f" ({self.accepted} accepted in baseline; fix them too: kl arch fix --accepted)" if self.accepted else ""
+        )
+        return [*lines, _closing(self.outcome, written) + baseline]
 
-def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False) -> FixResult | None:
-    """Fix the violations on disk in these files and folders (none: all); None without a manifest.
+    def to_dict(self, *, written: bool) -> dict[str, Any]:
+        """Return the result as `--format json` prints it."""
+        return {
+            "schema": _SCHEMA,
+            "written": written,
+            "accepted": self.accepted,
+            "files": [{"path": change.path, "diff": list(_diff(change))} for change in self.outcome.changes],
+            "fixed": [{**violation_to_dict(one), "manner": manner} for one, manner in self.outcome.fixed],
+            "left": [{**violation_to_dict(one), "reason": reason} for one, reason in self.outcome.left],
+            "problems": problems_to_list(self.unread),
+        }
+
+
+def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False) -> FixResult:
+    """Fix the violations on disk in these files and folders (none: all).
 
     What an exception of the manifest or the baseline accepts is left alone; `accepted`: the latter is fixed too.
     `paths` are from the repository's root. Raises ManifestProblems, UsageProblem (no such file), EnvironmentProblem.
     """
     seen = load_content(ws, WORKTREE)
     if seen.manifest is None:
-        return None
+        return FixResult(_Outcome((), (), ()), (), (), has_manifest=False)
     manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
     found = survey_imports(ws, seen)
     asked = _asked(paths, found.modules)
@@ -673,26 +701,8 @@ def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
     return found
 
 
-SCHEMA: Final = "kl.arch.fix/1"
+_SCHEMA: Final = "kl.arch.fix/1"
 _COLUMN: Final = 34
-
-
-def fix_lines(outcome: _Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> list[str]:
-    """The lines to print.
-
-    `unread`: governed files that could not be read; `written`: this was no dry run; `accepted`: violations that the
-    baseline accepts.
-    """
-    lines = [line for change in outcome.changes for line in _diff(change)]
-    lines += [""] if lines else []
-    for one, manner in outcome.fixed:
-        lines.append(_row(f"{'' if written else 'would be '}{manner}", one))
-    for one, reason in outcome.left:
-        lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
-    lines += [one_line(str(problem), 400) for problem in unread]
-    lines += [""] if lines else []
-    baseline = f" ({accepted} accepted in baseline; fix them too: kl arch fix --accepted)" if accepted else ""
-    return [*lines, _closing(outcome, written) + baseline]
 
 
 def _row(manner: str, one: Violation) -> str:
@@ -729,16 +739,3 @@ def _decoded(content: bytes) -> str:
     except SyntaxError:
         encoding = "utf-8"
     return content.decode(encoding, "backslashreplace").replace("\r\n", "\n")
-
-
-def fix_to_dict(outcome: _Outcome, unread: tuple[Problem, ...], written: bool, accepted: int = 0) -> dict[str, Any]:
-    """As `--format json` prints it."""
-    return {
-        "schema": SCHEMA,
-        "written": written,
-        "accepted": accepted,
-        "files": [{"path": change.path, "diff": list(_diff(change))} for change in outcome.changes],
-        "fixed": [{**violation_to_dict(one), "manner": manner} for one, manner in outcome.fixed],
-        "left": [{**violation_to_dict(one), "reason": reason} for one, reason in outcome.left],
-        "problems": problems_to_list(unread),
-    }

@@ -22,7 +22,7 @@ from kl_hooks.model.symbol import Link
 from kl_hooks.model.text import one_line
 from kl_hooks.workspace import Workspace
 
-OVERVIEW_SCHEMA: Final = "kl.arch.show/1"
+_OVERVIEW_SCHEMA: Final = "kl.arch.show/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,12 @@ def build_overview(manifest: Manifest, links: Iterable[Link], modules: Mapping[s
     return Overview(layers, tuple(arrows), verdict)
 
 
-def overview_to_dict(seen: Overview) -> dict[str, Any]:
-    """As `--format json` prints it."""
+def overview_to_dict(seen: Overview | None) -> dict[str, Any]:
+    """Return the overview as `--format json` prints it; None: there is no manifest."""
+    if seen is None:
+        return {"schema": _OVERVIEW_SCHEMA, "manifest": None, "layers": [], "arrows": []}
     return {
-        "schema": OVERVIEW_SCHEMA,
+        "schema": _OVERVIEW_SCHEMA,
         "manifest": seen.verdict.manifest.path,
         "unassigned": len(seen.verdict.unassigned),
         "layers": [{"name": name, "paths": list(paths), "files": files} for name, paths, files in seen.layers],
@@ -154,13 +156,13 @@ class Signs:
     more: str
 
 
-BOX: Final = Signs("┌─┐", "├─┤", "└─┘", "│", "──▶", "··▷", "─x▶", "─e▶", "…")
-ASCII: Final = Signs("+-+", "+-+", "+-+", "|", "-->", "..>", "-x>", "-e>", "...")
+_BOX: Final = Signs("┌─┐", "├─┤", "└─┘", "│", "──▶", "··▷", "─x▶", "─e▶", "…")
+_ASCII: Final = Signs("+-+", "+-+", "+-+", "|", "-->", "..>", "-x>", "-e>", "...")
 
 
 def picture(seen: Overview, box: bool) -> list[str]:
     """The lines: stack, legend, table. `box`: whether the terminal shows more than ASCII."""
-    signs = BOX if box else ASCII
+    signs = _BOX if box else _ASCII
     width = max((len(_name(name, signs)) for name, _, _ in seen.layers), default=0)
     lines = [_rule(signs.top, width)]
     for place, (name, _, files) in enumerate(seen.layers):
@@ -171,6 +173,19 @@ def picture(seen: Overview, box: bool) -> list[str]:
             lines.append(f"  {signs.side} {title:<{width}} {signs.side} {text}".rstrip())
     lines += [_rule(signs.bottom, width), *_legend(seen.arrows, signs), ""]
     return [*lines, *_table(seen, signs, width), "", _closing(seen)]
+
+
+def line_color(line: str) -> dict[str, int]:
+    """From which character on a line of the picture is red (a violation) or yellow (accepted, excepted).
+
+    No information is in the color alone.
+    """
+    signs = [sign for some in (_BOX, _ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
+    start = max(line.rfind(sign) for sign in signs) + 1
+    if start == 0 or line.startswith("  legend"):
+        return {}
+    new = " NEW" in line[start:] or " new" in line[start:]
+    return {"red" if new else "yellow": start}
 
 
 def _rule(ends: str, width: int) -> str:

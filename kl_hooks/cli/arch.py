@@ -228,35 +228,19 @@ def show(shape: str) -> None:
     (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
     code, use: kl arch check
     """
-    from kl_hooks.arch.overview import OVERVIEW_SCHEMA, load_overview, overview_to_dict, picture
+    from kl_hooks.arch.overview import line_color, load_overview, overview_to_dict, picture
 
     seen, notes = load_overview(workspace())
     for remark in notes:
         warn(remark)
     if shape == "json":
-        echo_json(
-            overview_to_dict(seen)
-            if seen
-            else {"schema": OVERVIEW_SCHEMA, "manifest": None, "layers": [], "arrows": []}
-        )
+        echo_json(overview_to_dict(seen))
         return
     if seen is None:
         echo("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
         return
     for line in picture(seen, _has_boxes(os.environ)):
-        echo(line, **_color(line))
-
-
-def _color(line: str) -> dict[str, int]:
-    """What breaks the manifest in red, what is accepted or excepted in yellow; no information is in the color alone."""
-    from kl_hooks.arch.overview import ASCII, BOX
-
-    signs = [sign for some in (BOX, ASCII) for sign in (f" {some.broken} ", f" {some.excepted} ", " no: ")]
-    start = max(line.rfind(sign) for sign in signs) + 1
-    if start == 0 or line.startswith("  legend"):
-        return {}
-    new = " NEW" in line[start:] or " new" in line[start:]
-    return {"red" if new else "yellow": start}
+        echo(line, **line_color(line))
 
 
 def _has_boxes(environ: Mapping[str, str]) -> bool:
@@ -314,24 +298,19 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 
     Exit 0: nothing is left to fix. 1: violations are left (or would be fixed: --dry-run). 2: a bad manifest.
     """
-    from kl_hooks.arch.autofix import SCHEMA, fix_lines, fix_to_dict, fix_violations
+    from kl_hooks.arch.autofix import fix_violations
 
     ws = workspace()
     top = Path(ws.repo.top if ws.repo else ws.root)
     done = fix_violations(ws, [path_from_top(path, top) for path in paths], not dry_run, accepted)
-    if done is None:
-        if shape == "json":
-            empty: dict[str, object] = {key: [] for key in ("files", "fixed", "left", "problems")}
-            echo_json({"schema": SCHEMA, "written": not dry_run, "accepted": 0, **empty})
-        else:
-            echo_line("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
-        return 0
     for remark in done.notes:
         warn(remark)
     if shape == "json":
-        echo_json(fix_to_dict(done.outcome, done.unread, not dry_run, done.accepted))
+        echo_json(done.to_dict(written=not dry_run))
+    elif not done.has_manifest:
+        echo_line("no .kl/architecture.yaml in this repository - nothing to enforce. Create one with: kl init")
     else:
-        for line in fix_lines(done.outcome, done.unread, not dry_run, done.accepted):
+        for line in done.lines(written=not dry_run):
             echo_line(line)
     return 0 if done.clean and not (dry_run and done.outcome.fixed) else 1
 

@@ -28,9 +28,7 @@ QUIET = "class Page: ...\n\n\nclass Form: ...\n\n\nLIMIT = 3\n"
 
 
 def mended(folder: Path, *paths: str, dry: bool = False) -> FixResult:
-    found = fix_violations(opened(folder), paths, not dry)
-    assert found is not None
-    return found
+    return fix_violations(opened(folder), paths, not dry)
 
 
 def order(tmp_path: Path, text: str, more: dict[str, str] | None = None) -> Path:

@@ -174,7 +174,7 @@ def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
     green = pre_commit(repo.top, env, "run", "--all-files")
     assert green.returncode == 0, green.stdout + green.stderr
     again = pre_commit(repo.top, env, "run", "kl-init", "--hook-stage", "manual")
-    assert again.returncode == 0 and "kept    .kl/architecture.yaml" in again.stdout
+    assert again.returncode == 0 and "exists  .kl/architecture.yaml" in again.stdout
 
 
 def test_a_broken_manifest_blocks_with_its_place(shop: Repository, env: dict[str, str]) -> None:
