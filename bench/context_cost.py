@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.measure import python
-from kl_hooks.context.build import build
-from kl_hooks.context.estimator import read_budget
+from kl_hooks.context.build import build, read_budget
 from kl_hooks.workspace import Workspace, open_workspace
 
 TASK = "fix rounding of checkout totals in the price report"

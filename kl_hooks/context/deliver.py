@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
-from kl_hooks.context.build import build
-from kl_hooks.context.estimator import read_budget
+from kl_hooks.context.build import build, read_budget
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
@@ -68,6 +67,7 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
     remark = package_log.append_event(ws.state, _event(request, made, took)) or _record_injections(ws, package)
+    # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
     entry = {"document": {**made.document, "task": redact(request.task)}, "text": made.text}
     ws.cache.set(_key(package.id), json.dumps(entry).encode(), ttl=TTL_SECONDS)
     return Delivered(made.document, made.text, remark)

@@ -86,7 +86,7 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
     """Move each file that is still there. EnvironmentProblem where the archive has a file of its name, or is a link."""
     for one in changes:
         source, target = ws.root / one.old, ws.root / one.new
-        if not source.is_file() or source.is_symlink():
+        if not source.is_file() or source.is_symlink():  # moved by another run, or not ours to move
             continue
         folder = target.parent
         folder.mkdir(exist_ok=True)
@@ -266,6 +266,7 @@ def delete_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     root = ws.state.directory
     for one in changes:
         path = root / one.id
+        # A link in the state directory may lead out of it: the parent is resolved, the file itself never followed.
         if not _is_protected(one.id) and path.parent.resolve().is_relative_to(root.resolve()):
             path.unlink(missing_ok=True)
 

@@ -129,6 +129,7 @@ def _run_action(ws: Workspace, action: Action) -> ActionResult:
         done = ActionResult(action.name, action.run(ws))
     except (KlError, OSError) as problem:
         return ActionResult(action.name, "", str(problem))
+    # Stamped action by action: a run that is killed repeats only what it did not finish.
     stamp = json.dumps(last_runs(ws) | {action.name: iso(ws.clock.now())}, sort_keys=True)
     write_atomic(ws.state.directory / STAMP, stamp.encode(), mode=0o600)
     return done

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.context.build import NO_WORDS, Gathered, assemble
+from kl_hooks.context.build import NO_WORDS, Gathered, assemble, read_budget
 from kl_hooks.context.deliver import as_json, document, envelope
-from kl_hooks.context.estimator import read_budget
 from kl_hooks.context.signals import read_signals
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Package, Task

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.estimator import estimator_of, read_budget
-from kl_hooks.context.fit import NOTHING_FITS, STYLES, Fitted, fit, whole
+from kl_hooks.context.build import NOTHING_FITS, STYLES, Fitted, estimator_of, fit, read_budget, whole
 from kl_hooks.model.package import Budget, Candidate, Omission
 from tests.context.making import candidate, ranked, steady, text, unique
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kl_hooks.context.fit import STYLES, UNKNOWN_ID, Facts, fit, page, whole
+from kl_hooks.context.build import STYLES, UNKNOWN_ID, Facts, fit, page, whole
 from kl_hooks.model.package import Budget, Candidate
 from kl_hooks.model.text import defuse, quoted_field, safe_text
 from tests.context.making import NASTY, candidate, ranked, steady, text, unique

@@ -12,6 +12,7 @@ write a file could plant one. Nor is what a code block or a quotation holds.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -20,20 +21,49 @@ from typing import Final
 from kl_hooks.evidence.commits import LoggedCommit
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
-from kl_hooks.kinds.memory.patterns import (
-    COMMAND_CUT,
-    MESSAGE_CUT,
-    Pattern,
-    Sighting,
-    day_session,
-    is_trivial,
-    merge_same,
-    session_of,
-    shorten,
-)
+from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, identity
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.text import one_line
 
+_COMMAND_CUT: Final = 120
+"""Characters of a command in a pattern."""
+_MESSAGE_CUT: Final = 140
+"""Characters of a failure's message in a pattern."""
+
+_TRIVIAL_COMMANDS: Final = frozenset((
+    "ls", "ll", "la", "dir", "cd", "pwd", "echo", "printf", "cat", "head", "tail", "less", "more", "bat", "wc",
+    "sort", "uniq", "cut", "tr", "tee", "which", "type", "whereis", "whoami", "id", "date", "true", "false", "test",
+    "[", ":", "sleep", "clear", "history", "env", "printenv", "export", "set", "unset", "alias", "man", "help",
+    "file", "stat", "du", "df", "ps", "top", "kill", "find", "fd", "grep", "rg", "ag", "sed", "awk", "tree",
+    "touch", "mkdir", "rmdir", "rm", "cp", "mv", "ln", "chmod", "chown", "open", "xdg-open", "vi", "vim", "nano",
+    "emacs", "code", "hostname", "uname", "basename", "dirname", "realpath", "readlink", "diff", "cmp", "xargs",
+    "exit", "seq", "yes", "jobs", "fg", "bg", "wait", "source", ".", "hexdump", "xxd", "od", "nl", "column", "jq",
+    "yq",
+))  # fmt: skip
+"""Commands that only look around, or move files about."""
+_TRIVIAL_VERBS: Final = {
+    "git": frozenset((
+        "status", "log", "diff", "show", "branch", "add", "commit", "checkout", "switch", "restore", "stash",
+        "fetch", "pull", "push", "blame", "remote", "rev-parse", "ls-files", "ls-tree", "cat-file", "tag", "reflog",
+        "config", "describe", "shortlog", "grep", "init", "clone", "merge", "rebase", "reset",
+    )),
+    "kl": frozenset((
+        "run", "status", "doctor", "evidence", "claim", "context", "memory", "decision", "graph", "knowledge",
+        "arch", "verify", "init",
+    )),
+    "pip": frozenset(("list", "show", "freeze")),
+    "npm": frozenset(("ls", "list")),
+    "docker": frozenset(("ps", "images", "logs")),
+    "gh": frozenset(("pr", "issue", "run", "auth")),
+}  # fmt: skip
+"""The same, by the first argument."""
+_TRIVIAL_OPTIONS: Final = frozenset({"--version", "-V", "--help", "-h", "version", "help"})
+"""A command with one of these as its only argument is trivial."""
+_SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
+_WRAPPERS: Final = frozenset(("env", "sudo", "time", "nice", "nohup", "command", "exec"))
+_SEPARATORS: Final = frozenset(("&&", "||", ";", "|", "&", "|&"))
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_VALUE_OPTIONS: Final = frozenset(("-C", "-c", "--root"))
 TEST_SOURCES: Final = ("pytest", "junit")
 _SUCCEEDS_IN_SESSIONS: Final = 2
 """`Shell command succeeds`: exit status 0 in so many sessions."""
@@ -83,7 +113,7 @@ class _Step:
     def sighting(self, by_run: Runs, proof: str) -> Sighting:
         """Return the step as a sighting in the session of its run."""
         receipt = self.entry.receipt
-        return Sighting(session_of(receipt, by_run), self.entry.id, proof, receipt.ended)
+        return Sighting(_session_of(receipt, by_run), self.entry.id, proof, receipt.ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +136,7 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
     log = sorted(commits, key=lambda one: (one.at, one.sha))
     commands = _command_steps(own)
     tests = _test_steps([one for one in own if one.receipt.source in TEST_SOURCES])
-    return merge_same(
+    return _merge_same(
         [
             *_command_patterns(commands, by_run),
             *_test_patterns(tests, by_run),
@@ -174,7 +204,7 @@ def _longest_streak(history: Iterable[_Step]) -> int:
 def cut(command: str) -> str:
     """Return a command as a pattern shows it."""
     line = one_line(command, len(command) * 10 + 1)  # longer than the escapes of any command: cut below
-    return line if len(line) <= COMMAND_CUT else line[:COMMAND_CUT] + "…"
+    return line if len(line) <= _COMMAND_CUT else line[:_COMMAND_CUT] + "…"
 
 
 def _test_patterns(steps: Mapping[str, Sequence[_Step]], by_run: Runs) -> Iterator[Pattern]:
@@ -276,12 +306,12 @@ def _is_test(path: str) -> bool:
 
 def _fix_pattern(fixes: Sequence[_Fix], by_run: Runs) -> Pattern:
     first, commit = fixes[0], fixes[0].commit
-    why = one_line(first.failed.message, MESSAGE_CUT)
+    why = one_line(first.failed.message, _MESSAGE_CUT)
     text = (
         f"Fixed by commit {commit.sha[:8]} ({one_line(commit.subject, 100)}), which changed "
-        f"{shorten(_sources(commit))}: {shorten([_name(fix.subject) for fix in fixes])} failed"
+        f"{_shorten(_sources(commit))}: {_shorten([_name(fix.subject) for fix in fixes])} failed"
     ) + (f" with: {why}" if why else "")
-    session = session_of(first.passed.entry.receipt, by_run)  # one session found the fix, whoever saw the failure
+    session = _session_of(first.passed.entry.receipt, by_run)  # one session found the fix, whoever saw the failure
     proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"
     seen = tuple(
         Sighting(session, step.entry.id, proof, step.entry.receipt.ended) for step in (first.failed, first.passed)
@@ -330,7 +360,7 @@ def transcript_patterns(transcripts: Sequence[Transcript]) -> list[Pattern]:
     """Return the patterns of transcripts, those seen in most sessions first."""
     found = [one for each in transcripts for one in (*_stated(each), *_fixed(each), *_configured(each))]
     writes = ((path, _sighting(each, did.at, "EvidenceGraph")) for each in transcripts for did, path in _writes(each))
-    return merge_same([*found, *write_patterns(writes)])
+    return _merge_same([*found, *write_patterns(writes)])
 
 
 def _sighting(transcript: Transcript, at: str, proof: str = "AgentAssertion") -> Sighting:
@@ -400,7 +430,7 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
         elif command in failed:
             files, bad = list(dict.fromkeys(edited.pop(command))), failed.pop(command)
             if files:
-                error, named = _error(bad.result), shorten(files)
+                error, named = _error(bad.result), _shorten(files)
                 text = f"`{cut(command)}` failed with: {error}; it passed after {named} was edited"
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
 
@@ -408,7 +438,7 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
 def _error(result: str) -> str:
     lines = [line.strip() for line in result.splitlines() if line.strip()]
     errors = [line for line in lines if re.search("error|exception", line, re.IGNORECASE)]
-    return one_line((errors or lines or ["no output"])[-1], MESSAGE_CUT)
+    return one_line((errors or lines or ["no output"])[-1], _MESSAGE_CUT)
 
 
 def _configured(transcript: Transcript) -> Iterator[Pattern]:
@@ -443,3 +473,110 @@ def _given(command: str) -> list[str]:
 
 def _without_values(command: str) -> str:
     return re.sub(r"\b([A-Z][A-Z0-9_]{2,60})=\S*", r"\1=…", command)
+
+
+def _merge_same(found: Iterable[Pattern]) -> list[Pattern]:
+    """Return each memory's pattern once, with the sightings of all; those seen in most sessions first."""
+    by_identity: dict[str, list[Pattern]] = {}
+    for one in found:
+        by_identity.setdefault(identity(one.text), []).append(one)
+    merged = {key: _merged(same) for key, same in by_identity.items()}
+    return [merged[key] for key in sorted(merged, key=lambda key: (-len(merged[key].sessions), key))]
+
+
+def _merged(same: Sequence[Pattern]) -> Pattern:
+    first = same[0]
+    sightings = tuple(dict.fromkeys(seen for one in same for seen in one.sightings))
+    enough, untrusted = any(one.enough for one in same), any(one.untrusted for one in same)
+    return Pattern(first.text, first.category, sightings, enough, first.importance, untrusted, first.source)
+
+
+def _shorten(names: Sequence[str], most: int = 3) -> str:
+    """Return `a, b, c and 4 more`."""
+    shown = ", ".join(one_line(name, 120) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
+    """Return `agent:<its ID>`, or `2026-11-22/3f9a1c`: a day and a short hash of the producer, which names nobody.
+
+    A run that another run started belongs to that one's session.
+    """
+    root, seen = receipt, {receipt.run}
+    while root.parent and root.parent not in seen and root.parent in by_run:
+        root = by_run[root.parent]
+        seen.add(root.run)
+    named = root.environment.get("session") or receipt.environment.get("session")
+    return f"agent:{named}" if isinstance(named, str) and named else day_session(root.started, root.producer)
+
+
+def is_trivial(command: str) -> bool:
+    """Return True where nothing is learned from any part of a command line."""
+    return all(_is_trivial_part(words) for words in _parts(command, depth=3))
+
+
+def _parts(command: str, depth: int) -> Iterator[list[str]]:
+    """Yield the simple commands of a line, those of `sh -c '…'` included."""
+    for part in _split(command):
+        words = _unwrapped(part)
+        inner = _shell_script(words)
+        if inner is not None and depth:
+            yield from _parts(inner, depth - 1)
+        elif words:
+            yield words
+
+
+def _split(command: str) -> Iterator[list[str]]:
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|")
+        lexer.whitespace_split, lexer.commenters = True, ""
+        words = list(lexer)
+    except ValueError:  # shlex: "No closing quotation"; the plain words decide
+        words = command.split()
+    part: list[str] = []
+    for word in words:
+        if word in _SEPARATORS:
+            yield part
+            part = []
+        else:
+            part.append(word)
+    yield part
+
+
+def _unwrapped(words: Sequence[str]) -> list[str]:
+    """Return a command without `env A=1`, `sudo`, `time`, `timeout 60` in front of it."""
+    rest = list(words)
+    while rest:
+        name = PurePosixPath(rest[0]).name
+        if _ASSIGNMENT.fullmatch(rest[0]) or (name in _WRAPPERS and len(rest) > 1):
+            rest = rest[1:]
+        elif name == "timeout" and len(rest) > 2:
+            rest = rest[2:]
+        else:
+            return rest
+    return rest
+
+
+def _shell_script(words: Sequence[str]) -> str | None:
+    if len(words) < 3 or PurePosixPath(words[0]).name not in _SHELLS:
+        return None
+    at = next((i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")), None)
+    return words[at + 1] if at else None
+
+
+def _is_trivial_part(words: Sequence[str]) -> bool:
+    name, arguments = PurePosixPath(words[0]).name, words[1:]
+    if name in _TRIVIAL_COMMANDS or (len(arguments) == 1 and arguments[0] in _TRIVIAL_OPTIONS):
+        return True
+    return name in _TRIVIAL_VERBS and _verb(arguments) in _TRIVIAL_VERBS[name] | {""}
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """Return the first argument that is neither an option nor the value of one."""
+    skip = False
+    for word in arguments:
+        if skip or word in _VALUE_OPTIONS:
+            skip = not skip
+        elif not word.startswith("-"):
+            return word
+    return ""

@@ -76,6 +76,7 @@ def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
                 return MiningResult()
             found = _receipt_patterns(db)
         result = store_patterns(ws, found)
+        # The cursor moves last: a run that was killed mines again, and a session reinforces only once.
         with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
             write_cursor(db, CURSOR, now)
     except (EnvironmentProblem, OSError) as problem:

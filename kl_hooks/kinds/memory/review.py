@@ -178,7 +178,7 @@ def reinforcements(identifier: str, sightings: Iterable[Sighting], known: Iterab
 def importance_of(percent: int, tally: Tally) -> int:
     """Return the importance of a record that was written with `percent`, after what happened to it."""
     start = _DISPROVEN_IMPORTANCE if tally.disproven else percent * PERCENT
-    # Injections without a rating do not count: silence is no outcome.
+    # Injections without a rating do not count: silence is no outcome (requirement D49).
     return effective_importance(min(_MILLION, start + tally.verified * _VERIFY_GAIN), tally.rated, tally.positive)
 
 

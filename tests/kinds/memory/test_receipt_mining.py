@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.memory.miners import receipt_patterns
-from kl_hooks.kinds.memory.patterns import Pattern, is_trivial
+from kl_hooks.kinds.memory.miners import is_trivial, receipt_patterns
+from kl_hooks.kinds.memory.patterns import Pattern
 
 from .receipts import Story
 
