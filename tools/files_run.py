@@ -5,7 +5,7 @@
 The command runs in this process, in DIR or in a temporary repository of five Python files in two layers with kl set up.
 Before it is counted it runs once in another process, so that databases and caches are there, as they are on any day but
 the first. Two numbers are printed: files with a function that was called, and files that were imported. A module body
-that only defines things counts as imported, not as called. Exit status: that of the command.
+that only has definitions counts as imported, not as called. Exit status: that of the command.
 """
 
 from __future__ import annotations

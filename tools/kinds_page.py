@@ -1,4 +1,4 @@
-"""Prints docs/kinds/*.md and templates/kinds/*.md from the catalog: what a record of each kind says, and its form."""
+"""Print docs/kinds/*.md and templates/kinds/*.md from the catalog: the fields of each kind, and its form."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ def _index(kinds: Sequence[Kind]) -> str:
     rows = [(f"[{k.name}]({k.name}.md)", k.prefix, k.storage, ", ".join(k.statuses), _start(k.purpose)) for k in kinds]
     return "\n".join([
         "# Kinds", "", _PRINTED, "",
-        "Every kind has the same commands, files and rules; see [what we know](../kinds.md).", "",
-        *_table(("kind", "ids", "at home in", "statuses", "what it is for"), rows), "",
+        "Every kind has the same commands, files and rules; see [kinds](../kinds.md).", "",
+        *_table(("kind", "ids", "storage", "statuses", "what it is for"), rows), "",
         f"Every record has these fields too: {', '.join(ALWAYS)}.", "",
     ])  # fmt: skip
 
 
 def _page(kind: Kind) -> str:
-    said = [one for one in kind.all_fields if (one.name not in ALWAYS or one in kind.fields) and not one.internal]
+    fields = [one for one in kind.all_fields if (one.name not in ALWAYS or one in kind.fields) and not one.internal]
     return "\n".join([
         f"# {kind.name}", "", _PRINTED, "", _start(kind.purpose), "", *_facts(kind), "",
-        *_table(("field", "is", "says", "also read as"), [_row(one) for one in said]), "",
+        *_table(("field", "type", "meaning", "also read as"), [_row(one) for one in fields]), "",
         *_table(("command", "does"), _commands(kind)), "",
         f"The form: [templates/kinds/{kind.name}.md](../../templates/kinds/{kind.name}.md).", "",
     ])  # fmt: skip
 
 
 def _facts(kind: Kind) -> Iterator[str]:
-    home = f"files `{kind_folder(kind)}`" if kind.storage == "file" else "the state directory"
-    home += f"; {', '.join(kind.filed)}: files `{kind_folder(kind)}`" if kind.filed else ""
+    storage = f"files `{kind_folder(kind)}`" if kind.storage == "file" else "the state directory"
+    storage += f"; {', '.join(kind.filed)}: files `{kind_folder(kind)}`" if kind.filed else ""
     yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
-    yield f"- At home in {home}"
+    yield f"- Storage: {storage}"
     yield f"- Statuses: {', '.join(kind.statuses)}; shown to agents unasked: {', '.join(kind.live) or 'none'}"
     if kind.spellings:
         yield f"- Also read as statuses: {', '.join(f'{a} → {b}' for a, b in kind.spellings.items())}"
     if kind.ttl:
         yield f"- Ends after: {', '.join(f'{days} days ({who})' for who, days in kind.ttl.items())}"
-    yield f"- Its share of a package: {kind.budget_category.replace('_', ' ')}"
+    yield f"- Budget category in a context package: {kind.budget_category.replace('_', ' ')}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -79,7 +79,12 @@ def _row(field: Field) -> Sequence[str]:
     sort = f"one of: {', '.join(field.choices)}" if field.choices else field.type
     where = f"; under `## {field.section}`" if field.section else ""
     also = [*field.aliases, *(f"{other} → {word}" for other, word in field.also.items())]
-    return (f"{field.name}{' (required)' if field.required else ''}", sort + where, field.description, ", ".join(also))
+    return (
+        f"`{field.name}`{' (required)' if field.required else ''}",
+        sort + where,
+        field.description,
+        ", ".join(also),
+    )
 
 
 def _commands(kind: Kind) -> Iterator[Sequence[str]]:

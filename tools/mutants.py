@@ -1,11 +1,11 @@
-"""Mutation testing: change one thing in the code at a time, and see whether the tests notice.
+"""Mutation testing: change the code in one spot at a time, and see whether the tests notice.
 
     python tools/mutants.py [--all] [TARGET ...]
 
 `tools/mutants.toml` names the targets (modules and the tests that must notice) and the known survivors with reasons.
 For each target pytest collects the tests once; each mutant then runs in a fork of that process, where the changed code
 is put in the place of the imported one. No file is written below the checkout. Exit status: 0; 1 where a target is
-below its percentage, or a survivor is not listed, or a listed one is killed or gone; 2 where the tests fail without
+below its percentage, or a survivor is not listed, or a listed one is killed or lost; 2 where the tests fail without
 any change.
 """
 
@@ -126,7 +126,7 @@ def _putter(node: ast.AST, name: str, index: int, many: bool) -> Callable[[ast.A
 
 
 def _is_code(parent: ast.AST, name: str, child: ast.AST) -> bool:
-    """False for what says nothing about behavior (annotations, docstrings), or is no body of a function or module."""
+    """False for what has no effect on behavior (annotations, docstrings), or is no body of a function or module."""
     if name in _NO_CODE or f"{name}:{type(child).__name__}" in _NO_CODE:
         return False
     if isinstance(parent, ast.ClassDef) and not isinstance(child, ast.FunctionDef):

@@ -46,7 +46,7 @@ class Requirement(NamedTuple):
 
     title: str
     remark: str
-    """`partly: …` or `not yet: …`, where a person said so; else empty."""
+    """`partly: …` or `not yet: …`, where a person set it; else empty."""
 
 
 def requirements() -> dict[str, dict[str, Requirement]]:

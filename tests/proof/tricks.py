@@ -281,7 +281,7 @@ TRICKS = (
     Trick(
         "a test forks, and ignores what fails in the child",
         False,
-        "can't be detected: the test itself says that it passed",
+        "can't be detected: the test itself reports that it passed",
         tests=FORKS,
     ),
     Trick(
@@ -355,7 +355,7 @@ TRICKS = (
         ask=("--require", "verified"),
     ),
     Trick(
-        "`KL_PARENT` names some other command that went well",
+        "`KL_PARENT` names some other command that succeeded",
         True,
         "a parent adds no observation",
         "two independent observations required",
