@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 NO_LIMIT: Final = 1_000_000
-UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or bring it back."
+UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or restore it."
 """The hint for records of a kind that nothing describes."""
 _RECORD_FILE: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
 
