@@ -149,7 +149,7 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
     """Add the facts of changed files; False (the index is useless then) where modules may have other names now."""
     before = {name for name, count in index.asked.items() if count}
     for path, one in facts.items():
-        mine = imported_names({path: one})
+        mine = imported_names([one])
         for name in index.asks.pop(path, ()):
             index.asked[name] -= 1
         index.asks[path] = [name for name in index.asked if name in mine]
@@ -169,11 +169,9 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
 
 def build_index(entries: Sequence[FileEntry], facts: _FactsByPath) -> ImportIndex:
     """From the facts of all Python files among the entries."""
-    asked = QueriedNames(imported_names(facts))
+    asked = QueriedNames(imported_names(facts.values()))
     modules = module_names([entry.path for entry in entries], asked)
-    asks = {
-        path: [name for name in imported_names({path: one}) if name in asked.answers] for path, one in facts.items()
-    }
+    asks = {path: [name for name in imported_names([one]) if name in asked.answers] for path, one in facts.items()}
     counts = Counter(name for names in asks.values() for name in names)
     known, files = ModuleIndex(modules), paths_by_module(modules)
     return ImportIndex(

@@ -315,7 +315,7 @@ def explanation(seen: CheckedWorktree, what: str, paths: list[str]) -> dict[str,
 def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:
     survey = seen.survey
     every = [entry.path for entry in survey.content.entries]
-    mapped = explain(every, imported_names(survey.facts), path)
+    mapped = explain(every, imported_names(survey.facts.values()), path)
     assert mapped is not None, "what has a module is named by these rules"
     layer = layer_lookup(seen.manifest.layers)(path)
     covering = sorted(

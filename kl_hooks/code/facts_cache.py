@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KnownFacts = dict[Key, Facts]
 SYMBOL_PARTS: Final = ("symbols", "words", "decorators")
-"""The parts of facts that stand in one column."""
+"""The parts of facts that share one column."""
 PARTS: Final = ("error", *SYMBOL_PARTS, "imports", "uses", "outline", "names")
 """All parts of facts."""
 
@@ -110,7 +110,7 @@ def columns_of(facts: Facts) -> Columns:
 
 
 def delete_unused(db: Rows, spare: int) -> int:
-    """Takes out contents that no file has any more once there are more than `spare` of them; how many went."""
+    """Delete contents that no file has any more once there are more than `spare` of them; returns how many."""
     known, files = (int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files"))
     if known <= files + spare:
         return 0
@@ -143,7 +143,7 @@ _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encod
 
 
 _BETWEEN: Final = b"\0"
-"""Stands in no JSON and in no identifier; the error comes last."""
+"""No JSON and no identifier holds it; the error comes last."""
 _JSON: Final = Columns._fields[1:5]
 """The columns before names and error."""
 
@@ -155,7 +155,7 @@ def pack_facts(facts: Facts) -> bytes:
 
 
 class TempBlobFile(Iterable[bytes]):
-    """Pieces of bytes, one after the other in a file without a name, which is gone when nobody holds it any more."""
+    """Pieces of bytes, one after the other in a file without a name, deleted with this object."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._file = _file()
@@ -173,10 +173,10 @@ class TempBlobFile(Iterable[bytes]):
             return False
 
     def _go_to_memory(self) -> None:
-        held = BytesIO(b"".join(self))
-        held.seek(0, os.SEEK_END)
+        memory = BytesIO(b"".join(self))
+        memory.seek(0, os.SEEK_END)
         self._file.close()
-        self._file = held
+        self._file = memory
 
     def at(self, place: int) -> bytes:
         """One of the pieces. Processes that share the file may ask at once."""
@@ -226,7 +226,7 @@ class PackedFacts(Mapping[Key, Facts]):
 
 
 def _file() -> IO[bytes]:
-    """A file that is gone when it is closed, without a buffer: processes share it. Memory where there is no place."""
+    """A file deleted when it is closed, unbuffered because processes share it; memory where there is no disk."""
     from tempfile import TemporaryFile
 
     try:

@@ -205,7 +205,7 @@ def facts_of(
     wanted = content_keys(entries, scanners)
     try:
         known = facts_cache.stored_facts(store, set(wanted.values()), symbols) if store else {}
-    except Exception as problem:  # whatever ails a store, what the files say can be read from the files
+    except Exception as problem:  # whatever is wrong with the store, the files can be read again
         trouble.append(_reason(problem))
     fresh = scan_missing(entries, wanted, known, read, scanners)
     new = unpacked_facts(fresh)
@@ -221,7 +221,7 @@ def facts_of(
 
 def modules_of(facts: Mapping[str, Facts]) -> dict[str, str]:
     """Path → module of these files, decided by their paths and by what they import."""
-    return module_names(list(facts), imported_names(facts))
+    return module_names(list(facts), imported_names(facts.values()))
 
 
 def named_facts(facts: Mapping[str, Facts]) -> dict[str, Facts]:
@@ -234,10 +234,10 @@ def scan_missing(
     entries: Sequence[FileEntry], wanted: Mapping[str, Key], known: Mapping[Key, Facts],
     read: Read, scanners: Sequence[Scanner], watch: Progress = no_progress,
 ) -> Mapping[Key, Facts]:  # fmt: skip
-    """Scans the contents that are not known, each once. What can't be read is left out, so that it is tried again.
+    """Scan the contents that are not known, each once. What can't be read is omitted, so that it is tried again.
 
     `watch` is given what is made of the contents, as it comes, and the number of contents; it hands it on. The facts of
-    many are unfolded one after the other (see `code.folded`): ask for their parts by name.
+    many are unpacked one after the other (see `facts_cache`): ask for their parts by name.
     """
     missing = {wanted[e.path]: e for e in entries if e.path in wanted and wanted[e.path] not in known}
     if not missing:

@@ -1,6 +1,6 @@
 """The files that the graph holds, and which of them differ from the files of the working tree.
 
-They are stored many to a row and as one text: one comparison tells that hundreds are unchanged. An update has the
+They are stored many to a row and as one text: one comparison shows that hundreds are unchanged. An update has the
 entries of thousands of files, of which one has changed. Only the rows that differ are looked into; the tables with a
 row for each file are read for the files in those, and for no others.
 """
@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.code.modules import is_marker, stored_markers
+from kl_hooks.code.modules import is_marker
 from kl_hooks.code.scanner.python import content_keys
 from kl_hooks.store.database import Rows
 
@@ -43,7 +43,7 @@ class Part(NamedTuple):
     rest: int
     """Source files outside of them."""
     stamps: tuple[tuple[str, str], ...]
-    """What tells whether somebody has written meanwhile; none where nothing is noted about any file."""
+    """Changes whenever somebody writes; none where nothing is stored about any file."""
 
 
 def whole_part(entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
@@ -113,7 +113,7 @@ def _split_entries(entries: Sequence[FileEntry]) -> list[Sequence[FileEntry]]:
 
 
 def _text(how: str, entries: Sequence[FileEntry]) -> str:
-    """What a row says. No path holds `//`; the mode is in it because leaving it out would take longer."""
+    """The text of a row. No path contains `//`; the mode is in it because omitting it would take longer."""
     return "//".join(chain((how,), chain.from_iterable(entries)))
 
 
@@ -158,7 +158,7 @@ class PendingChanges(NamedTuple):
         return {path: key for path, key in self.wanted.items() if self.before.get(path, ("", ""))[:2] != key}
 
     def same_paths(self) -> bool:
-        """True where no file came or went, whether source or mark of a project."""
+        """True where no file was added or removed, whether source or project marker."""
         return self.before.keys() == self.wanted.keys() and self.marks == self.known_marks
 
     def same(self) -> bool:
@@ -176,7 +176,7 @@ class PendingChanges(NamedTuple):
 def pending_changes(
     db: Database, entries: Sequence[FileEntry], scanners: Sequence[Scanner], part: Part | None = None
 ) -> PendingChanges:
-    """What is held of a part; without one, of where `entries` (of all files, by path) differ."""
+    """What differs in a part; without one, where `entries` (of all files, by path) differ."""
     if part is None:
         part = differing_part(db, entries, scanners)
     before: dict[str, File] = {}
@@ -198,6 +198,17 @@ def _pending(part: Part, scanners: Sequence[Scanner], before: dict[str, File], k
     now = [entry for some in part.entries for entry in some]
     marks = {entry.path for entry in now if is_marker(entry.path)}
     return PendingChanges(part, now, content_keys(now, scanners), marks, before, known_marks)
+
+
+def stored_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
+    """The files that marked projects when names were last decided; of those that fit a condition over `path`."""
+    return {row[0] for row in db.rows(f"SELECT path FROM marks WHERE {condition}", tuple(params))}
+
+
+def store_markers(db: Rows, markers: Collection[str]) -> None:
+    """From now on these mark projects. Inside one transaction."""
+    db.execute("DELETE FROM marks")
+    db.many("INSERT INTO marks (path) VALUES (?)", [(path,) for path in sorted(markers)])
 
 
 def errors_of(db: Database) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Has grimp build the import graph of packages that lie in known folders.
 
 grimp finds packages through Python's import system, which looks at `sys.path` and at what is loaded already. Here it is
-told where they are: nothing of the source needs to be importable, and no folder of it ever comes onto `sys.path`.
+given the folders: nothing of the source needs to be importable, and no folder of it ever comes onto `sys.path`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ anything. An expression reaches a name of a module only if it mentions the name,
 the last part of the module's name (the package around it need not be mentioned: any module may re-export what it
 imported under that name); by another name that somebody gave the module; from within it, where a relative import need
 not mention it; by a star import; or by something that depends on the name itself, in the outline of a file that can
-reach it. Too many files may be found; none that could mean it is left out.
+reach it. Too many files may be found; none that could mean it is missed.
 
 Star imports may bring other names though no name in a changed file shows it: any name, where the module that they
 name was added or removed; a submodule, where `__all__` lets it through now or no longer.

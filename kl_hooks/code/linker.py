@@ -36,7 +36,7 @@ subclass that overrides the attribute; so may `self`."""
 _RETURNED: Final = ("return annotation", 70)
 """The same of a part of what a function returns by its annotation."""
 NAME_ONLY: Final = "name only"
-"""How a link to `name:x` was found: something called x is used, and nobody can say which."""
+"""How a link to `name:x` was found: something named x is used, and nobody knows which."""
 
 CONSTRUCTOR: Final = "constructor"
 """How a link to `__init__` was found: the class is called."""
@@ -106,7 +106,7 @@ def used_links(
 ) -> list[Row]:  # fmt: skip
     """The links of what a file uses, each once. `ids`: of the file's symbols, as `uses` counts them.
 
-    `defined`: whether anything in the repository bears a name; a use of one that nothing bears is no link.
+    `defined`: whether any symbol in the repository has a name; a use of one that none has is no link.
     """
     seen: set[tuple[str, str, str, int]] = set()
     made: list[Row] = []
@@ -162,12 +162,12 @@ _AT_ONCE = 400
 
 
 def relink(
-    db: Database, gone: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline], targets: ModuleIndex,
-    alone: bool,
+    db: Database, removed: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
+    targets: ModuleIndex, alone: bool,
 ) -> int:  # fmt: skip
     """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
 
-    `changed`: path → facts under its module; `was`: module → outline as it was of what changed or is gone;
+    `changed`: path → facts under its module; `was`: module → outline as it was of what changed or was removed;
     `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and `said`
     are as they are to be. In one transaction.
     """
@@ -175,8 +175,8 @@ def relink(
     outlines = Outlines(db, now)
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
-    others = [] if alone else files_to_relink(db, [*gone, *changed], was, now, outlines.of, targets.module_of)
-    batch: dict[str, list[links.Row]] = {path: [] for path in gone}
+    others = [] if alone else files_to_relink(db, [*removed, *changed], was, now, outlines.of, targets.module_of)
+    batch: dict[str, list[links.Row]] = {path: [] for path in removed}
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):
         batch[path] = list(links_of(path, targets.module_of(path), facts, resolver, targets, defined))
@@ -190,7 +190,7 @@ def relink(
 def links_of(
     path: str, module: str, facts: Facts, resolver: Resolver, targets: ModuleIndex, defined: Callable[[str], bool]
 ) -> Iterator[links.Row]:
-    """All links that one file says."""
+    """All links of one file."""
     yield from defined_links(path, facts["symbols"])
     imported = file_links(path, facts["imports"], targets)
     for link in imported:
@@ -217,7 +217,7 @@ def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tup
 
 
 class _Defined:
-    """Whether a symbol bears a name."""
+    """Whether any symbol has a name."""
 
     def __init__(self, db: Database, whole: bool) -> None:
         self._db = db

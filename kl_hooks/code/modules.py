@@ -24,9 +24,7 @@ import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kl_hooks.code.scanner.parser import WORD, Facts, Key
 from kl_hooks.model.symbol import Link
-from kl_hooks.store.database import Rows, placeholders
 
 MARKERS: Final = ("pyproject.toml", "setup.cfg")
 """Their names; `setup.py` marks a project too, and is source."""
@@ -35,17 +33,6 @@ MARKERS: Final = ("pyproject.toml", "setup.cfg")
 def is_marker(path: str) -> bool:
     """True for a file of `MARKERS`."""
     return path.endswith(MARKERS) and path.rpartition("/")[2] in MARKERS
-
-
-def stored_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
-    """The files that marked projects when names were last decided; of those that fit a condition over `path`."""
-    return {row[0] for row in db.rows(f"SELECT path FROM marks WHERE {condition}", tuple(params))}
-
-
-def _store_markers(db: Rows, markers: Collection[str]) -> None:
-    """From now on these mark projects. Inside one transaction."""
-    db.execute("DELETE FROM marks")
-    db.many("INSERT INTO marks (path) VALUES (?)", [(path,) for path in sorted(markers)])
 
 
 _INIT: Final = "__init__.py"
@@ -65,13 +52,13 @@ class Mapped(NamedTuple):
 
 RULES: Final = {
     "package": "it is in a package: the name starts with the outermost folder that has an __init__.py",
-    "src": "it stands under src: every folder below that is part of the name, __init__.py or not",
+    "src": "it is under src: every folder below that is part of the name, __init__.py or not",
     "imported": "an import asks for it by this longer name (a namespace package, PEP 420)",
     "python's own": "the shorter name is one of Python's own, so the folders above are part of it",
     "script": "it is in no package: named by its path from its project, as a script or test",
     "script imported": "it is in no package, and an import asks for it by this name",
 }
-"""Rule → what it says to a person."""
+"""Rule → its description for people."""
 
 
 def module_names(paths: Sequence[str], imported: Collection[str] = ()) -> dict[str, str]:
@@ -106,7 +93,7 @@ def explain(paths: Sequence[str], imported: Collection[str], path: str) -> Mappe
 
 
 def _starts(paths: Sequence[str], imported: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Path → how many leading folders its name leaves out, and the rule that said so."""
+    """Path → how many leading folders its name omits, and the rule that decided so."""
     python = [path for path in paths if path.endswith(".py")]
     packages = {_folder(path) for path in python if path.rpartition("/")[2] == _INIT}
     projects = {_folder(path) for path in paths if is_marker(path) or path.rpartition("/")[2] == "setup.py"}
@@ -120,19 +107,14 @@ def _starts(paths: Sequence[str], imported: Collection[str]) -> dict[str, tuple[
     return starts
 
 
-def imported_names(facts: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Every absolute module name that some file imports, with its parents: `a.b` gives `a.b` and `a`.
+def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Every absolute module name that these files import, with its parents: `a.b` gives `a.b` and `a`.
 
     Of `from a import b` both `a` and `a.b`: `b` may be a module.
     """
-    return names_in(one["imports"] for one in facts.values())
-
-
-def names_in(imports: Iterable[Iterable[Sequence[Any]]]) -> set[str]:
-    """The same of the import rows of some files."""
     found: set[str] = set()
-    for rows in imports:
-        for module, name, level, *_ in rows:
+    for one in facts:
+        for module, name, level, *_ in one["imports"]:
             if level == 0:
                 found.add(module)
                 if name and name != "*":
@@ -144,7 +126,7 @@ def names_in(imports: Iterable[Iterable[Sequence[Any]]]) -> set[str]:
 
 
 def plain_name(module: str) -> str:
-    """The name as an import would say it: without what qualifies it by path."""
+    """The name as an import spells it: without what qualifies it by path."""
     return module.partition("@")[0]
 
 
@@ -177,7 +159,7 @@ def _source(parts: Sequence[str], most: int) -> int | None:
 def _package_start(
     folder: str, packages: Container[str], projects: Container[str], imported: Container[str]
 ) -> tuple[int, str]:
-    """Where the names of a package's modules start: counted in leading folders that are left out."""
+    """Where the names of a package's modules start: counted in leading folders that are omitted."""
     parts = _parts(folder)
     top = len(parts)
     while top > 1 and "/".join(parts[: top - 1]) in packages:
@@ -215,9 +197,9 @@ def _qualified(names: Mapping[str, str]) -> dict[str, str]:
     made = dict(names)
     for name, paths in same.items():
         inits = [path for path in paths if path.endswith("/" + _INIT)]
-        kept = inits[0] if len(inits) == 1 else None
+        plain = inits[0] if len(inits) == 1 else None
         if len(paths) > 1:
-            made.update({path: f"{name}@{path}" for path in paths if path != kept})
+            made.update({path: f"{name}@{path}" for path in paths if path != plain})
     return made
 
 
@@ -225,9 +207,9 @@ def import_links(facts: Mapping[str, Mapping[str, Any]], modules: Mapping[str, s
     """The import Links of the files in `facts`, sorted by path and line; `modules` maps every path to its name.
 
     `from pkg import mod` leads to `namespace:pkg.mod` where that is a module, else to `namespace:pkg`. What the
-    repository does not have keeps the name it is imported by. `method` says how: see `code.imports_found`.
+    repository does not have keeps the name it is imported by. `method` is how it is imported: see `scanner.imports`.
     An import of a module's own name (`from . import x` in a package) is none; a relative import that leads out of
-    its package has no target and is left out. A name that we do not know below a module that we do (generated, or
+    its package has no target and is omitted. A name that we do not know below a module that we do (generated, or
     compiled) leads to the nearest one above it with confidence 50.
     """
     known = ModuleIndex(modules)
@@ -254,7 +236,7 @@ class ModuleIndex:
         return self._paths.get(module, "")
 
     def inside(self, name: str) -> bool:
-        """True if modules stand under this name, whether it is a module itself or not (PEP 420)."""
+        """True if there are modules under this name, whether it is a module itself or not (PEP 420)."""
         if self._parents is None:
             self._parents = set()
             for one in self._by_name:
@@ -265,7 +247,7 @@ class ModuleIndex:
     def find(self, name: str, importer: str) -> str | None:
         """The module called `name`; of several the one whose path is nearest to the file `importer`'s.
 
-        Of a package and a module beside it, which are equally near, the package: so does Python.
+        Of a package and its sibling module, which are equally near, the package: so does Python.
         """
         found = self.called(name)
         if not found:
@@ -331,45 +313,6 @@ def _shared(a: str, b: str) -> int:
     return count
 
 
-class StoredModuleIndex(ModuleIndex):
-    """The same answers, each read when it is first asked for."""
-
-    def __init__(self, db: Rows) -> None:
-        super().__init__({})
-        self._db = db
-        self._found: dict[str, list[tuple[str, str]]] = {}
-        self._above: dict[str, bool] = {}
-        self._asked: dict[str, str] = {}
-
-    def module_of(self, path: str) -> str:
-        found = self._db.rows("SELECT module FROM files WHERE path = ?", (path,))
-        if not found:
-            raise KeyError(path)
-        return str(found[0][0])
-
-    def path_of(self, module: str) -> str:
-        if module not in self._asked:
-            found = self._db.rows("SELECT path FROM files WHERE module = ?", (module,))
-            self._asked[module] = str(found[0][0]) if found else ""
-        return self._asked[module]
-
-    def inside(self, name: str) -> bool:
-        if "@" in name:
-            return False
-        if name not in self._above:
-            sql = "SELECT 1 FROM files WHERE module >= ? AND module < ? LIMIT 1"
-            self._above[name] = bool(self._db.rows(sql, (f"{name}.", f"{name}/")))  # `/` comes right after `.`
-        return self._above[name]
-
-    def called(self, name: str) -> Sequence[tuple[str, str]]:
-        if "@" in name:
-            return ()
-        if name not in self._found:
-            sql = "SELECT path, module FROM files WHERE module = ? OR (module >= ? AND module < ?)"
-            self._found[name] = self._db.rows(sql, (name, f"{name}@", f"{name}A"))  # `A` comes right after `@`
-        return self._found[name]
-
-
 class QueriedNames(Collection[str]):
     """Names that are imported, which remembers what it was asked for."""
 
@@ -387,167 +330,3 @@ class QueriedNames(Collection[str]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def still_valid(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
-    """True if names that were decided before stay, now that some files import `new` instead of `old`.
-
-    A name that is no longer imported by these may still be by others: then it is worked out again, to be sure.
-    """
-    before, now = set(old), set(new)
-    changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
-    if not changed:
-        return True
-    answers = dict(db.rows("SELECT name, asked_for FROM naming"))
-    return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
-
-
-class Decision(NamedTuple):
-    """What all modules are called, and what that was decided by."""
-
-    modules: dict[str, str]
-    """Path → module."""
-    answers: dict[str, bool]
-    """Name that somebody might import → whether somebody does."""
-
-
-def decide_names(paths: Iterable[str], markers: Collection[str], imports: Collection[str]) -> Decision:
-    """The names of the modules of these files. `imports`: what all of them import."""
-    asked = QueriedNames(imports)
-    modules = module_names([*paths, *markers], asked)
-    return Decision(modules, asked.answers)
-
-
-def decide_stored_names(
-    db: Rows,
-    wanted: Mapping[str, Key],
-    markers: Collection[str] = (),
-    known: Mapping[Key, Facts] | None = None,
-) -> dict[str, str]:
-    """Path → module of all files, from what all of them import; what decided it is kept. Inside one transaction.
-
-    `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
-    """
-    from kl_hooks.code import facts_cache
-
-    known = known or {}
-    loaded = facts_cache.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
-    imports = absolute_imports(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key)))
-    return store_decision(db, decide_names(wanted, markers, imports), markers)
-
-
-def store_decision(db: Rows, decision: Decision, markers: Collection[str]) -> dict[str, str]:
-    """Keeps what decided the names; gives them."""
-    db.execute("DELETE FROM naming")
-    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(decision.answers.items()))
-    _store_markers(db, markers)
-    return decision.modules
-
-
-def absolute_imports(facts: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The absolute names that these files import."""
-    return names_in(one["imports"] for one in facts)
-
-
-_FEW: Final = 50
-"""Files that came or went, up to which it is tried."""
-_SAYING: Final = 300
-"""Files that are looked into for one name."""
-_DECIDING: Final = ("__init__.py", "setup.py")
-"""Files that decide how others are called."""
-
-
-class Unsure(Exception):
-    """It would take a look at all files."""
-
-
-def names_of_added(
-    db: Rows, came: Collection[str], went: Mapping[str, str], changed: Collection[str], new: Collection[str]
-) -> dict[str, str] | None:  # fmt: skip
-    """Path → module of the files that came; None where another file may be called otherwise now.
-
-    `went`: path → module; `changed`: the paths of all files whose content is not as the database has it; `new`: the
-    names that these import. The tables are as they were. Marks of projects are the same, and what is imported now or no
-    longer decides nothing that was decided before (`still_holds`). In one transaction.
-    """
-    if len(came) + len(went) > _FEW or any(path.rpartition("/")[2] in _DECIDING for path in (*came, *went)):
-        return None
-    modules, imported = StoredModuleIndex(db), _ImportedNames(db, {*changed, *went}, new)
-    packages, projects = _Packages(db), _Projects(db)
-    if any(len(modules.called(plain_name(module))) != 1 or "@" in module for module in went.values()):
-        return None
-    found: dict[str, str] = {}
-    try:
-        for path in sorted(came):
-            name = module_name(path, packages, projects, imported) if path.endswith(".py") else path
-            if path.endswith(".py") and ("@" in name or modules.called(name) or name in found.values()):
-                return None
-            found[path] = name
-    except Unsure:
-        return None
-    imported.keep()
-    return found
-
-
-class _Packages(Container[str]):
-    """The folders that hold an `__init__.py`."""
-
-    def __init__(self, db: Rows) -> None:
-        self._db = db
-
-    def __contains__(self, folder: object) -> bool:
-        return _is_there(self._db, f"{folder}/__init__.py" if folder else "__init__.py")
-
-
-class _Projects(Container[str]):
-    """The folders that hold a mark of a project, or `setup.py`."""
-
-    def __init__(self, db: Rows) -> None:
-        self._db = db
-        self._marked = {path.rpartition("/")[0] for path in stored_markers(db, "path >= ?", ("",))}
-
-    def __contains__(self, folder: object) -> bool:
-        return folder in self._marked or _is_there(self._db, f"{folder}/setup.py" if folder else "setup.py")
-
-
-def _is_there(db: Rows, path: str) -> bool:
-    return bool(db.rows("SELECT 1 FROM files WHERE path = ?", (path,)))
-
-
-class _ImportedNames(Container[str]):
-    """The names that are imported: as was decided the last time, else by whoever says them."""
-
-    def __init__(self, db: Rows, changed: Collection[str], new: Collection[str]) -> None:
-        self._db, self._changed, self._new = db, changed, new
-        self._answers: dict[str, bool] = {}
-        self._known = dict(db.rows("SELECT name, asked_for FROM naming"))
-
-    def __contains__(self, name: object) -> bool:
-        text = str(name)
-        if text not in self._answers:
-            self._answers[text] = self._answer(text)
-        return self._answers[text]
-
-    def keep(self) -> None:
-        """Remembers what was asked: whoever imports it one day, or no longer, decides again."""
-        rows = sorted(self._answers.items())
-        self._db.many("DELETE FROM naming WHERE name = ?", [row[:1] for row in rows])
-        self._db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", rows)
-
-    def _answer(self, name: str) -> bool:
-        if name in self._new:
-            return True
-        known = self._known.get(name)
-        return bool(known) if known is not None else self._by_others(name)
-
-    def _by_others(self, name: str) -> bool:
-        """True if a file imports it that is as it was. Unsure where too many say it."""
-        from kl_hooks.code import facts_cache, name_index
-
-        words = WORD.findall(name.rpartition(".")[2])
-        paths = sorted(name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed) if words else []
-        if not words or len(paths) > _SAYING:
-            raise Unsure
-        sql = f"SELECT blob, scanner FROM files WHERE path IN ({placeholders(paths)})"
-        facts = facts_cache.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
-        return name in imported_names(dict(enumerate(facts.values())))  # type: ignore[arg-type]

@@ -14,13 +14,13 @@ from kl_hooks.store.database import Rows, chunks, placeholders
 _BUCKETS: Final = 16_381
 """A prime: names that begin or end alike fall into different classes."""
 _MANY: Final = 50
-"""Names from which on it takes less to read what all files say."""
+"""Names from which on it takes less to read all files."""
 _SHARE: Final = 8
 """One file in so many, from which on it takes less to look into all."""
 
 
 def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
-    """Path → every identifier that the file says, between spaces; of all that say one of `names`, and of others."""
+    """Path → every identifier in the file, between spaces; of all files that mention one of `names`, and of others."""
     if len(names) <= _MANY:
         wanted = file_numbers(db, names)
         if len(wanted) * _SHARE <= _count(db):
@@ -33,19 +33,19 @@ def files_mentioning(db: Rows, names: Collection[str]) -> dict[str, str]:
 
 
 def file_numbers(db: Rows, names: Collection[str]) -> set[int]:
-    """The numbers of all files that say one of `names`, and of some others."""
+    """The numbers of all files that mention one of `names`, and of some others."""
     return {number for files in _files(db, {_bucket(name) for name in names}).values() for number in files}
 
 
 def all_files(db: Rows) -> dict[str, str]:
-    """The same of all files that say anything."""
+    """The same of all files."""
     return dict(db.rows("SELECT path, names FROM said"))
 
 
-def replace_files(db: Rows, gone: Iterable[str], changed: Mapping[str, str]) -> None:
-    """Path → what the file says from now on; nothing for those that are gone. Inside one transaction."""
+def replace_files(db: Rows, removed: Iterable[str], changed: Mapping[str, str]) -> None:
+    """Store path → identifiers of the file, and delete those of removed files. Inside one transaction."""
     now = {path: names for path, names in changed.items() if names}
-    old = sorted({*gone, *changed})
+    old = sorted({*removed, *changed})
     if len(old) * _SHARE > _count(db):
         db.many("DELETE FROM said WHERE path = ?", [(path,) for path in old])
         _insert(db, now)
@@ -73,13 +73,13 @@ def _count(db: Rows) -> int:
     return int(db.rows("SELECT COUNT(*) FROM said")[0][0])
 
 
-def _insert(db: Rows, said: Mapping[str, str]) -> dict[str, int]:
+def _insert(db: Rows, names: Mapping[str, str]) -> dict[str, int]:
     """Gives new files their numbers."""
-    if not said:
+    if not names:
         return {}
     first = int(db.rows("SELECT COALESCE(MAX(number), 0) + 1 FROM said")[0][0])
-    numbers = {path: number for number, path in enumerate(sorted(said), first)}
-    rows = [(number, path, said[path]) for path, number in numbers.items()]
+    numbers = {path: number for number, path in enumerate(sorted(names), first)}
+    rows = [(number, path, names[path]) for path, number in numbers.items()]
     db.many("INSERT INTO said (number, path, names) VALUES (?, ?, ?)", rows)
     return numbers
 

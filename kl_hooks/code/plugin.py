@@ -160,7 +160,7 @@ def kl_scanners() -> Sequence[Scanner]:
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    """`symbols`: what is defined here and bears the task's words."""
+    """`symbols`: definitions that match the task's words."""
     from kl_hooks.code.query.search import retrieve_symbols
 
     return [Retriever("symbols", 100, retrieve_symbols)]

@@ -78,7 +78,7 @@ def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
             rest = [one for order in left for one in order]
             return [*made, *dict.fromkeys(one for one in rest if one not in made)]
         made.append(head)
-        left = [kept for order in left if (kept := [one for one in order if one != head])]
+        left = [others for order in left if (others := [one for one in order if one != head])]
     return list(dict.fromkeys(made))
 
 
@@ -154,7 +154,7 @@ class Resolver:
         return self._values[key]
 
     def _made(self, called: Ref, module: str, deep: int) -> Value | None:
-        """What calling something gives: an instance of a class, or what a function says that it returns."""
+        """What calling something gives: an instance of a class, or what a function is annotated to return."""
         value = self._value(called, module, deep)
         if value is None or value is EXTERNAL or value.prefix not in FUNCTIONS:
             found = self._class(value, deep)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from kl_hooks.code import facts_cache, file_facts, file_index, name_index
@@ -17,24 +17,15 @@ from kl_hooks.code.file_facts import FilesFacts, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
 from kl_hooks.code.invalidation import renames
 from kl_hooks.code.linker import links_of, relink
-from kl_hooks.code.modules import (
-    Decision,
-    ModuleIndex,
-    StoredModuleIndex,
-    absolute_imports,
-    decide_names,
-    decide_stored_names,
-    names_of_added,
-    still_valid,
-    store_decision,
-)
+from kl_hooks.code.modules import ModuleIndex, QueriedNames, imported_names, module_name, module_names, plain_name
 from kl_hooks.code.resolver import Resolver
-from kl_hooks.code.scanner.parser import Facts, Key, Read, no_garbage_collection, unavailable_facts
+from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_collection, unavailable_facts
 from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
 from kl_hooks.index import index
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import last_name, split_id
+from kl_hooks.store.database import Rows, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.parser import Outline
@@ -48,19 +39,19 @@ _FILES_AT_ONCE: Final = 200
 """Files whose rows are made before they are written: those of all would not fit into a small memory."""
 
 
-def write_files(db: Database, gone: Collection[str], files: Mapping[str, File], facts: Mapping[str, Facts]) -> None:
-    """Takes out the files that are gone, and replaces all rows of those that changed. Inside one transaction.
+def write_files(db: Database, removed: Collection[str], files: Mapping[str, File], facts: Mapping[str, Facts]) -> None:
+    """Delete the rows of removed files, and replace those of changed ones. Inside one transaction.
 
     `files` and `facts`: of those that changed; their facts are asked for once, some after some.
     """
-    delete_rows(db, (*gone, *files))
+    delete_rows(db, (*removed, *files))
     names: dict[str, str] = {}
     paths = list(files)
     for start in range(0, len(paths), _FILES_AT_ONCE):
         some = {path: facts[path] for path in paths[start : start + _FILES_AT_ONCE]}
         names.update((path, one["names"]) for path, one in some.items())
         _insert(db, files, some)
-    name_index.replace_files(db, gone, names)
+    name_index.replace_files(db, removed, names)
 
 
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
@@ -93,13 +84,6 @@ def insert_symbols(db: Database, rows: Iterable[Sequence[Any]]) -> None:
     """Writes rows as `symbol_table_rows` gives them."""
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-
-def last_name(identifier: str) -> str:
-    """The last part of an Id, by which people look for it."""
-    if identifier.startswith("namespace:"):
-        identifier = identifier.partition("@")[0]
-    return identifier.rpartition("::" if identifier.startswith("test:") else ".")[2].rpartition(":")[2]
 
 
 def symbol_table_rows(path: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
@@ -142,7 +126,7 @@ class BulkRows(NamedTuple):
     marks: set[str]
     read: frozenset[Key]
     """The contents that could be had."""
-    decision: Decision
+    decision: _Decision
     shares: TempBlobFile
     """The rows of some files each, as this process marshalled them."""
 
@@ -156,7 +140,7 @@ class BulkRows(NamedTuple):
 def make_bulk_rows(known: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRows:
     """The rows of all that is wanted. `facts`: what could be read of it."""
     with no_garbage_collection():
-        decision = decide_names(known.wanted, known.marks, absolute_imports(facts[key] for key in facts))
+        decision = _decide_names(known.wanted, known.marks, imported_names(facts[key] for key in facts))
         maker = _Maker(facts, {path: (key, decision.modules.get(path, path)) for path, key in known.wanted.items()})
         read = frozenset(facts)
         return BulkRows(known.wanted, known.marks, read, decision, TempBlobFile(maker.shares(sorted(known.wanted))))
@@ -214,7 +198,7 @@ class _Maker:
 
 
 def _defined_last_names(facts: Facts, module: str) -> set[str]:
-    """The names that the symbols of a file bear."""
+    """The names of the symbols of a file."""
     defined = facts["outline"].get("defs") if facts["outline"] else None
     if defined is None:
         return {last_name(row[0]) for row in facts["symbols"]}
@@ -237,7 +221,7 @@ def update(
     scanners: Sequence[Scanner],
     watch: Progress,
 ) -> tuple[int, int, dict[str, str]] | None:
-    """Makes the graph hold `entries`, of all files: how many contents were read, how many files are gone, all errors.
+    """Makes the graph hold `entries`, of all files: how many contents were read and files removed, and all errors.
 
     `known`: what differs; `facts`: what is remembered of it. None where nothing had to be written.
     """
@@ -260,15 +244,15 @@ def _write(
     db: Database, known: PendingChanges, entries: Sequence[FileEntry], scanners: Sequence[Scanner],
     facts: MutableMapping[Key, Facts], ready: BulkRows | None,
 ) -> int:  # fmt: skip
-    """Writes what differs; returns how many files are gone. `facts`: what is known of them. Inside one transaction."""
+    """Write what differs; returns how many files were removed. `facts`: those at hand. Inside one transaction."""
     facts.update(facts_cache.load(db, set(known.stale.values()) - facts.keys(), uses=True))
-    came = _came(db, known, facts)
-    modules = {path: file[2] for path, file in known.before.items()} | (came or {})
-    if came is None:
+    added = _names_of_added(db, known, facts)
+    modules = {path: file[2] for path, file in known.before.items()} | (added or {})
+    if added is None:
         known = pending_changes(db, entries, scanners, file_index.whole_part(entries))
         ready = ready if ready and ready.fits(known, facts) else None
         modules = (
-            store_decision(db, ready.decision, known.marks)
+            _store_decision(db, ready.decision, known.marks)
             if ready
             else decide_stored_names(db, known.wanted, known.marks, facts)
         )
@@ -278,20 +262,20 @@ def _write(
         for path, (blob, scanner) in known.wanted.items()
     }
     changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
-    gone = sorted(known.before.keys() - now.keys())
+    removed = sorted(known.before.keys() - now.keys())
     facts.update(facts_cache.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True))
     files = {path: now[path] for path in changed}
-    if came is None and ready:
+    if added is None and ready:
         write_bulk_rows(db, ready, files)
     else:
-        _replace(db, known, facts, files, gone)
+        _replace(db, known, facts, files, removed)
     file_index.store_part(db, known.part, scanners, now, absent)
     facts_cache.delete_unused(db, spare=known.files * 3 + SPARE)
-    return len(gone)
+    return len(removed)
 
 
 def _replace(
-    db: Database, known: PendingChanges, facts: Mapping[Key, Facts], files: Mapping[str, File], gone: Sequence[str]
+    db: Database, known: PendingChanges, facts: Mapping[Key, Facts], files: Mapping[str, File], removed: Sequence[str]
 ) -> None:
     """Writes the rows of these files, and the links that are others because of them."""
     few = not known.all and len(files) <= FEW
@@ -300,32 +284,229 @@ def _replace(
     )
     if few:
         named = dict(named)
-    was = _outlines(db, {path: known.before[path] for path in (*gone, *files) if path in known.before})
-    write_files(db, gone, files, named)
+    was = _outlines(db, {path: known.before[path] for path in (*removed, *files) if path in known.before})
+    write_files(db, removed, files, named)
     targets = StoredModuleIndex(db) if few else ModuleIndex(dict(db.rows("SELECT path, module FROM files")))
-    relink(db, gone, named, was, targets, len(files) == known.files)
+    relink(db, removed, named, was, targets, len(files) == known.files)
 
 
-def _came(db: Database, known: PendingChanges, facts: Mapping[Key, Facts]) -> dict[str, str] | None:
-    """Path → module of the files that came; None where others may be called otherwise: paths decide that, and what is
-    imported.
-    """
+def _names_of_added(db: Database, known: PendingChanges, facts: Mapping[Key, Facts]) -> dict[str, str] | None:
+    """Path → module of the added files; None where others may have other names now: paths decide that, and imports."""
     if known.marks != known.known_marks or not known.part.stamps:
         return None
     stale = known.stale
-    went = {path: file[2] for path, file in known.before.items() if path not in known.wanted}
-    before = facts_cache.load(db, {known.before[p][:2] for p in (*stale, *went) if p in known.before}, symbols=False)
+    removed = {path: file[2] for path, file in known.before.items() if path not in known.wanted}
+    before = facts_cache.load(db, {known.before[p][:2] for p in (*stale, *removed) if p in known.before}, symbols=False)
     old, new = (
-        absolute_imports(before.values()),
-        absolute_imports([facts.get(key) or unavailable_facts() for key in stale.values()]),
+        imported_names(before.values()),
+        imported_names([facts.get(key) or unavailable_facts() for key in stale.values()]),
     )
     if not still_valid(db, old, new):
         return None
-    came = stale.keys() - known.before.keys()
-    return names_of_added(db, came, went, stale, new) if came or went else {}
+    added = stale.keys() - known.before.keys()
+    return names_of_added(db, added, removed, stale, new) if added or removed else {}
 
 
 def _outlines(db: Database, files: Mapping[str, File]) -> dict[str, Outline]:
     """Module → outline, of these files as they were."""
     found = facts_cache.outlines(db, {file[:2] for file in files.values()})
     return {file[2]: found[file[:2]] for file in files.values() if file[:2] in found}
+
+
+# -- names of modules
+
+
+class StoredModuleIndex(ModuleIndex):
+    """The same answers, each read when it is first asked for."""
+
+    def __init__(self, db: Rows) -> None:
+        super().__init__({})
+        self._db = db
+        self._found: dict[str, list[tuple[str, str]]] = {}
+        self._above: dict[str, bool] = {}
+        self._asked: dict[str, str] = {}
+
+    def module_of(self, path: str) -> str:
+        found = self._db.rows("SELECT module FROM files WHERE path = ?", (path,))
+        if not found:
+            raise KeyError(path)
+        return str(found[0][0])
+
+    def path_of(self, module: str) -> str:
+        if module not in self._asked:
+            found = self._db.rows("SELECT path FROM files WHERE module = ?", (module,))
+            self._asked[module] = str(found[0][0]) if found else ""
+        return self._asked[module]
+
+    def inside(self, name: str) -> bool:
+        if "@" in name:
+            return False
+        if name not in self._above:
+            sql = "SELECT 1 FROM files WHERE module >= ? AND module < ? LIMIT 1"
+            self._above[name] = bool(self._db.rows(sql, (f"{name}.", f"{name}/")))  # `/` comes right after `.`
+        return self._above[name]
+
+    def called(self, name: str) -> Sequence[tuple[str, str]]:
+        if "@" in name:
+            return ()
+        if name not in self._found:
+            sql = "SELECT path, module FROM files WHERE module = ? OR (module >= ? AND module < ?)"
+            self._found[name] = self._db.rows(sql, (name, f"{name}@", f"{name}A"))  # `A` comes right after `@`
+        return self._found[name]
+
+
+def still_valid(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
+    """True if names that were decided before stay, now that some files import `new` instead of `old`.
+
+    A name that is no longer imported by these may still be by others: then it is worked out again, to be sure.
+    """
+    before, now = set(old), set(new)
+    changed = [*((name, 0) for name in now - before), *((name, 1) for name in before - now)]
+    if not changed:
+        return True
+    answers = dict(db.rows("SELECT name, asked_for FROM naming"))
+    return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
+
+
+class _Decision(NamedTuple):
+    """The names of all modules, and what decided them."""
+
+    modules: dict[str, str]
+    """Path → module."""
+    answers: dict[str, bool]
+    """Name that somebody might import → whether somebody does."""
+
+
+def _decide_names(paths: Iterable[str], markers: Collection[str], imports: Collection[str]) -> _Decision:
+    """The names of the modules of these files. `imports`: what all of them import."""
+    asked = QueriedNames(imports)
+    modules = module_names([*paths, *markers], asked)
+    return _Decision(modules, asked.answers)
+
+
+def decide_stored_names(
+    db: Rows,
+    wanted: Mapping[str, Key],
+    markers: Collection[str] = (),
+    known: Mapping[Key, Facts] | None = None,
+) -> dict[str, str]:
+    """Path → module of all files, from what all of them import; what decided it is stored. Inside one transaction.
+
+    `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
+    """
+    known = known or {}
+    loaded = facts_cache.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
+    imports = imported_names(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key)))
+    return _store_decision(db, _decide_names(wanted, markers, imports), markers)
+
+
+def _store_decision(db: Rows, decision: _Decision, markers: Collection[str]) -> dict[str, str]:
+    """Store what decided the names; returns them."""
+    db.execute("DELETE FROM naming")
+    db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(decision.answers.items()))
+    file_index.store_markers(db, markers)
+    return decision.modules
+
+
+_ADDED_AT_MOST: Final = 50
+"""Files added or removed, up to which it is tried."""
+_MENTIONING: Final = 300
+"""Files that are looked into for one name."""
+_DECIDING: Final = ("__init__.py", "setup.py")
+"""Files that decide the names of others."""
+
+
+class Unsure(Exception):
+    """It would take a look at all files."""
+
+
+def names_of_added(
+    db: Rows, added: Collection[str], removed: Mapping[str, str], changed: Collection[str], new: Collection[str]
+) -> dict[str, str] | None:  # fmt: skip
+    """Path → module of the added files; None where another file may have another name now.
+
+    `removed`: path → module; `changed`: the paths of all files whose content is not as the database has it; `new`: the
+    names that these import. The tables are as they were. Marks of projects are the same, and what is imported now or no
+    longer decides nothing that was decided before (`still_valid`). In one transaction.
+    """
+    if len(added) + len(removed) > _ADDED_AT_MOST or any(
+        path.rpartition("/")[2] in _DECIDING for path in (*added, *removed)
+    ):
+        return None
+    modules, imported = StoredModuleIndex(db), _ImportedNames(db, {*changed, *removed}, new)
+    packages, projects = _Packages(db), _Projects(db)
+    if any(len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()):
+        return None
+    found: dict[str, str] = {}
+    try:
+        for path in sorted(added):
+            name = module_name(path, packages, projects, imported) if path.endswith(".py") else path
+            if path.endswith(".py") and ("@" in name or modules.called(name) or name in found.values()):
+                return None
+            found[path] = name
+    except Unsure:
+        return None
+    imported.keep()
+    return found
+
+
+class _Packages(Container[str]):
+    """The folders that hold an `__init__.py`."""
+
+    def __init__(self, db: Rows) -> None:
+        self._db = db
+
+    def __contains__(self, folder: object) -> bool:
+        return _is_there(self._db, f"{folder}/__init__.py" if folder else "__init__.py")
+
+
+class _Projects(Container[str]):
+    """The folders that hold a mark of a project, or `setup.py`."""
+
+    def __init__(self, db: Rows) -> None:
+        self._db = db
+        self._marked = {path.rpartition("/")[0] for path in file_index.stored_markers(db, "path >= ?", ("",))}
+
+    def __contains__(self, folder: object) -> bool:
+        return folder in self._marked or _is_there(self._db, f"{folder}/setup.py" if folder else "setup.py")
+
+
+def _is_there(db: Rows, path: str) -> bool:
+    return bool(db.rows("SELECT 1 FROM files WHERE path = ?", (path,)))
+
+
+class _ImportedNames(Container[str]):
+    """The names that are imported: as decided the last time, else by the files that mention them."""
+
+    def __init__(self, db: Rows, changed: Collection[str], new: Collection[str]) -> None:
+        self._db, self._changed, self._new = db, changed, new
+        self._answers: dict[str, bool] = {}
+        self._known = dict(db.rows("SELECT name, asked_for FROM naming"))
+
+    def __contains__(self, name: object) -> bool:
+        text = str(name)
+        if text not in self._answers:
+            self._answers[text] = self._answer(text)
+        return self._answers[text]
+
+    def keep(self) -> None:
+        """Store what was asked: a file that imports it one day, or no longer, decides again."""
+        rows = sorted(self._answers.items())
+        self._db.many("DELETE FROM naming WHERE name = ?", [row[:1] for row in rows])
+        self._db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", rows)
+
+    def _answer(self, name: str) -> bool:
+        if name in self._new:
+            return True
+        known = self._known.get(name)
+        return bool(known) if known is not None else self._by_others(name)
+
+    def _by_others(self, name: str) -> bool:
+        """True if an unchanged file imports it. Unsure where too many mention it."""
+        words = WORD.findall(name.rpartition(".")[2])
+        paths = sorted(name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed) if words else []
+        if not words or len(paths) > _MENTIONING:
+            raise Unsure
+        sql = f"SELECT blob, scanner FROM files WHERE path IN ({placeholders(paths)})"
+        facts = facts_cache.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
+        return name in imported_names(facts.values())

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kl_hooks.index.words import stem
+from kl_hooks.index.index import stem
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Omission, Signals
 

@@ -1,4 +1,4 @@
-"""Everything that depends on a thing, by any number of links: breadth-first over numbers, texts only at the end.
+"""Everything that depends on a symbol, by any number of links: breadth-first over numbers, texts only at the end.
 
 A small closure looks at the blocks that hold its names, level by level; a large one reads all blocks once and looks
 at whole columns, which costs a few passes in C instead of a look-up for each link.
@@ -38,7 +38,7 @@ class Columns:
         self._classes = self._numbers_of_classes(db)
         self._inside = self._owned(kinds, sources, targets, known.get("defines")) if self._classes else {}
 
-    def leave_out(self, nodes: Iterable[int]) -> None:
+    def exclude(self, nodes: Iterable[int]) -> None:
         """These are not given again."""
         for node in nodes:
             self._new[node] = 0
@@ -53,10 +53,10 @@ class Columns:
             return set()
         hit = set(compress(self._from, _each(self._to, self._marks(nodes))))
         found = set(compress(hit, map(self._new.__getitem__, hit)))
-        self.leave_out(found)
+        self.exclude(found)
         if len(found) * 20 > self._size:  # worth a pass over all of them
-            kept = _each(self._from, bytes(self._new))
-            self._from, self._to = list(compress(self._from, kept)), list(compress(self._to, kept))
+            new = _each(self._from, bytes(self._new))
+            self._from, self._to = list(compress(self._from, new)), list(compress(self._to, new))
         return found
 
     def parts(self, nodes: set[int]) -> set[int]:
@@ -125,7 +125,7 @@ class Blocks:
         self._read: dict[int, tuple[list[tuple[int, int]], dict[int, list[int]]]] = {}
         self._given: set[int] = set()
 
-    def leave_out(self, nodes: Iterable[int]) -> None:
+    def exclude(self, nodes: Iterable[int]) -> None:
         """These are not given again."""
         self._given.update(nodes)
 
@@ -186,10 +186,10 @@ ANY_DEPTH: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What was reached from some things."""
+    """What was reached."""
 
     levels: dict[str, int]
-    """Id → how many links away, 1 and more; without the things it was asked for."""
+    """Id → how many links away, 1 and more; without those it was asked for."""
     parts: dict[str, int]
     """What counts with a reached class because the class defines it: Id → level of that class."""
 
@@ -198,7 +198,7 @@ def reach(
     db: Rows, starts: Collection[str], depth: int = ANY_DEPTH, *, relations: Collection[str] = DEPENDS,
     forward: bool = False, lookups: bool | None = None,
 ) -> Reach:  # fmt: skip
-    """What depends on `starts` (`forward`: what they depend on), by at most `depth` links; each thing once.
+    """What depends on `starts` (`forward`: what they depend on), by at most `depth` links; each once.
 
     Who uses a part of a class depends on the class: with a class its parts are looked at too (`forward`: with a part
     its classes), at the same level. `lookups`: True for look-ups only, False for columns from the start; None decides
@@ -216,14 +216,14 @@ def reach(
 def _spread(edges: Blocks | Columns, first: set[int], depth: int) -> tuple[dict[int, int], dict[int, int]]:
     levels: dict[int, int] = {}
     parts: dict[int, int] = {}
-    edges.leave_out(first)
+    edges.exclude(first)
     front, level = first, 0
     while front and level < depth:
         level += 1
         found = edges.beyond(front)
         if found is None:  # too many blocks for look-ups
             edges = edges.columns()
-            edges.leave_out(first | levels.keys())
+            edges.exclude(first | levels.keys())
             found = edges.beyond(front) or set()
         levels.update(dict.fromkeys(found, level))
         front = found - parts.keys() if parts else found

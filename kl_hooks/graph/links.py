@@ -1,7 +1,7 @@
 """Links: replaced by the file that holds them, looked up by what they lead from or to.
 
 Texts are interned, so that a link is six numbers; the links of one owner are one block, six columns of 32 bits. A row
-of its own for each link, with the indexes to find it, would cost more than reading the source it came from (ADR-0007).
+of its own for each link, with the indexes to find it, would cost more than reading its source (ADR-0007).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ Row = tuple[str, str, str, int, str, int]
 
 
 def replace(db: Rows, path: str, links: Iterable[Link]) -> int:
-    """Makes `links` the outgoing links that the file `path` says; returns their number. Links of other files stay.
+    """Makes `links` the outgoing links that the file `path` holds; returns their number. Links of other files stay.
 
     Each link's own `path` must be that file (ValueError). Call it inside a transaction.
     """
@@ -118,7 +118,7 @@ def replace(db: Rows, path: str, links: Iterable[Link]) -> int:
 
 
 def replace_many(db: Rows, batch: Mapping[str, Sequence[Link]]) -> int:
-    """Path → the links that it says from now on (none: it says nothing); returns how many there are in the batch."""
+    """Path → the links that it holds from now on; returns how many there are in the batch."""
     if any(link.path != path for path, links in batch.items() for link in links):
         raise ValueError("a link of another file among those of a file")
     rows = {
@@ -143,10 +143,10 @@ def columns_of_rows(rows: Iterable[Row]) -> Columns:
 
 def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | None = None) -> int:
     """The same for columns; none for no link."""
-    said = set(batch)
+    new = set(batch)
     for sources, relations, targets, _, methods, _ in filter(None, batch.values()):
-        said.update(sources, relations, targets, methods)
-    known = (names or Interned(db)).of(said)
+        new.update(sources, relations, targets, methods)
+    known = (names or Interned(db)).of(new)
     owners = [(known[path],) for path in batch]
     db.many("DELETE FROM link_ends WHERE owner = ?", owners)
     db.many("DELETE FROM link_owners WHERE owner = ?", owners)
@@ -169,22 +169,22 @@ def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]
 
 
 def remove(db: Rows, path: str) -> None:
-    """Takes out what the file `path` says; what others say of it stays."""
+    """Delete the links that the file `path` holds; links of other files to it stay."""
     replace_many(db, {path: ()})
 
 
 def outgoing(db: Rows, identifier: str, relation: str = "") -> list[Link]:
-    """The links from a thing (of one relation, if given), in a fixed order."""
+    """The links from an Id (of one relation, if given), in a fixed order."""
     return of_many(db, [identifier], incoming=False, relation=relation).get(identifier, [])
 
 
 def incoming(db: Rows, identifier: str, relation: str = "") -> list[Link]:
-    """The links to a thing (of one relation, if given), in a fixed order."""
+    """The links to an Id (of one relation, if given), in a fixed order."""
     return of_many(db, [identifier], incoming=True, relation=relation).get(identifier, [])
 
 
 def of_many(db: Rows, identifiers: Sequence[str], *, incoming: bool, relation: str = "") -> dict[str, list[Link]]:
-    """Id → its incoming (or outgoing) links, each list in a fixed order; Ids without any are left out."""
+    """Id → its incoming (or outgoing) links, each list in a fixed order; Ids without any are omitted."""
     wanted = {number: text for text, number in numbers(db, set(identifiers)).items()}
     if not wanted:
         return {}

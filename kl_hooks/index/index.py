@@ -1,6 +1,7 @@
-"""Documents by their words: replaced by owner, found by BM25, names counting more than what is said about them.
+"""Documents by their words: replaced by owner, found by BM25, names counting more than bodies.
 
-A database without full text (FTS5) is searched by LIKE: slower and plainer, the same answers in kind.
+Identifiers are split as people write them: `parseArgs`, `parse_args` and "parse args" have the same parts. A database
+without full text (FTS5) is searched by LIKE: slower and plainer, the same answers in kind.
 """
 
 from __future__ import annotations
@@ -10,17 +11,102 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
-from kl_hooks.index.tables import FULL_TEXT, TOKENIZER, WEIGHTS
-from kl_hooks.index.words import MOST, joined, parts_only, query_words, split, split_all, split_words, stem, whole_words
 from kl_hooks.model.symbol import split_id
 from kl_hooks.store.database import Rows, placeholders
 from kl_hooks.store.database import Rows as StoreRows
+
+MOST: Final = 32
+"""Words of a query that are looked at."""
+_LONGEST: Final = 200
+"""Characters of a word of a query: nobody's name is longer, and LIKE refuses huge patterns."""
+_ENDINGS: Final = ("ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y")
+_SHORTEST: Final = 4
+"""Letters of a stem."""
+_WORD: Final = re.compile(r"\w+")
+_SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def split(identifier: str) -> list[str]:
+    """`HTTPServer_error2` → `["http", "server", "error2"]`: at `_` and where small and capital letters meet."""
+    return list(_identifier_parts(identifier))
+
+
+@lru_cache(maxsize=20_000)  # a repository repeats the same words
+def _identifier_parts(word: str) -> tuple[str, ...]:
+    return tuple(piece for piece in _SEAM.sub("_", word).lower().split("_") if piece)
+
+
+def split_all(text: str) -> str:
+    """The words of a text, each followed by its parts where it has several; separated by spaces, in their order."""
+    return " ".join(map(_with_parts, _WORD.findall(text)))
+
+
+def split_words(words: str) -> str:
+    """The same of identifiers with spaces between them: sooner than looking for words in a text."""
+    return " ".join(map(_with_parts, words.split())) if words.isascii() else split_all(words)
+
+
+def _joined_parts(identifier: str) -> str:
+    """The parts of one identifier, separated by spaces."""
+    return _joined(identifier)
+
+
+def parts_only(text: str) -> str:
+    """The parts of every word of a text, separated by spaces."""
+    return " ".join(filter(None, map(_joined, _WORD.findall(text))))
+
+
+@lru_cache(maxsize=20_000)
+def _joined(word: str) -> str:
+    return " ".join(_identifier_parts(word))
+
+
+@lru_cache(maxsize=20_000)
+def _with_parts(word: str) -> str:
+    pieces = _identifier_parts(word)
+    return f"{word} {' '.join(pieces)}" if len(pieces) > 1 else word
+
+
+def stem(word: str) -> str:
+    """What the inflections of an English word have in common: `totals` → `total`, `caching` → `cach`, `entry` → `entr`.
+
+    For asking whether it is anywhere in a text, where no full text can be asked: shorter than a dictionary's stem.
+    """
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
+            word = word.removesuffix(ending)
+            break
+    if word[-1:] == word[-2:-1] and len(word) > _SHORTEST - 1 and word[-1] not in "aeiousl":
+        word = word[:-1]  # `running` → `run`
+    return word
+
+
+def query_words(words: Iterable[str]) -> list[str]:
+    """What to look for: the words and their parts in lower case, each once, at most `MOST`.
+
+    Every word given is taken before any part. Signs are dropped, so nothing in a query can mean anything to FTS5.
+    """
+    given = _given(words)
+    return _distinct([*map(str.lower, given), *(part for word in given for part in split(word))])
+
+
+def _whole_words(words: Iterable[str]) -> list[str]:
+    """The same without the parts of identifiers."""
+    return _distinct(map(str.lower, _given(words)))
+
+
+def _given(words: Iterable[str]) -> list[str]:
+    return [word for text in words for word in _WORD.findall(text) if len(word) <= _LONGEST]
+
+
+def _distinct(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(word for word in words if word.strip("_")))[:MOST]
 
 
 def _search_by_like(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
     """(id, kind, path, line, title, fit) of documents that hold any word, best first; `words` hold no signs.
 
-    A word counts once for each document, by the best place it stands in; inflected, it may go on after its stem.
+    A word counts once for each document, by the best column that holds it; inflected, it may go on after its stem.
     """
     fits, params = [], []
     for word in words:
@@ -46,8 +132,24 @@ def _kind_condition(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     return (f" AND d.kind IN ({placeholders(kinds)})", tuple(kinds)) if kinds else ("", ())
 
 
+_TOKENIZER: Final = "porter unicode61 tokenchars '_'"
+"""`_` belongs to a word, so that a whole identifier is a word; its parts are further words. SQLite's own Porter
+stemmer folds inflections (`wrappers` and `wrapper` are one term): it costs no Python and exists wherever FTS5 does."""
+
+_FULL_TEXT: Final = (
+    # Made on first need and not as a step of the schema: a SQLite without FTS5 must still open the database.
+    "DROP TABLE IF EXISTS documents_words",
+    "DROP TABLE IF EXISTS documents_text",
+    f"""CREATE VIRTUAL TABLE documents_text USING fts5(
+        name, parts, title, place, body,
+        content='documents', content_rowid='seq', tokenize="{_TOKENIZER}"
+    )""",
+    "CREATE VIRTUAL TABLE documents_words USING fts5vocab('documents_text', 'row')",
+)
+_WEIGHTS: Final = (10.0, 6.0, 4.0, 2.0, 1.0)
+"""What a hit counts in name, parts, title, place, body."""
 _RAREST: Final = 16
-"""Words that are really asked: a common word costs the most and says the least."""
+"""Words that are really asked: a common word costs the most and distinguishes the least."""
 _MANY: Final = 1000
 """Documents that cost nothing worth saving."""
 _TEXT: Final = "name, parts, title, place, body"
@@ -132,7 +234,7 @@ def replace_many(db: IndexRows, batch: Mapping[str, Sequence[Document]]) -> int:
     first = int(db.rows("SELECT COALESCE(MAX(seq), 0) + 1 FROM documents")[0][0])
     if first > 1:
         if full_text:
-            # The full text keeps no copy of what it indexed: it must be told again what goes.
+            # The full text keeps no copy of what it indexed: deleted rows must be given again.
             old = f"SELECT 'delete', seq, {_TEXT} FROM documents WHERE owner = ?"
             db.many(f"INSERT INTO documents_text (documents_text, rowid, {_TEXT}) {old}", owners)
         db.many("DELETE FROM documents WHERE owner = ?", owners)
@@ -171,7 +273,7 @@ def search(db: IndexRows, words: Sequence[str], limit: int, kinds: Sequence[str]
         return []
     if _state(db) != "ready" or not _has_fts5(db):
         return [Hit(*row) for row in _search_by_like(db, wanted, limit, kinds)]
-    asked = " OR ".join(f'"{word}"' for word in _telling(db, wanted))
+    asked = " OR ".join(f'"{word}"' for word in _worth_asking(db, wanted))
     if not asked:
         return []
     return [Hit(*row[:-1]) for row in _matching(db, asked, limit, kinds)]
@@ -182,7 +284,7 @@ def search_names(db: IndexRows, words: Sequence[str], limit: int, kinds: Sequenc
 
     `baskets` finds `Basket`, `cart_line` finds `CartLine`. None where there is no full text to ask.
     """
-    wanted = whole_words(words)
+    wanted = _whole_words(words)
     if not wanted or limit < 1 or _state(db) != "ready" or not _has_fts5(db):
         return []
     whole = dict.fromkeys([*wanted, *(word.replace("_", "") for word in wanted)])
@@ -200,7 +302,7 @@ def _matching(db: IndexRows, asked: str, limit: int, kinds: Sequence[str]) -> li
     """The rows of hits for a query in FTS5's language, best first, each with the parts of its name at the end."""
 
     only, params = _kind_condition(kinds)
-    weights = ", ".join(str(weight) for weight in WEIGHTS)
+    weights = ", ".join(str(weight) for weight in _WEIGHTS)
     return db.rows(
         "SELECT d.id, d.kind, d.path, d.line, d.title,"
         f" CAST(ROUND(-1000000 * bm25(documents_text, {weights})) AS INTEGER) AS fit, d.parts"
@@ -215,10 +317,20 @@ def _row(document: Document) -> Row:
     around, _, name = split_id(identifier)[1].rpartition(".")
     name = called or name
     place = " ".join(filter(None, (_parts(around), parts_only(name), _parts(path.removesuffix(".py")))))
-    said = split_all(f"{title} {body}")
+    words_of_text = split_all(f"{title} {body}")
     if words:
-        said = f"{said} {split_words(words)}"
-    return (identifier, kind, path, line, name, parts_only(name) if called else joined(name), title, place, said)
+        words_of_text = f"{words_of_text} {split_words(words)}"
+    return (
+        identifier,
+        kind,
+        path,
+        line,
+        name,
+        parts_only(name) if called else _joined_parts(name),
+        title,
+        place,
+        words_of_text,
+    )
 
 
 @lru_cache(maxsize=64)  # the documents of a file, and what is in a class, come one after the other
@@ -226,20 +338,20 @@ def _parts(text: str) -> str:
     return parts_only(text)
 
 
-def _telling(db: IndexRows, words: Sequence[str]) -> list[str]:
-    """The words worth asking for, in the order given: of many only the rarest, and none that stands in many documents
+def _worth_asking(db: IndexRows, words: Sequence[str]) -> list[str]:
+    """The words worth asking for, in the order given: of many only the rarest, and none that is in many documents
     and half of all, if there are others: BM25 counts it as nothing, but must visit every document for it.
     """
     from kl_hooks.store.sqlite import full_text_terms
 
-    term_of = full_text_terms(tuple(words), TOKENIZER)
+    term_of = full_text_terms(tuple(words), _TOKENIZER)
     terms = sorted(set(term_of.values()))
     seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({placeholders(terms)})", tuple(terms)))
     common = max(_MANY, int(db.rows("SELECT COUNT(*) FROM documents")[0][0]) / 2)
     found = sorted((term for term in terms if term in seen), key=lambda term: (seen[term], term))
     rare = [term for term in found if seen[term] < common]
-    kept = set((rare or found)[:_RAREST])
-    return list({term: word for word, term in reversed(term_of.items()) if term in kept}.values())[::-1]
+    asked = set((rare or found)[:_RAREST])
+    return list({term: word for word, term in reversed(term_of.items()) if term in asked}.values())[::-1]
 
 
 def _state(db: IndexRows) -> str:
@@ -251,14 +363,14 @@ def _has_fts5(db: IndexRows) -> bool:
 
 
 def _writable_text(db: IndexRows) -> bool:
-    """True where the full text is there and can be kept up; makes it on first need, and again after it went stale."""
+    """True where the full text is there and can be maintained; creates it on first need, and again when it is stale."""
     state = _state(db)
     if not _has_fts5(db):
         if state == "ready":
             db.execute("UPDATE index_state SET full_text = 'stale'")
         return False
     if state != "ready":
-        for statement in FULL_TEXT:
+        for statement in _FULL_TEXT:
             db.execute(statement)
         db.execute("INSERT INTO documents_text (documents_text) VALUES ('rebuild')")
         db.execute("UPDATE index_state SET full_text = 'ready'")

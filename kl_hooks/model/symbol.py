@@ -70,3 +70,10 @@ class Link(NamedTuple):
     """How it was found: `import`, `lazy import`, `type-checking import`, `dynamic import`, `star import` …"""
     confidence: int = 100
     """Percent."""
+
+
+def last_name(identifier: str) -> str:
+    """The last part of an Id, by which people look for it."""
+    if identifier.startswith("namespace:"):
+        identifier = identifier.partition("@")[0]
+    return identifier.rpartition("::" if identifier.startswith("test:") else ".")[2].rpartition(":")[2]

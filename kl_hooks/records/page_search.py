@@ -143,7 +143,7 @@ def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
     """Return the text from the paragraph with the most of these words on, at most `most` characters in whole lines."""
-    from kl_hooks.index.words import query_words, stem
+    from kl_hooks.index.index import query_words, stem
 
     stems = [stem(word) for word in query_words(words)]
     paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
@@ -327,7 +327,7 @@ def _significant_words(ws: Workspace, page: Page) -> list[str]:
 def _lines_with_words(ws: Workspace, words: Sequence[str]) -> Iterator[set[tuple[str, int]]]:
     """Yield for each word the (path, line) of the records and sections with it, in any inflection."""
     from kl_hooks.index import index
-    from kl_hooks.index.words import query_words
+    from kl_hooks.index.index import query_words
 
     with ws.store.reading("graph") as db:
         for word in query_words(words):

@@ -129,7 +129,7 @@ def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -
 def search_records(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> list[Record]:
     """Return the selected records with any of the words, best first, at most `limit`. Any text is a valid query."""
     from kl_hooks.index import index
-    from kl_hooks.index.words import query_words
+    from kl_hooks.index.index import query_words
 
     sync(ws, wanted.kinds)
     kinds = wanted.kinds or tuple(ws.kinds)

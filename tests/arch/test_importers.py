@@ -224,7 +224,7 @@ def judged(config: str, files: Mapping[str, str]) -> list[tuple[str, int]]:
     """Where the translated set-up is broken; read back from its text."""
     content = paths(files)
     facts = {path: scan_python(text, path, "m") for path, text in content.items()}
-    modules = module_names(sorted(content), imported_names(facts))
+    modules = module_names(sorted(content), imported_names(facts.values()))
     found = read_tach("tach.toml", config.encode(), sorted(content))
     manifest = read_manifest(MANIFEST, manifest_text(found).encode())
     return [(v.path, v.line) for v in violations(manifest, import_links(facts, modules), modules)]

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.code.modules import ModuleIndex, StoredModuleIndex, import_links, module_names
+from kl_hooks.code.modules import ModuleIndex, import_links, module_names
 from kl_hooks.code.scanner.python import scan_python
+from kl_hooks.code.update import StoredModuleIndex
 from kl_hooks.model.symbol import Link
 from tests.code.test_name_index import Rows
 

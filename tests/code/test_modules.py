@@ -14,19 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.code import facts_cache, name_index
-from kl_hooks.code import modules as tried
-from kl_hooks.code.modules import (
-    RULES,
-    decide_stored_names,
-    explain,
-    imported_names,
-    is_marker,
-    module_names,
-    names_of_added,
-    plain_name,
-    still_valid,
-)
+from kl_hooks.code import update as tried
+from kl_hooks.code.modules import RULES, explain, imported_names, is_marker, module_names, plain_name
 from kl_hooks.code.scanner.python import scan_python
+from kl_hooks.code.update import decide_stored_names, names_of_added, still_valid
 from tests.code.test_name_index import Rows
 
 
@@ -99,7 +90,7 @@ def test_a_name_is_an_end_of_its_path(paths: set[str]) -> None:
 def test_what_is_imported_counts_with_its_parents_and_relative_names_do_not() -> None:
     facts = {"a.py": {"imports": [["x.y", "z", 0, 1, "import", ""], ["p", "*", 0, 2, "star import", ""],
                                   ["q", "r", 1, 3, "import", ""]]}}  # fmt: skip
-    assert imported_names(facts) == {"x", "x.y", "x.y.z", "p"}
+    assert imported_names(facts.values()) == {"x", "x.y", "x.y.z", "p"}
 
 
 @given(st.sets(PATHS, max_size=12), NAMES)
@@ -160,7 +151,7 @@ def facts(text: str) -> dict[str, Any]:
 
 
 def imports(texts: list[str]) -> set[str]:
-    return imported_names({str(place): facts(text) for place, text in enumerate(texts)})
+    return imported_names(map(facts, texts))
 
 
 def source(tree: dict[str, str]) -> dict[str, str]:
@@ -189,7 +180,7 @@ def test_where_they_are_decided_alone_all_are_called_as_if_all_had_been_looked_a
         return  # whoever asks has made sure of that
     was, now = source(tree), source(after)
     with pytest.MonkeyPatch.context() as patched, closing(sqlite3.connect(":memory:")) as connection:
-        patched.setattr(tried, "_SAYING", most)
+        patched.setattr(tried, "_MENTIONING", most)
         db = Rows(connection)
         before = written(db, tree)
         changed = {path for path, text in now.items() if was.get(path) != text}

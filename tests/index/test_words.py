@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.index.words import MOST, parts_only, query_words, split, split_all, split_words
+from kl_hooks.index.index import MOST, parts_only, query_words, split, split_all, split_words
 
 
 @pytest.mark.parametrize(

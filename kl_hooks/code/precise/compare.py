@@ -1,7 +1,7 @@
 """`kl graph build --precise`: both scanners over the working tree, and every difference between them.
 
 Imports are also compared with the edges that grimp sees, and what grimp can't see is counted. grimp reads packages on
-disk, so the files are written into a folder of their own, each where its module's name says.
+disk, so the files are written into a folder of their own, each where its module's name puts it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Edge = tuple[str, str]
 
 
 def export_packages(folder: Path, contents: Iterable[tuple[str, bytes]], modules: Mapping[str, str]) -> dict[str, str]:
-    """Writes each file where its module's name says; the packages, name → folder. Files of one name stay out.
+    """Write each file where its module's name puts it; returns the packages, name → folder. Files of one name stay out.
 
-    The folder is ours and new. A module that stands alone, in no folder, is no package and can't be given to grimp.
+    The folder is ours and new. A module in no folder is no package and can't be given to grimp.
     """
     for path, content in contents:
         parts = modules[path].split(".")
@@ -118,7 +118,7 @@ def _usable(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Difference:
-    """One thing that the two scanners do not see alike."""
+    """A difference between the two scanners."""
 
     path: str
     line: int
@@ -133,7 +133,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What both scanners said of the work tree."""
+    """What both scanners found in the working tree."""
 
     files: int
     """Compared with libcst."""
@@ -149,9 +149,9 @@ class Comparison:
 
 
 def compare_working_tree(ws: Workspace, tick: Callable[[int], None] | None = None) -> Comparison:
-    """Reads the work tree with both scanners. EnvironmentProblem without git, or if the libraries can't be run.
+    """Read the working tree with both scanners. EnvironmentProblem without git, or if the libraries can't be run.
 
-    Files that the fast scanner refuses are left out here; building the graph has named them. Nothing is stored.
+    Files that the fast scanner refuses are omitted here; building the graph has reported them. Nothing is stored.
     """
     facts, contents = _read(ws)
     modules = modules_of(facts)
@@ -187,7 +187,7 @@ def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _is_text(path: str) -> bool:
-    """False for a name that is not UTF-8: building the graph has told it."""
+    """False for a name that is not UTF-8: building the graph has reported it."""
     return path.isascii() or path == path.encode("utf-8", "replace").decode()
 
 

@@ -1,7 +1,7 @@
 """The limited processes that the precise scanner works in: `libcst` and `grimp`, one answer a line.
 
 One that ends before its time costs the file it was at. Nothing of the code looked at is imported: libcst gets bytes,
-grimp is told where each package lies instead of having it looked up, and no folder of the repository is on `sys.path`.
+grimp gets the folder of each package instead of having it looked up, and no folder of the repository is on `sys.path`.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _grimp() -> None:
     signal.alarm(10 * SECONDS)
     import grimp
 
-    _tell_where(about["packages"])
+    _set_folders(about["packages"])
     graph = grimp.build_graph(*sorted(about["packages"]), include_external_packages=False, cache_dir=None)
     _print_answer({"modules": sorted(graph.modules)})
     for one in sorted(graph.modules):
@@ -136,8 +136,8 @@ def _grimp() -> None:
             _print_answer({"edge": [one, other, sorted({found["line_number"] for found in details})]})
 
 
-def _tell_where(packages: dict[str, str]) -> None:
-    """Has grimp find these packages in these folders: `find_spec` would import what stands above them, and would find
+def _set_folders(packages: dict[str, str]) -> None:
+    """Has grimp find these packages in these folders: `find_spec` would import the packages around them, and would find
     Python's own `json` where the repository has one.
     """
     import importlib.util
@@ -206,7 +206,7 @@ def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     while left:
         frames = [({"path": path, "module": module}, content) for path, module, content in left]
         ended, answers, complaint = _child("libcst", frames, SECONDS * (len(left) + 1))
-        if not answers:  # it says first that it is ready
+        if not answers:  # its first line is that it is ready
             raise EnvironmentProblem(f"libcst can't be run: {complaint}", place="kl graph build --precise")
         for answer in answers[1:]:
             found[answer.pop("path")] = answer
@@ -233,8 +233,8 @@ def _child(
             out, complaint = child.communicate()
         code = child.returncode
     whole = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
-    said = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return code or bool(said and not whole), [json.loads(line) for line in whole], said
+    last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return code or bool(last and not whole), [json.loads(line) for line in whole], last
 
 
 def _library_folders() -> list[str]:

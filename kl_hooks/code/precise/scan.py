@@ -21,7 +21,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Source:
-    """The text of a module and where its nodes stand in it."""
+    """The text of a module and the positions of its nodes."""
 
     def __init__(self, module: Any, positions: Any) -> None:
         self.module = module
@@ -83,7 +83,7 @@ class Definition:
     """Qualified within its module."""
     node: Any
     in_class: bool
-    """True if it stands in the body of a class."""
+    """True in the body of a class."""
 
 
 def sort_of(one: Definition) -> str:
@@ -228,7 +228,7 @@ class _Scope:
     name: str
     """Qualified, as CPython has it."""
     seen: str
-    """As libcst has it for what stands inside: it puts a class declared `global` under its function."""
+    """As libcst has it for the names inside: it puts a class declared `global` under its function."""
     receiver: str = ""
 
 

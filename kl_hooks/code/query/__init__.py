@@ -1,1 +1,1 @@
-"""Questions to the code graph: each finds what is asked about, and says how sure its answer is."""
+"""Questions to the code graph: each finds what is asked about, and reports how certain its answer is."""

@@ -1,4 +1,4 @@
-"""What depends on a thing, directly and through others, and the shortest chain from one thing to another."""
+"""What depends on a symbol, directly and through others, and the shortest chain from one symbol to another."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Dependents:
 
 
 def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) -> Dependents:
-    """Everything that depends on what `text` means by at most `depth` links, each thing once, nearest first.
+    """Everything that depends on what `text` means by at most `depth` links, each once, nearest first.
 
     Who uses a part of it (a method of a class, a function of a module) depends on it; its own parts are not listed.
     A class that is found counts with its parts; a module that is found does not: who uses another function of a
@@ -85,16 +85,16 @@ def _with_links(
 ) -> tuple[Dependent, ...]:
     """Each with the link that leads one level back. What is reached may also be a part of a class of its level."""
     level_of = dict.fromkeys(starts, 0)
-    said = outgoing(graph, [name for name, _ in shown])
+    out = outgoing(graph, [name for name, _ in shown])
     made = []
     for name, level in shown:
-        before = [k for k in said[name] if _level(k.target, level_of, reached) == level - 1]
+        before = [k for k in out[name] if _level(k.target, level_of, reached) == level - 1]
         made.append(Dependent(level, min(before, key=lambda k: (DEPENDS.index(k.relation), k.target, k.path, k.line))))
     return tuple(made)
 
 
 def _level(name: str, starts: dict[str, int], reached: Reach) -> int:
-    """When a thing was looked at: as itself, or with its class."""
+    """The level at which it was reached: as itself, or with its class."""
     known = [where[name] for where in (starts, reached.levels, reached.parts) if name in where]
     return min(known, default=-1)
 
@@ -103,7 +103,7 @@ PART_OF: Final = "is part of"
 HOLDS: Final = "holds"
 _FARTHEST: Final = 10
 _MOST: Final = 100_000
-"""Links that a way across kinds may have, and things that are looked at for it."""
+"""Nodes that are visited for a chain across kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,36 +163,36 @@ def _across(graph: Graph, start: Symbol, end: Symbol) -> DependencyPath:
 
 
 def _nodes(symbol: Symbol) -> list[str]:
-    """What stands for a thing: for a module its file too, which is what records and pages name."""
+    """The nodes of a symbol: of a module its file too, which is what records and pages name."""
     return [symbol.id, f"file:{symbol.path}"] if symbol.id.startswith("namespace:") else [symbol.id]
 
 
 def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | None:
     """Breadth-first, forward over links of every relation; None where they do not lead there."""
-    came: dict[str, Link | None] = dict.fromkeys(starts)
+    reached_by: dict[str, Link | None] = dict.fromkeys(starts)
     front = starts
     for _ in range(_FARTHEST):
-        if not came.keys().isdisjoint(ends) or not front or len(came) > _MOST:
+        if not reached_by.keys().isdisjoint(ends) or not front or len(reached_by) > _MOST:
             break
-        said = links.of_many(graph.db, front, incoming=False)
+        out = links.of_many(graph.db, front, incoming=False)
         fresh: list[str] = []
         for node in front:
-            for link in (*_inside(graph, node), *said.get(node, ())):
-                if link.target not in came and not link.target.startswith("name:"):
-                    came[link.target] = link
+            for link in (*_inside(graph, node), *out.get(node, ())):
+                if link.target not in reached_by and not link.target.startswith("name:"):
+                    reached_by[link.target] = link
                     fresh.append(link.target)
         front = fresh
-    end = next((one for one in ends if one in came), None)
+    end = next((one for one in ends if one in reached_by), None)
     if end is None:
         return None
     steps: list[Link] = []
-    while (link := came[steps[-1].source if steps else end]) is not None:
+    while (link := reached_by[steps[-1].source if steps else end]) is not None:
         steps.append(with_position(graph, link))
     return steps[::-1]
 
 
 def _inside(graph: Graph, node: str) -> list[Link]:
-    """Steps that no link says: from a section to its page, from a folder to the source files in it."""
+    """Steps without a link: from a section to its page, from a folder to the source files in it."""
     prefix, name = split_id(node)
     if prefix != "file":
         return []
@@ -209,11 +209,11 @@ def _walk(graph: Graph, name: str, level: int, ends: list[str], reached: Reach) 
     steps: list[Link] = []
     while level:
         level -= 1
-        said = outgoing(graph, [name])[name]
+        out = outgoing(graph, [name])[name]
         if not level:
-            return [*steps, min((k for k in said if k.target in ends), key=lambda k: ends.index(k.target))]
-        whole = [k for k in said if reached.levels.get(k.target) == level]
-        part = [k for k in said if reached.parts.get(k.target) == level]
+            return [*steps, min((k for k in out if k.target in ends), key=lambda k: ends.index(k.target))]
+        whole = [k for k in out if reached.levels.get(k.target) == level]
+        part = [k for k in out if reached.parts.get(k.target) == level]
         steps.append((whole or part)[0])
         name = steps[-1].target
         if not whole:

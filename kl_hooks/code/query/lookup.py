@@ -1,7 +1,7 @@
 """What a text given by a person means: an Id, a dotted name or its end, a file, a line of a file, a record, a page.
 
-Here are also the questions that all others share: symbols in the database, classes by inheritance, what was written
-about a thing, and the three verdicts (yes, no, not assessed). "No" is given only where nothing was left unassessed.
+Here is also what all other questions share: symbols in the database, and the three verdicts (yes, no, not assessed).
+"No" is given only where nothing was left unassessed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.update import last_name
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
-from kl_hooks.model.symbol import RECORD_ID, Symbol, split_id
+from kl_hooks.model.symbol import RECORD_ID, Symbol, last_name, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -93,13 +92,13 @@ class Answer:
 
 
 def answer(graph: Graph, found: bool, names: Iterable[str], doubts: Sequence[str] = ()) -> Answer:
-    """The answer about things with these names."""
+    """The answer about symbols with these names."""
     lost = tuple(problem.path for problem in graph.not_assessed)
     return Answer(found, tuple(unresolved(graph, names)), lost, tuple(doubts))
 
 
 def unresolved(graph: Graph, names: Iterable[str]) -> list[Link]:
-    """The uses of these names of which nobody can say what they mean, by place."""
+    """The unresolved uses of these names, by place."""
     wanted = [f"name:{name}" for name in sorted(set(names))]
     found = links.of_many(graph.db, wanted, incoming=True)
     every = (link for some in found.values() for link in some)
@@ -112,59 +111,9 @@ def names_of(symbols: Iterable[Symbol]) -> set[str]:
 
 
 def used_names(ids: Iterable[str]) -> set[str]:
-    """The last parts of Ids; those that Python itself uses (`__len__`) say nothing."""
+    """The last parts of Ids; without those that Python itself uses (`__len__`)."""
     found = {last_name(identifier) for identifier in ids}
     return {name for name in found if not (name.startswith("__") and name.endswith("__"))}
-
-
-_BASES = ("inherits", "implements")
-_MEMBERS = ("method", "property", "field")
-
-
-def superclasses(db: Rows, classes: list[str]) -> list[str]:
-    """The Ids of all classes of the repository that these inherit from, the nearest first."""
-    return _class_closure(db, classes, incoming=False)
-
-
-def subclasses(db: Rows, classes: list[str]) -> list[str]:
-    """The Ids of all classes that inherit from these, the nearest first."""
-    return _class_closure(db, classes, incoming=True)
-
-
-def overridden_members(db: Rows, symbol: Symbol) -> list[Symbol]:
-    """What a method, property or field stands in for: those of its name in the classes above."""
-    return _same_name(db, symbol, up=True)
-
-
-def overriding_members(db: Rows, symbol: Symbol) -> list[Symbol]:
-    """What stands in for a method, property or field: those of its name in the classes below."""
-    return _same_name(db, symbol, up=False)
-
-
-def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
-    found: dict[str, None] = {}
-    front = classes
-    while front:
-        near = links.of_many(db, front, incoming=incoming)
-        ends = [
-            link.source if incoming else link.target
-            for name in front for link in near.get(name, ()) if link.relation in _BASES
-        ]  # fmt: skip
-        front = [one for one in dict.fromkeys(ends) if one not in found and one not in classes]
-        front = [one for one in front if one.startswith(("type:", "interface:"))]
-        found.update(dict.fromkeys(front))
-    return list(found)
-
-
-def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
-    prefix, name = split_id(symbol.id)
-    owner, _, last = name.rpartition(".")
-    if prefix not in _MEMBERS:
-        return []
-    classes = _class_closure(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
-    ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
-    there = symbols_by_id(db, ids)
-    return [there[one] for one in ids if one in there]
 
 
 NOTE_METHODS: Final = ("record", "wikilink", "markdown link", "check")
@@ -172,32 +121,14 @@ NOTE_METHODS: Final = ("record", "wikilink", "markdown link", "check")
 _PAGES: Final = (".md", ".rst")
 
 
-def notes_about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[Link]:
-    """The links of records, pages and violations to a thing; to its file and the folders above it, if it is a module or
-    a file. `whole`: for what is defined in a file too, as a decision that governs the file governs it.
-    """
-    asked = [symbol.id]
-    if whole or split_id(symbol.id)[0] in ("namespace", "file"):
-        parts = symbol.path.split("/")
-        asked += [f"file:{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
-    found = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
-    links_ = [link for one in dict.fromkeys(asked) for link in found.get(one, ()) if link.method in NOTE_METHODS]
-    return [with_position(graph, link) for link in links_]
-
-
 def with_position(graph: Graph, link: Link) -> Link:
-    """A violation is said by no file: its place is the import."""
+    """No file holds a violation: its place is the import."""
     known = hits_by_id(graph.db, link.source) if link.method == "check" else ()
     return link._replace(path=known[0].path, line=known[0].line) if known else link
 
 
-def notes_from(graph: Graph, symbol: Symbol) -> list[Link]:
-    """The links that a record or a page says."""
-    return [with_position(graph, link) for link in links.outgoing(graph.db, symbol.id) if link.method in NOTE_METHODS]
-
-
 def record_or_page(graph: Graph, text: str) -> Symbol | None:
-    """A thing that no source defines, but records or pages name: a record, a page, a file, a symbol to come."""
+    """What no source defines, but records or pages name: a record, a page, a file, a symbol to come."""
     name = text.removeprefix("adr:")
     if RECORD_ID.fullmatch(name.upper()):
         text = name = name.upper()
@@ -231,23 +162,23 @@ def _first(found: Sequence[Link]) -> str:
 
 _PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")
 _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
-"""What tells modules of one name apart (see `code.modules`)."""
+"""What distinguishes modules of one name (see `code.modules`)."""
 _SHOWN: Final = 20
 
 
 class Ambiguous(UsageProblem):
-    """Several things are called so."""
+    """The name is ambiguous."""
 
     def __init__(self, asked: str, candidates: Sequence[Symbol]) -> None:
         self.candidates = tuple(candidates)
         shown = [f"\n  {one.id}  {one.path}:{one.line}" for one in candidates[:_SHOWN]]
         more = f"\n  … and {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
-        reason = f"{len(candidates)} things are called so. Give one of these:{''.join(shown)}{more}"
+        reason = f"ambiguous ({len(candidates)} matches). Use one of:{''.join(shown)}{more}"
         super().__init__(reason, place=one_line(asked))
 
 
 class Unknown(UsageProblem):
-    """Nothing is called so."""
+    """No match."""
 
 
 def resolve_text(graph: Graph, text: str) -> Symbol:
@@ -306,7 +237,7 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
 
 
 def _at_line(inside: Sequence[Symbol], line: int) -> Symbol:
-    """The innermost definition that a line stands in; decorators and what lies between definitions are the outer's."""
+    """The innermost definition around a line; decorators and what lies between definitions are the outer's."""
     around = [one for one in inside if one.line <= line <= one.end_line]
     return min(around, key=lambda one: one.end_line - one.line, default=inside[0])
 
@@ -323,7 +254,7 @@ def _paths(graph: Graph, name: str) -> list[str]:
 
 
 def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
-    """What bears a dotted name, or a name that ends so; nothing less than whole parts."""
+    """Symbols with a dotted name, or a name that ends so; nothing less than whole parts."""
     last = name.rpartition(".")[2]
     for condition, fold in (("name = ?", False), ("name LIKE ? ESCAPE '\\'", True)):
         asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
@@ -387,11 +318,11 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
     hint = f"Did you mean {' or '.join(filter(None, meant))}?" if any(meant) else "Look for it with: kl graph search"
     lost = len(graph.not_assessed)
     unsure = f" ({lost} {'file was' if lost == 1 else 'files were'} not assessed)" if lost else ""
-    return Unknown(f"nothing here is called so{unsure}.", place=one_line(text), hint=hint)
+    return Unknown(f"no matches{unsure}.", place=one_line(text), hint=hint)
 
 
 def _likeliest(found: Sequence[Symbol]) -> str:
-    """Of several things of one name the one to propose: what is not hidden in a function, the shortest."""
+    """Of several symbols of one name the one to propose: what is not hidden in a function, the shortest."""
     return min((one.id for one in found), key=lambda one: ("<locals>" in one, len(one), one), default="")
 
 

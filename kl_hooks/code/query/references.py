@@ -1,4 +1,4 @@
-"""Who uses a thing: references of every sort, calls alone; and all that is known of one symbol, on a page."""
+"""Who uses a symbol: references of every sort, calls alone; and all that the graph holds of one symbol, on a page."""
 
 from __future__ import annotations
 
@@ -15,22 +15,17 @@ from kl_hooks.code.query.lookup import (
     answer,
     names_of,
     nested_symbols,
-    notes_about,
-    notes_from,
-    overridden_members,
-    overriding_members,
     resolve_text,
-    subclasses,
-    superclasses,
     symbols_by_id,
+    with_position,
 )
-from kl_hooks.code.update import last_name
 from kl_hooks.graph import links
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import last_name, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
     from kl_hooks.model.symbol import Link, Symbol
+    from kl_hooks.store.database import Rows
 
 
 _CALLABLE: Final = ("function", "method", "type", "interface")
@@ -46,15 +41,15 @@ _PLAIN_BASES: Final = frozenset({"object", "Protocol", "Generic", "ABC", "NamedT
 def call_doubts(graph: Graph, symbol: Symbol) -> list[str]:
     """For something that no link calls."""
     prefix = split_id(symbol.id)[0]
-    said = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
-    said += _decorated(symbol)
+    found = [*_handed_on(graph, symbol)] if prefix in _CALLABLE else []
+    found += _decorated(symbol)
     if prefix == "namespace":
-        said.append(f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what uses it)")
+        found.append(f"it is a module, which nothing calls (kl graph dependents {symbol.id} lists what uses it)")
     if prefix in ("type", "interface"):
-        said += _by_itself(graph, symbol)
+        found += _by_itself(graph, symbol)
     if prefix in ("method", "property"):
-        said += [*_by_python(symbol), *_overriding(graph, symbol), *_from_outside(graph, symbol)]
-    return said
+        found += [*_by_python(symbol), *_overriding(graph, symbol), *_from_outside(graph, symbol)]
+    return found
 
 
 def _handed_on(graph: Graph, symbol: Symbol) -> list[str]:
@@ -69,7 +64,7 @@ def _decorated(symbol: Symbol) -> list[str]:
 
 
 def _by_itself(graph: Graph, symbol: Symbol) -> list[str]:
-    """`cls()` in a class method makes one, and no link says so."""
+    """`cls()` in a class method makes one, and there is no link for it."""
     makers = [one.id for one in nested_symbols(graph.db, symbol) if "@classmethod" in one.decorators]
     return [f"{makers[0]} may make one by cls()"] if makers else []
 
@@ -81,20 +76,20 @@ def _by_python(symbol: Symbol) -> list[str]:
 
 
 def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
-    said = []
-    for one in overridden_members(graph.db, symbol):
+    found = []
+    for one in _overridden_members(graph.db, symbol):
         number = len(_calls(graph, one.id))
         if number:
             calls = "a call" if number == 1 else f"{number} calls"
-            said.append(f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})")
-    return said
+            found.append(f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})")
+    return found
 
 
 def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
     """A base that is not of this repository may call what it expects to be overridden."""
     owner = split_id(symbol.id)[1].rpartition(".")[0]
     classes = [f"type:{owner}", f"interface:{owner}"]
-    for one in symbols_by_id(graph.db, [*classes, *superclasses(graph.db, classes)]).values():
+    for one in symbols_by_id(graph.db, [*classes, *_superclasses(graph.db, classes)]).values():
         known = {
             last_name(k.target) for k in links.outgoing(graph.db, one.id) if k.relation in ("inherits", "implements")
         }
@@ -137,14 +132,14 @@ def references(graph: Graph, text: str) -> References:
     """
     symbol = resolve_text(graph, text)
     used = [link for link in _to(graph, [symbol.id], USES) if link.method not in NOTE_METHODS]
-    found = _by_position([*used, *notes_about(graph, symbol)])
+    found = _by_position([*used, *_notes_about(graph, symbol)])
     return References(symbol, found, answer(graph, bool(found), names_of([symbol])))
 
 
 def callers(graph: Graph, text: str) -> References:
     """What calls it. Calling a class calls its `__init__` too; reading a property calls it.
 
-    Without any, other ways in which it may be called are said (see `asking.doubts`).
+    Without any, other ways in which it may be called are given (see `asking.doubts`).
     """
     symbol = resolve_text(graph, text)
     prefix, name = split_id(symbol.id)
@@ -181,7 +176,7 @@ class SymbolPage:
     uses: tuple[Link, ...]
     """Outgoing: calls, references, bases, imports; by line."""
     unresolved: tuple[Link, ...]
-    """Uses in it of which nobody can say what they mean: their targets are names."""
+    """Unresolved uses in it: their targets are names."""
     used_by: tuple[Link, ...]
     """Incoming, by path and line."""
     bases: tuple[str, ...]
@@ -213,12 +208,12 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
         symbol, owners[0] if owners else "",
         tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),
         tuple(uses), tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")), tuple(used_by),
-        tuple(superclasses(db, [symbol.id])) if is_class else (),
-        tuple(subclasses(db, [symbol.id])) if is_class else (),
-        tuple(one.id for one in overridden_members(db, symbol)),
-        tuple(one.id for one in overriding_members(db, symbol)),
+        tuple(_superclasses(db, [symbol.id])) if is_class else (),
+        tuple(_subclasses(db, [symbol.id])) if is_class else (),
+        tuple(one.id for one in _overridden_members(db, symbol)),
+        tuple(one.id for one in _overriding_members(db, symbol)),
         tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol])),
-        tuple(notes_about(graph, symbol, whole=True)), tuple(notes_from(graph, symbol)),
+        tuple(_notes_about(graph, symbol, whole=True)), tuple(_notes_from(graph, symbol)),
     )  # fmt: skip
 
 
@@ -229,3 +224,72 @@ def relation_counts(found: Sequence[Link]) -> dict[str, int]:
 
 def _by_place(link: Link) -> tuple[str, int, str, str]:
     return (link.path, link.line, link.relation, link.target)
+
+
+_BASES = ("inherits", "implements")
+_MEMBERS = ("method", "property", "field")
+
+
+def _superclasses(db: Rows, classes: list[str]) -> list[str]:
+    """The Ids of all classes of the repository that these inherit from, the nearest first."""
+    return _class_closure(db, classes, incoming=False)
+
+
+def _subclasses(db: Rows, classes: list[str]) -> list[str]:
+    """The Ids of all classes that inherit from these, the nearest first."""
+    return _class_closure(db, classes, incoming=True)
+
+
+def _overridden_members(db: Rows, symbol: Symbol) -> list[Symbol]:
+    """What a method, property or field overrides: those of its name in the classes above."""
+    return _same_name(db, symbol, up=True)
+
+
+def _overriding_members(db: Rows, symbol: Symbol) -> list[Symbol]:
+    """What overrides a method, property or field: those of its name in the classes below."""
+    return _same_name(db, symbol, up=False)
+
+
+def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
+    found: dict[str, None] = {}
+    front = classes
+    while front:
+        near = links.of_many(db, front, incoming=incoming)
+        ends = [
+            link.source if incoming else link.target
+            for name in front for link in near.get(name, ()) if link.relation in _BASES
+        ]  # fmt: skip
+        front = [one for one in dict.fromkeys(ends) if one not in found and one not in classes]
+        front = [one for one in front if one.startswith(("type:", "interface:"))]
+        found.update(dict.fromkeys(front))
+    return list(found)
+
+
+def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
+    prefix, name = split_id(symbol.id)
+    owner, _, last = name.rpartition(".")
+    if prefix not in _MEMBERS:
+        return []
+    classes = _class_closure(db, [f"type:{owner}", f"interface:{owner}"], incoming=not up)
+    ids = [f"{kind}:{split_id(one)[1]}.{last}" for one in classes for kind in _MEMBERS]
+    there = symbols_by_id(db, ids)
+    return [there[one] for one in ids if one in there]
+
+
+def _notes_about(graph: Graph, symbol: Symbol, *, whole: bool = False) -> list[Link]:
+    """The links of records, pages and violations to a symbol; of a module or file to its file and the folders above it.
+
+    `whole`: for what is defined in a file too, as a decision that governs the file governs it.
+    """
+    asked = [symbol.id]
+    if whole or split_id(symbol.id)[0] in ("namespace", "file"):
+        parts = symbol.path.split("/")
+        asked += [f"file:{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
+    found = links.of_many(graph.db, list(dict.fromkeys(asked)), incoming=True)
+    links_ = [link for one in dict.fromkeys(asked) for link in found.get(one, ()) if link.method in NOTE_METHODS]
+    return [with_position(graph, link) for link in links_]
+
+
+def _notes_from(graph: Graph, symbol: Symbol) -> list[Link]:
+    """The links from a record or a page."""
+    return [with_position(graph, link) for link in links.outgoing(graph.db, symbol.id) if link.method in NOTE_METHODS]

@@ -12,8 +12,7 @@ from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbol
 from kl_hooks.code.query.session import SYMBOL_KINDS, refresh_graph
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.index import index
-from kl_hooks.index.index import Hit, search, search_names
-from kl_hooks.index.words import query_words, split_all, stem
+from kl_hooks.index.index import Hit, query_words, search, search_names, split_all, stem
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.symbol import RECORD_ID, split_id
 
@@ -37,7 +36,7 @@ _QUALIFIED: Final = re.compile(r"@.+?\.py(?=\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Something that bears a name, or words, that were asked for."""
+    """A match by name or by words."""
 
     id: str
     path: str
@@ -52,7 +51,7 @@ class Found:
 def find_all(
     graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int
 ) -> tuple[list[Found], bool]:
-    """At most `limit` things, best first, and whether there are more.
+    """At most `limit` matches, best first, and whether there are more.
 
     By name: the same name, then names that begin so; in the case given before any other, short before long. A dotted
     word is an owner's end and the beginning of a name: `Basket.add` finds `shop.Basket.add_line`. Then by words, as
@@ -172,7 +171,7 @@ def _hit(hit: Hit) -> Found:
 
 _SIBLINGS: Final = 12
 _NAMED: Final = 3
-"""Classes that stand first because a plain word names them."""
+"""Classes that come first because a plain word names them."""
 
 
 def retrieve_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -219,7 +218,7 @@ def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
     return Candidate(
         id=hit.id, kind="symbol", title=hit.title, text="\n".join(line for line in lines if line),
         summary=f"{place} {hit.title}", path=hit.path, line=hit.line,
-        reasons=(f"it bears: {', '.join(fitting)}",) if fitting else ("its code has words of the task",),
+        reasons=(f"matches: {', '.join(fitting)}",) if fitting else ("its code has words of the task",),
     )  # fmt: skip
 
 

@@ -19,14 +19,14 @@ _LISTED: Final = 100
 
 
 def symbol_to_dict(symbol: Symbol) -> dict[str, Any]:
-    """A symbol as JSON, without what only `kl graph show` tells."""
+    """A symbol as JSON, without what only `kl graph show` shows."""
     place = {"path": symbol.path, "line": symbol.line}
     return {"id": symbol.id, **id_to_dict(symbol.id), **place, "end_line": symbol.end_line,
             "signature": symbol.signature}  # fmt: skip
 
 
 def id_to_dict(identifier: str, kind: str = "") -> dict[str, Any]:
-    """What an Id says by itself: the name, the kind (`kind`, where the Id has no prefix), and the dotted name (of a
+    """The parts of an Id: the name, the kind (`kind`, where the Id has no prefix), and the dotted name (of a
     test or file: the path) of what it is defined in; null for none.
     """
     prefix, whole = split_id(identifier)
@@ -63,13 +63,13 @@ def path_to_dict(way: DependencyPath) -> dict[str, Any]:
 
 
 def page_to_dict(page: SymbolPage) -> dict[str, Any]:
-    """What is known of a symbol as JSON."""
+    """The page of a symbol as JSON."""
     symbol = page.symbol
     about = {"decorators": list(symbol.decorators), "doc": symbol.doc, "content_hash": symbol.content_hash}
     names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
     lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
-    said = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
+    more = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
             "written": page.written, "says": page.says}  # fmt: skip
-    links = {key: [link_to_dict(link) for link in some] for key, some in said.items()}
+    links = {key: [link_to_dict(link) for link in some] for key, some in more.items()}
     whole = {**symbol_to_dict(symbol), **about}
     return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **answer_to_dict(page.answer)}

@@ -2,7 +2,7 @@
 
 What changed is replaced, what was removed goes, in one transaction. The graph of a revision is built beside the
 working tree's own, from blobs, and stays in the cache for the next time. The modules of this package answer questions:
-each finds what is asked about, and says how sure its answer is.
+each finds what is asked about, and reports how certain its answer is.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GraphCounts:
     links: dict[str, int]
     """Relation → how many, by name."""
     unresolved: int
-    """Links of these that lead to a name only."""
+    """Unresolved links of these, matched by name only."""
     knowledge: dict[str, int]
     """Kind of what is no code (page, decision, …, violation) → how many, by name; `section`: the headings of pages."""
 
@@ -70,20 +70,20 @@ def _knowledge(db: Rows, kinds: Sequence[str]) -> dict[str, int]:
 
 
 class ScanSummary(NamedTuple):
-    """What catching up did."""
+    """What an update of the graph did."""
 
     files: int
-    """Source files in the work tree, whether they could be read or not."""
+    """Source files in the working tree, whether they could be read or not."""
     parsed: int
     """Contents that had never been read before."""
     removed: int
-    """Files that the graph knew and that are gone."""
+    """Files that were removed since the last update."""
     problems: Sequence[Problem] = ()
     """Files whose content could not be understood, by path."""
 
 
 def refresh_graph(ws: Workspace, watch: Progress = no_progress) -> ScanSummary:
-    """Makes the graph database say what the work tree holds; writes nothing if it does already.
+    """Bring the graph database up to date with the working tree; write nothing if it is.
 
     `watch` as `scan_missing`. A file that does not parse keeps its row in `files`, with the error, and has no symbols;
     the others go on.
@@ -154,12 +154,12 @@ def _readable_names(entries: Sequence[FileEntry]) -> tuple[Sequence[FileEntry], 
 
 FOLDER: Final = "graphs"
 GRAPHS_RETAINED: Final = 3
-"""Graphs of revisions that are kept: those last asked."""
+"""Graphs of revisions that are retained: those last asked."""
 
 
 @contextmanager
 def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
-    """The graph of a revision, and what was done to have it. The work tree and its graph stay as they are.
+    """The graph of a revision, and what was done to have it. The working tree and its graph stay as they are.
 
     Only contents that no graph of this worktree has ever seen are parsed; their facts are remembered with the others.
     UsageProblem where there is no such revision; EnvironmentProblem without git, or where nothing can be written.
@@ -216,7 +216,7 @@ def _cache_store(ws: Workspace, path: Path) -> Store:
 
 
 def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Store) -> None:
-    """Begins with a copy of the work tree's graph: most of what a revision holds is in it already."""
+    """Begins with a copy of the working tree's graph: most of what a revision holds is in it already."""
     from kl_hooks.git import files
     from kl_hooks.index import index
 
@@ -232,7 +232,7 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
             new.chmod(0o600)
             new.rename(path)
     with store.writing("graph") as copy, copy.transaction():
-        # What is known of the work tree is not known of the revision.
+        # Records and violations belong to the working tree, not to the revision.
         for owner in index.owners(copy, ("page", *ws.kinds, "violation")):
             index.remove(copy, owner)
             links.remove(copy, owner)
@@ -254,7 +254,7 @@ class Graph(NamedTuple):
     scan: ScanSummary
     kinds: tuple[str, ...] = ()
     """What else than code is in it, as the index calls it: `page`, `decision`, … and `violation`. None in a revision's:
-    what is known of the work tree says nothing about that.
+    those of the working tree do not apply to it.
     """
 
     @property
@@ -265,7 +265,7 @@ class Graph(NamedTuple):
 
 @contextmanager
 def open_graph(ws: Workspace, rev: str | None = None, watch: Progress = no_progress) -> Iterator[Graph]:
-    """The graph of the work tree as it is now, or of a revision.
+    """The graph of the working tree as it is now, or of a revision.
 
     `watch` as `refresh_graph`. UsageProblem for a revision that is none, EnvironmentProblem without git or
     where the store can't be used.

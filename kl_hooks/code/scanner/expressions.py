@@ -1,10 +1,10 @@
-"""Expressions: what a name refers to where it is used, as far as one file can tell. One short text each:
+"""Expressions: what a name refers to where it is used, as far as one file shows. One short text each:
 
     =Parser.feed        what this file defines under that name
     @pkg.mod:name       what is imported (leading dots: a relative import)
     ^Parser             an instance of a class of this file, or the class itself: `self`, `cls`
     <Parser             the same, but looked up from its bases on: `super()`
-    ~EXPRESSION>        an instance of the class that the expression names, or what the function says it returns
+    ~EXPRESSION>        an instance of the class that the expression names, or what the function is annotated to return
     &Parser             an instance of the class that a method returning `Self` is called on
     *name               a name that only a star import can have brought
     ?name               an attribute of something unknown, or a name that nothing here binds
@@ -27,7 +27,7 @@ SAME_CLASS: Final = "&"
 STARRED: Final = "*"
 UNRESOLVED: Final = "?"
 UNKNOWN: Final = ""
-"""Instead of an expression: the name is bound here, nobody can tell to what."""
+"""Instead of an expression: the name is bound here to something unknown."""
 
 
 class Ref(NamedTuple):
@@ -91,7 +91,7 @@ def with_attributes(expression: str, attributes: str) -> str:
 
 
 def is_anonymous(expression: str) -> bool:
-    """True for an instance or what `self` is: a thing without a name of its own, so that nothing can link to it."""
+    """True for an instance or what `self` is: which has no name of its own, so that nothing can link to it."""
     return expression[:1] in (RESULT, INSTANCE, SUPER) and "|" not in expression[expression.rfind(">") + 1 :]
 
 

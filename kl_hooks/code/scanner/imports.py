@@ -1,8 +1,8 @@
-"""Imports as rows: one for each thing that a file imports, before any name is resolved.
+"""Imports as rows: one for each name that a file imports, before any name is resolved.
 
 A row is `[module, name, level, line, how, statement]`: `from ..a import b` gives `["a", "b", 2, …]`, `import a.b`
 gives `["a.b", "", 0, …]`. `scan_imports` is the short way for callers that need imports and nothing else: it walks
-statements, not expressions, and falls back to the whole scan where only expressions could tell.
+statements, not expressions, and falls back to the whole scan where only expressions could show it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -
 
 
 def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[Any]]:
-    """The rows in the order of lines, each with its statement: as written where it stands on one line; of a longer one
+    """The rows in the order of lines, each with its statement: as written where it is on one line; of a longer one
     only what concerns this name.
     """
     rows.sort(key=lambda row: (row[3], row[5], row[0], row[1]))
@@ -48,7 +48,7 @@ def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[
 
 
 def as_runtime_imports(rows: list[list[Any]]) -> list[list[Any]]:
-    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what stands under it is imported then."""
+    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what is under it is imported then."""
     return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
 
 
@@ -75,8 +75,8 @@ def type_checking(test: Any) -> int:
 def dynamic_import(node: ast.Call) -> list[list[Any]]:
     """The rows of a call of something in `DYNAMIC` with a literal name, such as `importlib.import_module("a.b")`.
 
-    A relative name counts only with `__package__` or a literal package beside it, `__import__` with a level only if
-    that is a literal: otherwise nobody can say what it is. Literal names in a `fromlist` are rows of their own.
+    A relative name counts only with `__package__` or a literal package as second argument, `__import__` with a level
+    only if that is a literal: otherwise it is unknown. Literal names in a `fromlist` are rows of their own.
     """
     named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
     first = named[0] if named else None
@@ -124,7 +124,7 @@ _USUAL: Final = re.compile(
     rb"|\b(?:if|elif|not|and|or)[ \t]+(?:\w+\.)?TYPE_CHECKING\b",
     re.MULTILINE,
 )
-"""How the name stands in a file that takes it from `typing` and asks for it; anywhere else it may be the file's own."""
+"""How the name is written in a file that imports it from `typing`; anywhere else it may be the file's own."""
 _CALLED: Final = tuple(name.encode() for name in DYNAMIC)
 _COMPOUND: Final = frozenset(
     getattr(ast, name)
@@ -135,7 +135,7 @@ _Part = tuple[list[ast.stmt], bool, bool]
 
 
 def scan_imports(content: bytes) -> Facts | None:
-    """`error` and `imports` of the facts of one Python file; None where only the whole scan can tell."""
+    """`error` and `imports` of the facts of one Python file; None where only the whole scan knows."""
     if _may_call(content) or _checks_otherwise(content):
         return None
     return parse_facts(
@@ -144,14 +144,14 @@ def scan_imports(content: bytes) -> Facts | None:
 
 
 def _may_call(content: bytes) -> bool:
-    """True if something may be imported by a call: its name stands there, or could in another spelling."""
+    """True if something may be imported by a call: its name is there, or could be in another spelling."""
     if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
         return True
     return not content.isascii() and _in_another_script(content)
 
 
 def _in_another_script(content: bytes) -> bool:
-    """True if a name is written in letters that Python takes for the usual ones, or nobody can tell."""
+    """True if a name is written in letters that Python takes for the usual ones, or that is unknown."""
     from unicodedata import normalize
 
     try:

@@ -58,7 +58,7 @@ class Facts(TypedDict, total=False):
 Key = tuple[str, str]
 """(blob id, scanner's version)"""
 Read = Callable[[Sequence["FileEntry"]], Iterator[tuple["FileEntry", bytes]]]
-"""Gives the contents of entries, in any order; what can't be had is left out."""
+"""Gives the contents of entries, in any order; what can't be read is omitted."""
 
 
 def parse_tree(content: bytes) -> ast.Module:
@@ -69,7 +69,7 @@ def parse_tree(content: bytes) -> ast.Module:
 
 
 cached_tree = lru_cache(maxsize=1)(parse_tree)
-"""The same, for reading only and for few files: that of the last one is kept, because who judges a file asks again."""
+"""The same, for reading only and for few files: several questions about one file parse it once."""
 
 
 def parse_facts(
@@ -111,7 +111,7 @@ def unavailable_facts() -> Facts:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Syntax trees and rows have no circles worth looking for; looking costs a tenth of the time and more."""
+    """Syntax trees and rows have no cycles worth looking for; looking costs a tenth of the time and more."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -181,5 +181,5 @@ def statement(lines: Sequence[bytes], line: int, column: int, end_line: int, end
 
 def shortened(text: bytes) -> str:
     """The text, at most `LONGEST` characters of it."""
-    told = text.decode("utf-8", "replace")
-    return told if len(told) <= LONGEST else told[: LONGEST - 1] + "…"
+    decoded = text.decode("utf-8", "replace")
+    return decoded if len(decoded) <= LONGEST else decoded[: LONGEST - 1] + "…"

@@ -12,7 +12,7 @@ What CPython's own parser refuses is refused, with its words; nothing else is, s
 (More than 200 nested brackets are among it: the tokenizer stops there, before anything could grow deep.)
 
 CPython's parser was tried with nests and chains of every kind, up to 100,000 deep, on CPython 3.11, 3.12 and 3.13:
-it answers with an error and never ends the process, given a stack of 1 MiB or more. One thing it can't stand: the
+it answers with an error and never ends the process, given a stack of 1 MiB or more. It has one weakness: the
 memory that it takes for a dotted name in an import grows with the square of the name's parts, so that 200 KB of
 source take 10 GB. No real name has more than `PARTS`.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def read_imports(entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]) -> dict[str, dict[str, Any]]:
     """Path → `error` and `imports` of the facts (see `code.scan`) of every entry that a scanner knows.
 
-    What can't be read is left out.
+    What can't be read is omitted.
     """
     known = {entry.path: scanner for entry in entries if (scanner := scanner_of(entry.path, scanners))}
     found = {}
@@ -87,7 +87,7 @@ def hide_literals(rows: Sequence[list[Any]]) -> None:
 
 
 Progress = Callable[[Iterator[Any], int], Iterator[Any]]
-"""Given what is about to come and how many, hands it on: who waits can be told how far it is."""
+"""Given what is about to come and how many, hands it on: so that progress can be shown."""
 
 
 def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> dict[str, Key]:
@@ -101,7 +101,7 @@ def content_keys(entries: Iterable[FileEntry], scanners: Sequence[Scanner]) -> d
 
 
 def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
-    """Hands on what comes, and tells nobody."""
+    """Hand on what comes."""
     return made
 
 
@@ -225,7 +225,7 @@ def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Fa
 
 
 def _checked_always(frames: list[Frame]) -> bool:
-    """True where a file makes a `TYPE_CHECKING` of its own that may be true: what stands under it is imported then."""
+    """True where a file makes a `TYPE_CHECKING` of its own that may be true: what is under it is imported then."""
     return any(_binds_it(frame) for frame in frames)
 
 

@@ -35,7 +35,7 @@ _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class_
 
 
 def expression_of(frame: Frame, scope: Frame, root: str, rest: str) -> str:
-    """The expression for a chain as the frame's code sees it; `UNKNOWN` where nothing can be said."""
+    """The expression for a chain as the frame's code sees it; `UNKNOWN` where nothing is known."""
     found = root_expression(frame, scope, root)
     if not rest:
         return UNKNOWN if is_anonymous(found) else found
@@ -54,7 +54,7 @@ def root_expression(frame: Frame, scope: Frame, root: str) -> str:
 
 
 def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
-    """What a name stands for in a scope."""
+    """What a name refers to in a scope."""
     if frame.home is not frame and name in frame.stores and name not in frame.names and frame.kind != "block":
         return UNKNOWN  # an argument of a lambda, or of a comprehension
     first = True
@@ -73,7 +73,7 @@ def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
 
 
 def table(scope: Frame) -> dict[str, str]:
-    """Name → what it stands for, of all names that a scope binds itself."""
+    """Name → what it refers to, of all names that a scope binds itself."""
     if scope.table is None:
         scope.table = made = dict.fromkeys(scope.stores, UNKNOWN)
         made.update(scope.binds)
@@ -116,7 +116,7 @@ def _defined(scope: Frame) -> dict[str, str]:
 
 
 def _add_instances(scope: Frame, made: dict[str, str]) -> None:
-    """The local names that are, wherever they are stored to, instances of one class, or other names of one thing.
+    """The local names that are, wherever they are stored to, instances of one class, or other names of one object.
 
     In the order in which they come, so that a later one may be made of an earlier one.
     """
@@ -197,7 +197,7 @@ KEEPING: Final = frozenset(
 
 
 def return_expression(frame: Frame) -> str:
-    """The expression for what a function returns; `UNKNOWN` if it does not say, or if a decorator may change it."""
+    """The expression for what a function returns; `UNKNOWN` without an annotation, or if a decorator may change it."""
     node = frame.node
     if node.returns is None or node.__class__ is not ast.FunctionDef or not all(map(_keeps, node.decorator_list)):
         return UNKNOWN
@@ -212,7 +212,7 @@ def return_expression(frame: Frame) -> str:
 
 
 def is_setter(node: Node) -> bool:
-    """True for the setter or deleter of a property: it says nothing about what the property gives."""
+    """True for the setter or deleter of a property: its annotation is not what the property gives."""
     return any(d.__class__ is ast.Attribute and d.attr in ("setter", "deleter") for d in node.decorator_list)
 
 
@@ -244,7 +244,7 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
                 if rest:
                     expression = with_attributes(base, rest)
                 elif is_anonymous(base):
-                    continue  # the thing itself, not one of its names
+                    continue  # the instance itself, not one of its names
                 else:
                     expression = base
                 flat = found.get(expression)
@@ -294,7 +294,7 @@ def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:
 
 
 def _types(frames: Sequence[Frame]) -> dict[str, str]:
-    """Field, attribute of `self`, or function → what it is, or returns; left out where that is not one throughout."""
+    """Field, attribute of `self`, or function → what it is, or returns; omitted where that is not one throughout."""
     seen: dict[str, set[str]] = {}
     for frame in frames:
         if frame.home is not frame:
@@ -311,7 +311,7 @@ def _types(frames: Sequence[Frame]) -> dict[str, str]:
                 continue
             seen.setdefault(key, set()).add(instance(frame, root, rest))
         for name in frame.globals:
-            if name in frame.stores:  # whoever says `global` may make it anything
+            if name in frame.stores:  # a function with `global` may rebind it to anything
                 seen.setdefault(name, set()).add("")
         if frame.kind == "function" and not (frame.node.decorator_list and is_setter(frame.node)):
             seen.setdefault(qualified(frame), set()).add(
@@ -339,7 +339,7 @@ def _exported(tree: Any) -> list[str] | None:
 
 
 def words_of(imports: Iterable[Sequence[Any]], uses: Iterable[str], outline: Outline) -> str:
-    """Every identifier in a file's imports and expressions, once: who does not say a name does not use it."""
+    """Every identifier in a file's imports and expressions, once: a name that is not there is not used."""
     texts = [text for row in imports for text in row[:2]]
     texts += [*uses, *outline["names"].values(), *outline["types"].values(), *outline["stars"]]
     texts += [one for some in outline["bases"].values() for one in some]

@@ -19,8 +19,8 @@ from kl_hooks.code.scanner.visitor import Frame, docstring
 def set_digests(frames: Sequence[Frame]) -> None:
     """Sets `own` and `full` of every frame; inner frames come after the outer ones, so from the last to the first.
 
-    A class and a module leave out the functions and classes defined in them, which have hashes of their own; their
-    fields stay. A function takes in everything inside it: a changed inner function is a changed function.
+    A class and a module omit the functions and classes defined in them, which have hashes of their own; their
+    fields stay. A function includes everything inside it: a changed inner function is a changed function.
     """
     for frame in reversed(frames):
         digest = sha256("\0".join(frame.text).encode("utf-8", "surrogatepass"))
@@ -57,7 +57,7 @@ _PIECE = rb"""(?xs)
 
 
 def header(lines: Sequence[bytes], node: Any) -> str:
-    """`def feed(self, data: bytes) -> int` or `class Parser(Base)`: up to the colon, comments left out, one line.
+    """`def feed(self, data: bytes) -> int` or `class Parser(Base)`: up to the colon, without comments, on one line.
 
     `lines` are the source's lines in UTF-8, `node` a function's or class's ast node.
     """
@@ -115,14 +115,14 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
     for name, same in found.items():
         if len(same) > 1:
             same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))  # `else` was walked before `if`
-        chosen, doc, said = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
+        chosen, doc, texts = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
         if len(same) > 1:
             chosen = next((f for f in same if not _is_overload(f)), chosen)
             doc = next(filter(None, (_doc(f) for f in same)), "")
-            said = dict.fromkeys(text for f in same for text in f.text)
+            texts = dict.fromkeys(text for f in same for text in f.text)
         line, end_line = _place(chosen, lines)
         row = [name, line, end_line, _signature(chosen, lines, module), doc, combined_digest([f.own for f in same])]
-        rows.append((row, " ".join(sorted(filter(str.isidentifier, said)))))  # no mark of a text is an identifier
+        rows.append((row, " ".join(sorted(filter(str.isidentifier, texts)))))  # no mark of a text is an identifier
     rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
 
@@ -144,7 +144,7 @@ def _decorator(node: ast.expr, lines: Sequence[bytes]) -> str:
 
 
 def namespace_signature(module: str) -> str:
-    """What stands as the signature of a module."""
+    """The signature of a module."""
     return f"module {module}"
 
 

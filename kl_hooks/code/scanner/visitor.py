@@ -7,8 +7,8 @@ keeps its own stack, because source may be nested more deeply than Python may re
 types first, because it is paid for every node of a repository.
 
 The text of a node is a mark, then its fields in a fixed order, empty ones skipped; positions, comments, layout and the
-`u` of `u""` are left out. `ast.dump` would not do: it differs between Python 3.11, 3.12 and 3.13. No mark is an
-identifier, so the identifiers of a text can be told from its marks.
+`u` of `u""` are omitted. `ast.dump` would not do: it differs between Python 3.11, 3.12 and 3.13. No mark is an
+identifier, so the identifiers of a text can be distinguished from its marks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Frame:
         self.lazy: bool = kind == "function" or (outer is not None and outer.lazy)
         self.checking = checking
         self.prefix = ""
-        """What stands before the names bound in it: `Outer.`, `outer.<locals>.`."""
+        """The prefix of the names bound in it: `Outer.`, `outer.<locals>.`."""
         self.receiver = ""
         """Inside a method: the name of its first argument."""
         self.globals: frozenset[str] = frozenset()
@@ -61,7 +61,7 @@ class Frame:
         """(root name, attributes joined by dots, line, place in `RELATIONS`). A chain that starts with the result of a
         call has the root `a.b()`, one that starts with something else an empty one."""
         self.head = 0
-        """How many of the uses stand before its body (decorators, bases, arguments): those see the scope around it."""
+        """How many of the uses come before its body (decorators, bases, arguments): those see the scope around it."""
         self.bases: list[tuple[str, str, int]] = []
         """(root name, attributes, line) of each base of a class."""
         self.stores: list[str] = []
@@ -75,9 +75,9 @@ class Frame:
         self.ids: list[str] = []
         """The Ids of what it defines, for a module called `_`; none for a block."""
         self.cache: dict[str, str] = {}
-        """Name → what it stands for when it is used in this scope, once asked for."""
+        """Name → what it refers to when it is used in this scope, once asked for."""
         self.table: dict[str, str] | None = None
-        """Name → what it stands for, of the names that this scope binds; once asked for."""
+        """Name → what it refers to, of the names that this scope binds; once asked for."""
         self.text: list[str] = []
         self.own = b""
         """Digest of what is its own: a class or module without the functions and classes defined in it."""
@@ -87,7 +87,7 @@ class Frame:
 
 def release(frames: Sequence[Frame]) -> None:
     """Lets go of frames that nobody needs any more, and so of their tree: they hold each other, and nobody looks for
-    such circles while files are read.
+    such cycles while files are read.
     """
     for frame in frames:
         del frame.home, frame.outer
@@ -110,7 +110,7 @@ _WRAPPERS = frozenset(
     {"Optional", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Type", "type"}
 )  # a class has the members of its instances
 _VAGUE = frozenset({"Any", "Union", "Type", "Callable", "Literal", "LiteralString", "Never", "NoReturn", "TypeAlias"})
-"""Names in annotations that say nothing of the class."""
+"""Names in annotations that are no class."""
 
 
 def chain(node: Node) -> Chain | None:
@@ -299,7 +299,7 @@ def share(block: Frame, home: Frame) -> None:
     block.stores, block.typed, block.binds, block.stars = home.stores, home.typed, home.binds, home.stars
 
 
-_LEFT_OUT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+_OMITTED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _STATEMENTS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 _Known = tuple[str, tuple[tuple[str, str, bool], ...]]
 _PLAIN: dict[type, _Known] = {}
@@ -356,7 +356,7 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
 
 
 def _learn(cls: type) -> _Known:
-    names = [name for name in getattr(cls, "_fields", ()) if name not in _LEFT_OUT]
+    names = [name for name in getattr(cls, "_fields", ()) if name not in _OMITTED]
     made: _Known = ("#" + cls.__name__, tuple((name, "#" + name, name in _STATEMENTS) for name in names))
     _PLAIN[cls] = made
     return made
@@ -506,7 +506,7 @@ def _enter(frame: Frame) -> None:
 
 
 def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
-    """What stands before the body of a class or function; its names are those of the scope around it."""
+    """What comes before the body of a class or function; its names are those of the scope around it."""
     stack: list[Any] = []
     name = frame.names[0]
     qualified = name if name in outer.globals else outer.prefix + name
@@ -535,7 +535,7 @@ def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
 def _walk(frame: Frame, stack: list[Any]) -> None:
     """Writes everything on the stack into the frame's text, and what names are used; inner frames are noted only.
 
-    A chain such as `a.b.c` is taken in one go: one use, and in the text what its nodes would have written one by one.
+    A chain such as `a.b.c` is visited at once: one use, and in the text what its nodes would have written one by one.
     """
     text, use = frame.text, frame.uses.append
     append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
@@ -595,6 +595,6 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
 
 
 def _result(node: Node) -> str:
-    """The root of a chain that starts with the result of a call, `a.b()`; empty for other things without a name."""
+    """The root of a chain that starts with the result of a call, `a.b()`; empty for anything else without a name."""
     found = chain(node.func) if node.__class__ is ast.Call else None
     return "" if found is None else f"{found[0]}.{found[1]}()" if found[1] else f"{found[0]}()"

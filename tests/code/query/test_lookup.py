@@ -46,7 +46,7 @@ def test_several_things_of_one_name_are_listed(shop: Graph) -> None:
     ids = [one.id for one in caught.value.candidates]
     assert ids == ["method:shop.core.Basket.total", "method:shop.core.BigBasket.total"]
     assert str(caught.value) == (
-        "total: 2 things are called so. Give one of these:\n"
+        "total: ambiguous (2 matches). Use one of:\n"
         "  method:shop.core.Basket.total  src/shop/core.py:31\n  method:shop.core.BigBasket.total  src/shop/core.py:39"
     )
 

@@ -32,7 +32,7 @@ def test_a_symbol_stands_with_its_place_signature_docstring_and_neighbours(tmp_p
     assert first.text == "src/shop/core.py:8 def add_line(self, item: str) -> None\nsiblings: total"
     assert first.summary == "src/shop/core.py:8 def add_line(self, item: str) -> None"
     assert (first.path, first.line, first.tier) == ("src/shop/core.py", 8, Tier.GUESSED)
-    assert first.reasons == ("it bears: add_line, line, add",)
+    assert first.reasons == ("matches: add_line, line, add",)
     (page,) = retriever(ws).find(ws, task("page"), 1)
     assert page.text == "src/shop/web.py:5 def show_page(basket: Basket) -> str\nRenders the page."
 
