@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.git.repository import Repository, resolve_commit
 from kl_hooks.model.claim import Tier
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
 from kl_hooks.workspace import Workspace
 
@@ -160,11 +161,6 @@ def _known_commit(repo: Repository, rev: str) -> str:
         return ""
 
 
-def _first_names(names: Sequence[str], most: int = 3) -> str:
-    """The first of these names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def _lines(answer: _Answer) -> Iterator[str]:
     tree = f"tree {short(answer.tree)}"
     if answer.seen.gaps:
@@ -186,7 +182,7 @@ def _notes(found: Proof) -> Iterator[str]:
     """What is worth knowing beside the reasons."""
     yield from (f"  note: {one}" for one in found.notes)
     if found.not_assessed:
-        yield f"  note: not assessed: {_first_names(found.not_assessed)}"
+        yield f"  note: not assessed: {name_list(found.not_assessed, 3)}"
 
 
 def _passed_lines(answer: _Answer) -> Iterator[str]:
@@ -194,7 +190,7 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
     run = short(found.run, 8)
     yield from _notes(found)
     which = (
-        f"runs {_first_names([one[:8] for one in found.runs])} passed together"
+        f"runs {name_list([one[:8] for one in found.runs], 3)} passed together"
         if found.together
         else f"run {run} passed"
     )

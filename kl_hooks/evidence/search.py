@@ -17,7 +17,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Claim, Tier, tier, tier_words
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES, Evidence
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
 
@@ -125,7 +125,7 @@ def _search(ws: Workspace, task: Task, limit: int, kinds: Sequence[str]) -> list
 
 
 def _commit_candidate(commit: LoggedCommit) -> Candidate:
-    files = ", ".join(commit.files[:6]) + (f" and {len(commit.files) - 6} more" if len(commit.files) > 6 else "")
+    files = name_list(commit.files, 6)
     start = f"commit {commit.sha[:12]} on {commit.at[:10]}"
     lines = [f"{start}: {commit.subject}", one_line(commit.body, 300), f"touched {files}" if files else ""]
     return Candidate(

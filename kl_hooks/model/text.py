@@ -40,9 +40,10 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def name_list(names: Sequence[str], most: int) -> str:
-    """Return the first names, and how many more there are: `a, b and 3 more`."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def name_list(names: Sequence[str], most: int, total: int | None = None) -> str:
+    """Return the first names, and how many more there are (of `total`, else of these): `a, b and 3 more`."""
+    more = (len(names) if total is None else total) - len(names[:most])
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 _OTHER: Final = re.compile(r"[^a-z0-9\s-]")

@@ -26,6 +26,7 @@ from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.expected_tests import (
     SETTINGS,
     Expected,
@@ -214,8 +215,7 @@ def had_untracked_files(entries: Sequence[Entry], run: str | None, tree: str | N
 
 def _first_of(names: object, number: object) -> str:
     listed = [str(name) for name in names[:_NAMED]] if isinstance(names, list | tuple) else []
-    more = number - len(listed) if isinstance(number, int) else 0
-    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+    return name_list(listed, _NAMED, number if isinstance(number, int) else 0)
 
 
 def proof(
@@ -516,7 +516,7 @@ class Nearest:
         if not places:
             return f"no tracked file differs from {of}; untracked files or their number do"
         if len(places) > _NAMED:
-            return f"{len(self.paths)} files differ from {of}: {_first_of(places, len(places))}"
+            return f"{len(self.paths)} files differ from {of}: {name_list(places, _NAMED)}"
         last = places[-1]
         named = f"{', '.join(places[:-1])} and {last}" if len(places) > 1 else last
         return f"only {named} {'differs' if len(self.paths) == 1 else 'differ'} from {of}"
