@@ -12,8 +12,13 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.sources.transcript import read_transcript
-from kl_hooks.kinds.finding import findings_to_dict, record_findings
-from kl_hooks.kinds.tool_calls import MAX_HOOK_BYTES, call_from_hook, calls_in_transcript, with_agent_and_session
+from kl_hooks.kinds.finding import (
+    MAX_HOOK_BYTES,
+    call_from_hook,
+    calls_in_transcript,
+    findings_to_dict,
+    record_findings,
+)
 from kl_hooks.model.text import one_line
 from kl_hooks.records.write import require_setup
 
@@ -37,9 +42,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     try:
         ws = workspace()
         require_setup(ws)
-        stored = record_findings(
-            ws, [with_agent_and_session(call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1)), ws.environ)]
-        )
+        stored = record_findings(ws, [call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1))])
     except (KlError, OSError) as problem:
         if strict:
             raise
@@ -63,9 +66,7 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
     ws = workspace()
     require_setup(ws)
     read = read_transcript(transcript)
-    stored = record_findings(
-        ws, [with_agent_and_session(call, ws.environ) for call in calls_in_transcript(read, agent)]
-    )
+    stored = record_findings(ws, calls_in_transcript(read, agent))
     if read.bad:
         warn(f"{counted(read.bad, 'line')} could not be read, and were omitted.")
     if shape == "json":
@@ -81,4 +82,4 @@ def _print_stored(stored: RecordedFindings, *, quiet: bool = False) -> None:
             f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}: {one_line(one.text('finding'), 120)}"
         )
     if not quiet:
-        echo(f"{counted(len(stored.new), 'finding')} new, {len(stored.known)} known already.")
+        echo(f"{counted(len(stored.new), 'finding')} new, {len(stored.existing)} known already.")

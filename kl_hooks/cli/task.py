@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +12,9 @@ from kl_hooks.cli.output import echo, echo_json, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import session
 from kl_hooks.kinds.task import (
-    available_tokens,
-    fulfilled_tokens,
-    invalid_tokens,
+    all_fulfilled_tokens,
+    load_works,
     normalized_token,
-    read_works,
     record_fulfilled,
     unmet_requirements,
     valid_tokens,
@@ -26,7 +23,7 @@ from kl_hooks.kinds.task import (
 from kl_hooks.kinds.task import eligible_names as ready_of
 from kl_hooks.kinds.task import plan_waves as planned
 from kl_hooks.model.problem import Problem, Problems
-from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.query import get_record
 from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
@@ -36,25 +33,10 @@ if TYPE_CHECKING:
 
 def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
     """(the works, name → title, names of those that are done): of a file, or of the tasks on record."""
-    if path:
-        from kl_hooks.store.files import read_small
-
-        data = read_small(Path(path))
-        if data is None:
-            raise UsageProblem("there is no such file.", place=path)
-        return read_works(path, data), {}, set()
-    records = list_records(ws, RecordFilter(("task",)))
-    for record in records:
-        for wrong in invalid_tokens(record):
-            warn(f"{record.id}: {wrong}. It counts for nothing. See: kl task edit {record.id}")
-    done = {record.id for record in records if record.status == "done"}
-    return [work_of(record) for record in records], {record.id: record.title for record in records}, done
-
-
-def _fulfilled_tokens(ws: Workspace, works: list[Work], done: set[str]) -> frozenset[str]:
-    """The tokens that are there: on disk, in the code, marked as fulfilled, or produced by done tasks."""
-    wanted = list(dict.fromkeys(one for work in works for one in work.requires))
-    return fulfilled_tokens(works, done, available_tokens(ws, wanted))
+    found = load_works(ws, path)
+    for identifier, error in found.errors:
+        warn(f"{identifier}: {error}. It counts for nothing. See: kl task edit {identifier}")
+    return found.works, found.titles, found.done
 
 
 @click.command(epilog='Example: kl task new "Write the lexer" --requires artifact:grammar --produces file:src/lexer.py')
@@ -96,7 +78,7 @@ def plan(path: str | None, shape: str) -> int:
     ws = workspace()
     works, titles, done = _works(ws, path)
     todo = [work for work in works if work.name not in done]
-    made = planned(todo, _fulfilled_tokens(ws, works, done), outside=path is not None)
+    made = planned(todo, all_fulfilled_tokens(ws, works, done), outside=path is not None)
     if shape == "json":
         echo_json({
             "schema": "kl.task.plan/1", "active": made.active, "waves": [list(wave) for wave in made.waves],
@@ -137,7 +119,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
     except ValueError as error:
         raise click.UsageError(f"--with: {error}.") from None
     done |= set(finished)
-    there = _fulfilled_tokens(ws, works, done) | more
+    there = all_fulfilled_tokens(ws, works, done) | more
     ready = ready_of(works, done, there)
     waiting = {work.name: unmet_requirements(work, there) for work in works if work.name not in (*done, *ready)}
     if shape == "json":
@@ -177,7 +159,7 @@ def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
     ws = workspace()
     record = get_record(ws, identifier, "task")
     works, _, done = _works(ws, None)
-    missing = unmet_requirements(work_of(record), _fulfilled_tokens(ws, works, done))
+    missing = unmet_requirements(work_of(record), all_fulfilled_tokens(ws, works, done))
     if missing and not force:
         hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
         raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)

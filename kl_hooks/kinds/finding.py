@@ -1,32 +1,358 @@
 """Findings: what agents' tools found out or changed, each recorded once and bound to the content it rests on.
 
+A call of a tool is read from an agent hook's JSON or from a transcript. Others wrote what comes in: anything may
+be missing or of another type, and nothing of it is followed. A finding is worded by us, with the beginning of the
+result as evidence, redacted before anything is cut.
+
 A finding is stale when its file, or the one symbol that it names, has changed. That is computed on every look and
 stored nowhere: with the old content back, the finding is valid again.
 """
 
 from __future__ import annotations
 
+import json
+import posixpath
+import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.objects import object_id
 from kl_hooks.kinds.catalog import FINDING
-from kl_hooks.kinds.tool_calls import CONFIDENCE_OF_TIER, Call, Found, extract
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import make_id, split_id
+from kl_hooks.model.text import name_list, one_line, safe_text
 from kl_hooks.records.query import get_records
 from kl_hooks.records.repository import identity_digest
 from kl_hooks.records.sync import sync
 from kl_hooks.records.write import change_record, create_records
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
-    from kl_hooks.model.claim import Tier
+    from kl_hooks.evidence.sources.transcript import Transcript
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.workspace import Workspace
+
+
+MAX_HOOK_BYTES: Final = 4 * 1024 * 1024
+"""Of an agent hook's JSON."""
+_CONFIDENCE_OF_TIER: Final = {Tier.VERIFIED: 95, Tier.INFERRED: 80, Tier.ASSUMED: 60, Tier.GUESSED: 40}
+"""Percent, where our own evidence supports it."""
+_READING_CONFIDENCE, _WRITING_CONFIDENCE = 85, 90
+"""Percent, where none does."""
+_MAX_RESULT: Final = 20_000
+_MAX_FINDING, _MAX_EVIDENCE, _MAX_ENTITY = 200, 500, 200
+_MAX_LINES: Final = 2_000
+_MAX_NAMES: Final = 5
+"""Names in a summary."""
+_OMITTED: Final = "[result omitted"
+_FAILED: Final = ("[ERROR]", "Error:", "<tool_use_error>", "[error]")
+_HINT: Final = "Expected the JSON of an agent hook after a tool: tool_name, tool_input, tool_response."
+
+_READING_TOOLS: Final = frozenset((
+    "readfile", "grepfile", "getfilesummary", "searchcontent", "listfiles",
+    "read", "grep", "glob", "ls", "notebookread", "listdir", "grepfiles", "searchfilecontent", "listdirectory", "view",
+))  # fmt: skip
+_WRITING_TOOLS: Final = frozenset((
+    "writefile", "patchfile", "deletefile", "write", "edit", "multiedit", "notebookedit", "applypatch", "replace",
+    "strreplaceeditor", "createfile",
+))  # fmt: skip
+_SHELLS: Final = frozenset((
+    "shellrun", "shellrunscript", "bash", "shell", "localshell", "execcommand", "runshellcommand", "terminal",
+))  # fmt: skip
+_READ_ONLY_COMMANDS: Final = frozenset((
+    "cat", "cd", "echo", "env", "fgrep", "egrep", "file", "find", "grep", "head", "jq", "less", "ls", "nl", "printf",
+    "ps", "pwd", "rg", "sed", "sleep", "sort", "stat", "tail", "test", "tree", "true", "type", "uniq", "wc", "which",
+    "[", "awk", "date", "diff", "cmp", "git status", "git diff", "git log", "git show", "git branch", "git blame",
+    "git grep", "git ls-files", "git rev-parse", "git shortlog",
+))  # fmt: skip
+"""Their success is no change, and their failure is an answer, no pitfall."""
+_PATH_ARGUMENTS: Final = (
+    "path", "file_path", "file", "filename", "notebook_path", "absolute_path", "target_file",
+)  # fmt: skip
+"""Arguments that name a file, in the order in which they count; then `pattern`, then `query`, then any text."""
+_PAST_TENSE: Final = {"write": "written", "creat": "written", "delet": "deleted", "patch": "changed", "edit": "changed"}
+"""First letters of a tool that writes → what it did."""
+
+_ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=\S*\s+)+")
+_LINE_NUMBER: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
+_OUTLINES: Final = (
+    ("defines", re.compile(
+        r"[+ \t]{0,40}(?:export\s+|pub\s+|async\s+|static\s+|public\s+|default\s+){0,3}"
+        r"(?:def|class|func|function|fn|struct|interface|trait|enum|type)\s+(\w{1,80})"
+    )),
+    ("sections", re.compile(r"#{1,4}\s+(\S.{0,80})")),
+    ("tables", re.compile(r"\[{1,2}([\w.\"'-]{1,80})\]{1,2}\s*$")),
+    ("keys", re.compile(r"\s{0,2}[\"']?([A-Za-z][\w.-]{0,60})[\"']?\s*:(?:\s|$)")),
+)  # fmt: skip
+"""What a text is summarized by: names of code, headings, tables of TOML, keys of YAML or JSON."""
+_HIT: Final = re.compile(r"([^\s:]{1,200}):\d+(?::|$)|([^\s:]{1,200}\.\w{1,8}|[^\s:]{0,200}/[^\s:]{1,200})$")
+"""A line of a search that names a file: `src/a.py:3: …`, or the path alone."""
+_DECISION: Final = re.compile(r"(?:^|/)(?:adrs?|decisions)/[^/]+\.md$|(?:^|/)adr-\d+[^/]*\.md$", re.IGNORECASE)
+_DEPENDENCIES: Final = re.compile(
+    r"(?:^|/)(?:requirements[^/]*\.(?:txt|in)|pyproject\.toml|setup\.(?:cfg|py)|package(?:-lock)?\.json|Cargo\.(?:toml|lock)"
+    r"|go\.(?:mod|sum)|Gemfile(?:\.lock)?|poetry\.lock|uv\.lock|Pipfile(?:\.lock)?|pom\.xml|build\.gradle)$"
+)
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
+_INSTALL: Final = re.compile(
+    r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3? -m pip)\s+"
+    r"(?:pip\s+)?(?:install|add|get)\b"
+)
+_ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
+_TROUBLE: Final = re.compile(
+    r"error|exception|fail|fatal|denied|not found|no such|cannot|can't|traceback", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool that was called, and its result."""
+
+    tool: str
+    given: Mapping[str, Any]
+    result: str
+    failed: bool = False
+    session: str = ""
+    agent: str = ""
+    folder: str = ""
+    """Where the agent worked."""
+
+    @property
+    def omitted(self) -> bool:
+        """True where the result was removed from the transcript."""
+        return self.result.startswith(_OMITTED)
+
+    @property
+    def command(self) -> str:
+        """The command line of a shell; the words of a list are joined."""
+        words = self.given.get("command")
+        return " ".join(map(str, words[:100]))[:4000] if isinstance(words, list) else ""
+
+    def text(self, *names: str) -> str:
+        """Return the first of these arguments that is a text and not blank."""
+        found = (self.given.get(name) for name in names)
+        return next((one.strip() for one in found if isinstance(one, str) and one.strip()), "")
+
+
+def call_from_hook(content: bytes, place: str = "stdin") -> Call:
+    """Return the call in an agent hook's JSON (`tool_name`, `tool_input`, `tool_response`).
+
+    UsageProblem for what is too large, not JSON, or not of that shape.
+    """
+    if len(content) > MAX_HOOK_BYTES:
+        raise UsageProblem(f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=_HINT)
+    try:
+        hook = json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        raise UsageProblem(f"is no JSON ({type(problem).__name__}).", place=place, hint=_HINT) from None
+    if not isinstance(hook, dict) or not isinstance(hook.get("tool_name"), str):
+        raise UsageProblem("names no tool.", place=place, hint=_HINT)
+    given = hook.get("tool_input")
+    answer = hook.get("tool_response", hook.get("tool_result", hook.get("error", "")))
+    result = text_of(answer)
+    failed = "Failure" in str(hook.get("hook_event_name", "")) or "error" in hook or _is_failure(answer)
+    return Call(
+        hook["tool_name"][:100], given if isinstance(given, dict) else {}, result,
+        failed or result.startswith(_FAILED), _short(hook.get("session_id")), _short(hook.get("agent_name")),
+        _short(hook.get("cwd"), 4000),
+    )  # fmt: skip
+
+
+def calls_in_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:
+    """Yield the calls of a transcript, in its order."""
+    from kl_hooks.evidence.sources.transcript import ToolCall
+
+    for item in found.items:
+        if isinstance(item, ToolCall):
+            result = item.result[:_MAX_RESULT]
+            failed = item.failed or result.startswith(_FAILED)
+            yield Call(item.name, item.given, result, failed, found.session, agent, found.folder)
+
+
+def _with_agent_and_session(call: Call, environ: Mapping[str, str]) -> Call:
+    """The call with the agent and session of the environment where the call itself names none."""
+    from kl_hooks.evidence.provenance import agent, session
+
+    return replace(call, agent=call.agent or agent(environ) or "", session=call.session or session(environ) or "")
+
+
+def _is_failure(answer: Any) -> bool:
+    if not isinstance(answer, dict):
+        return False
+    code = answer.get("exit_code", answer.get("exitCode", answer.get("returncode")))
+    bad = isinstance(code, int) and not isinstance(code, bool) and code != 0
+    return bad or answer.get("is_error") is True or answer.get("success") is False or answer.get("interrupted") is True
+
+
+def text_of(answer: Any) -> str:
+    """Return a tool's result as text, bounded: of a map the parts that hold text."""
+    if isinstance(answer, str):
+        return answer[:_MAX_RESULT]
+    if isinstance(answer, dict):
+        file = answer.get("file")
+        parts = [answer.get(name) for name in ("content", "stdout", "output", "text", "result", "error", "stderr")]
+        names = answer.get("filenames")
+        parts += [file.get("content") if isinstance(file, dict) else "", names if isinstance(names, list) else ""]
+        return "\n".join(text for part in parts if (text := text_of(part)))[:_MAX_RESULT]
+    if isinstance(answer, list):
+        return "\n".join(text_of(one) for one in answer[:200] if isinstance(one, str | dict))[:_MAX_RESULT]
+    return ""
+
+
+def _short(value: Any, most: int = 200) -> str:
+    return value[:most] if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding before it is bound to content and recorded."""
+
+    entity: str
+    is_path: bool
+    finding: str
+    sort: str
+    confidence: int
+    evidence: str
+    tool: str
+    session: str
+    agent: str
+    command: str = ""
+    """Of a shell: what it ran."""
+
+
+def extract(call: Call, root: str = "") -> Found | None:
+    """Return the finding of a call; None where the tool leaves none, its result is missing, or nothing is named.
+
+    `root`: the folder that paths are made relative to; a path outside of it is nobody's finding.
+    """
+    role = _role_of(call.tool)
+    command = call.text("command", "cmd", "script") or call.command
+    if not role or call.omitted:
+        return None
+    if (not command or _is_read_only(command)) if role == "shell" else call.failed:
+        return None
+    entity, is_path = _entity_of(call, root)
+    if not entity:
+        return None
+    sort = _sort_of(role, entity if is_path else "", command, failed=call.failed)
+    return Found(
+        one_line(redact(entity), _MAX_ENTITY), is_path, one_line(redact(_wording(call, role, command)), _MAX_FINDING),
+        sort, _READING_CONFIDENCE if role == "reading" else _WRITING_CONFIDENCE,
+        safe_text(redact(call.result))[:_MAX_EVIDENCE].strip(), one_line(call.tool, 100),
+        one_line(redact(call.session), 100), one_line(redact(call.agent), 100), command,
+    )  # fmt: skip
+
+
+def _role_of(tool: str) -> str:
+    """`reading`, `writing` or `shell`; empty for a tool that leaves no finding. Case and `_`, `-` do not matter."""
+    name = re.sub(r"[^a-z]", "", tool.lower())
+    roles = (("reading", _READING_TOOLS), ("writing", _WRITING_TOOLS), ("shell", _SHELLS))
+    return next((role for role, names in roles if name in names), "")
+
+
+def _is_read_only(command_line: str) -> bool:
+    """True where each command of the line only reads."""
+    for part in re.split(r"&&|\|\||[;|\n]", command_line):
+        words = part.split()
+        if words and "=" in words[0]:
+            words = _ASSIGNMENTS.sub("", part.strip() + " ", count=1).split()
+        if words and words[0] not in _READ_ONLY_COMMANDS and " ".join(words[:2]) not in _READ_ONLY_COMMANDS:
+            return False
+    return True
+
+
+def _entity_of(call: Call, root: str) -> tuple[str, bool]:
+    """(what a call is about, whether that is a path in the repository); empty for a path outside, and for none."""
+    path = call.text(*_PATH_ARGUMENTS)
+    if not path and (patched := _PATCHED.search(call.text("input", "patch"))):
+        path = patched[1].strip()
+    if path:
+        inside = _path_inside(path, root, call.folder)
+        return inside, bool(inside)
+    named = call.text("pattern") or call.text("query") or call.text("command", "cmd") or call.command
+    return named or call.text(*call.given), False
+
+
+def _path_inside(path: str, root: str, folder: str) -> str:
+    """The path from the root, `/` between its parts; empty for one that leads out."""
+    path = path.replace("\\", "/") if "/" not in path else path
+    if not posixpath.isabs(path) and folder and posixpath.isabs(folder):
+        path = posixpath.join(folder, path)
+    path = posixpath.normpath(path)
+    if posixpath.isabs(path):
+        base = posixpath.normpath(root) if root else ""
+        if not base or not (path + "/").startswith(base.rstrip("/") + "/"):
+            return ""
+        path = posixpath.relpath(path, base)
+    odd = path.startswith("../") or path in ("..", ".") or safe_text(path) != path or "\n" in path
+    return "" if odd else path
+
+
+def _sort_of(role: str, path: str, command: str, *, failed: bool) -> str:
+    if failed:
+        return "pitfall"
+    if _DECISION.search(path):
+        return "architectural_decision"
+    if path.rpartition("/")[2] == "CODEOWNERS":
+        return "ownership"
+    if _DEPENDENCIES.search(path) or _INSTALL.search(command[:4_000]):
+        return "dependency"
+    return "observation" if role == "reading" else "change"
+
+
+def _wording(call: Call, role: str, command: str) -> str:
+    """The finding in our words."""
+    lines = [text for line in call.result.splitlines()[:_MAX_LINES] if (text := _LINE_NUMBER.sub("", line).rstrip())]
+    if role == "shell":
+        if not call.failed:
+            return f"ran: {one_line(command, 160)}"
+        return f"fails: {one_line(command, 90)}: {one_line(_error_line(lines), 100)}"
+    if role == "writing":
+        new = call.text("new_string", "new_str", "content", "file_text", "patch", "input")
+        done = _PAST_TENSE.get(call.tool.lower()[:5], "changed")
+        return f"{done}: {_summary(new.splitlines(), call.text(*_PATH_ARGUMENTS))}" if new else done
+    if searched := call.text("pattern") or call.text("query"):
+        return f"{one_line(searched, 60)!r}: {_search_hits(lines)}"
+    return _summary(lines, call.text(*_PATH_ARGUMENTS)) if lines else "empty"
+
+
+def _summary(lines: list[str], name: str) -> str:
+    """How long a text is, and what it defines, its headings or its keys; never how it begins.
+
+    `name`: of its file; only a document has headings, elsewhere `#` begins a comment.
+    """
+    for label, pattern in _OUTLINES:
+        if label == "sections" and not name.lower().endswith((".md", ".markdown")):
+            continue
+        names = list(dict.fromkeys(found[1].strip() for line in lines[:_MAX_LINES] if (found := pattern.match(line))))
+        if names:
+            return f"{_line_count(lines)}; {label} {name_list([one_line(one, 40) for one in names], _MAX_NAMES)}"
+    return _line_count(lines)
+
+
+def _search_hits(lines: list[str]) -> str:
+    """The files that a search found; of any other answer only how much it is."""
+    if not lines:
+        return "found nowhere"
+    files = list(dict.fromkeys(found[1] or found[2] for line in lines if (found := _HIT.match(line))))
+    if not files:
+        return f"{_line_count(lines)} found"
+    return f"found in {name_list([one_line(name, 60) for name in files], _MAX_NAMES)}"
+
+
+def _line_count(lines: list[str]) -> str:
+    return f"{len(lines)} line{'s' * (len(lines) != 1)}"
+
+
+def _error_line(lines: list[str]) -> str:
+    """The line that explains best why a command failed: the last that names an error, else trouble of any sort."""
+    named = (line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line))
+    return next(named, lines[-1] if lines else "no output").strip()
+
 
 _MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Of a file that is hashed; a finding about a larger one is bound to nothing."""
@@ -37,7 +363,7 @@ class RecordedFindings:
     """What some calls left."""
 
     new: tuple[Record, ...] = ()
-    known: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
     """IDs of findings that were recorded before."""
     nothing: int = 0
     """Calls that leave no finding."""
@@ -48,7 +374,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     found: dict[str, Found] = {}
     nothing = 0
     for call in calls:
-        one = extract(call, str(ws.root))
+        one = extract(_with_agent_and_session(call, ws.environ), str(ws.root))
         if one is None:
             nothing += 1
         else:
@@ -80,7 +406,7 @@ def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tie
     tier = tiers.get(make_id("command", found.command)) if found.command else None
     return {
         "title": f"{found.entity}: {found.finding}"[:300], "entity": found.entity, "finding": found.finding,
-        "kind": found.sort, "confidence": found.confidence if tier is None else CONFIDENCE_OF_TIER[tier],
+        "kind": found.sort, "confidence": found.confidence if tier is None else _CONFIDENCE_OF_TIER[tier],
         "agent": found.agent, "tool": found.tool, "source": found.session, "anchors": anchors,
         "evidence": found.evidence, "about": about, "authority": "agent",
     }  # fmt: skip
@@ -96,7 +422,7 @@ def findings_to_dict(recorded: RecordedFindings) -> dict[str, Any]:
         for one in recorded.new
     ]  # fmt: skip
     return {
-        "schema": "kl.finding.add/1", "new": new, "known": list(recorded.known), "nothing": recorded.nothing,
+        "schema": "kl.finding.add/1", "new": new, "known": list(recorded.existing), "nothing": recorded.nothing,
     }  # fmt: skip
 
 

@@ -7,15 +7,18 @@ follow the waves of tasks that can be done side by side, what nobody produces, a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case
+from kl_hooks.errors import UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, append_events, list_events
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -91,9 +94,33 @@ def work_of(record: Record) -> Work:
     return Work(record.id, requires, produces)
 
 
-def invalid_tokens(record: Record) -> list[str]:
-    """Return what is wrong with the tokens that a task requires and produces."""
-    return valid_tokens([*record.many("requires"), *record.many("produces")])[1]
+@dataclass(frozen=True, slots=True)
+class LoadedWorks:
+    """The works to plan."""
+
+    works: list[Work]
+    titles: dict[str, str] = field(default_factory=dict)
+    """By name."""
+    done: set[str] = field(default_factory=set)
+    """Names."""
+    errors: list[tuple[str, str]] = field(default_factory=list)
+    """(name, what is wrong with one of its tokens)."""
+
+
+def load_works(ws: Workspace, path: str | None) -> LoadedWorks:
+    """Return the works of a file, else the recorded tasks. UsageProblem for a missing file, Problems for a bad one."""
+    if path:
+        data = read_small(Path(path))
+        if data is None:
+            raise UsageProblem("there is no such file.", place=path)
+        return LoadedWorks(read_works(path, data))
+    records = list_records(ws, RecordFilter(("task",)))
+    errors = [
+        (one.id, error) for one in records
+        for error in valid_tokens([*one.many("requires"), *one.many("produces")])[1]
+    ]  # fmt: skip
+    done = {one.id for one in records if one.status == "done"}
+    return LoadedWorks([work_of(one) for one in records], {one.id: one.title for one in records}, done, errors)
 
 
 def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outside: bool = False) -> Plan:
@@ -180,11 +207,12 @@ def fulfilled_tokens(
     return frozenset(map(normalized_token, (*produced, *available)))
 
 
-def available_tokens(ws: Workspace, wanted: Sequence[str]) -> frozenset[str]:
-    """Return the tokens among `wanted`, as people wrote them, that exist, and all that were reported as fulfilled."""
-    reported = {str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)}
-    files = {normalized_token(one) for one in wanted if _is_file(ws.root, one)}
-    return frozenset((reported | files | _existing_symbols(ws, wanted)) - {""})
+def all_fulfilled_tokens(ws: Workspace, works: Sequence[Work], finished: Collection[str]) -> frozenset[str]:
+    """Return the required tokens that exist, those that were reported, and those that the finished works produced."""
+    wanted = list(dict.fromkeys(one for work in works for one in work.requires))
+    reported = {str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)} - {""}
+    files = {one for one in wanted if _is_file(ws.root, one)}
+    return fulfilled_tokens(works, finished, reported | files | _existing_symbols(ws, wanted))
 
 
 def record_fulfilled(ws: Workspace, text: str, by: str = "") -> str:
