@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _TRIES: Final = 5
+# an occurrence is no edit: its task goes into the Event, the others name the failure
 _NO_NEWS: Final = ("approach", "title", "authority", "task_id")
 _FIRST_ONLY: Final = ("feature_id", "context")
 """Fields that describe one occurrence: the first one's stay, so that a later one does not change the file."""

@@ -9,6 +9,7 @@ from typing import Final
 
 _FOLDERS: Final = ("docs/features", ".kl/knowledge/features", "features", ".guardkit/features")
 """Of specifications; the first that has one wins."""
+# repetitions are bounded: hostile text costs its length times the bound, not the square of its length
 _AREA: Final = r"[0-9]{0,40}[A-Z][A-Z0-9]{0,40}-"
 _ID: Final = re.compile(
     rf"(?<![A-Za-z0-9_-])FEAT-(?:(?:{_AREA}){{1,3}}?[0-9]{{1,9}}|[0-9]{{1,9}}(?:-[0-9]{{1,9}})?)(?![A-Za-z0-9_])",

@@ -79,6 +79,7 @@ _PAST_TENSE: Final = {"write": "written", "creat": "written", "delet": "deleted"
 """First letters of a tool that writes → what it did."""
 
 _ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=\S*\s+)+")
+# agents' read tools number lines as `cat -n` does, some with an arrow: `    12→text`
 _LINE_NUMBER: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
 _OUTLINES: Final = (
     ("defines", re.compile(
@@ -97,6 +98,7 @@ _DEPENDENCIES: Final = re.compile(
     r"(?:^|/)(?:requirements[^/]*\.(?:txt|in)|pyproject\.toml|setup\.(?:cfg|py)|package(?:-lock)?\.json|Cargo\.(?:toml|lock)"
     r"|go\.(?:mod|sum)|Gemfile(?:\.lock)?|poetry\.lock|uv\.lock|Pipfile(?:\.lock)?|pom\.xml|build\.gradle)$"
 )
+# the envelope of Codex's apply_patch: one tool call, files named inside the text
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
 _INSTALL: Final = re.compile(
     r"(?:^|[;&|]\s*)(?:\S*/)?(?:pip3?|uv|poetry|npm|yarn|pnpm|cargo|go|gem|apt(?:-get)?|brew|python3? -m pip)\s+"
@@ -184,6 +186,7 @@ def _is_failure(answer: Any) -> bool:
     if not isinstance(answer, dict):
         return False
     code = answer.get("exit_code", answer.get("exitCode", answer.get("returncode")))
+    # True is an int (PEP 285), and no exit status
     bad = isinstance(code, int) and not isinstance(code, bool) and code != 0
     return bad or answer.get("is_error") is True or answer.get("success") is False or answer.get("interrupted") is True
 
@@ -484,6 +487,7 @@ def blob_of(ws: Workspace, path: str) -> str:
         content = place.read_bytes()
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links, before CPython 3.13
         return ""
+    # what `git hash-object` prints, without a process for each file
     return object_id(ws.repo.object_format if ws.repo else "sha1", b"blob", content)
 
 

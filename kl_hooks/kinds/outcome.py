@@ -40,6 +40,7 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
         for folder in _queue_folders(ws):
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                # 0600: what was tried may quote source that others must not read
                 write_atomic(folder / f"{identifier}.json", data, mode=0o600)
                 return identifier, str(problem)
         raise

@@ -56,6 +56,7 @@ _FOLDER: Final = 2
 """Distance of a record about the folder of a file; one more for each level above."""
 _RELATIONS: Final = ("adr_governs", "governs", "about")
 _DIFF: Final = re.compile(r"^(?:diff --git a/(\S+) b/(\S+)|(?:---|\+\+\+) [ab]/([^\t\n]+))", re.MULTILINE)
+# CPython's traceback (`File "a.py", line 3`), and `a.py:3` as pytest, ruff and mypy print it
 _FRAME: Final = re.compile(r"""File ["']([^"'\n]{1,500})["'], line|^\s*(\S{1,300}\.\w{1,5}):\d+""", re.MULTILINE)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _QUALIFIER: Final = re.compile(r"@.+?\.py(?=\.|$)")
@@ -121,6 +122,7 @@ def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
     parts = tuple(part for part in PurePosixPath(name.removeprefix(f"{ws.root.as_posix()}/")).parts if part != "/")
     if not parts or ".." in parts:
         return ""
+    # a trace from CI has another root: its longest end that exists here is meant
     for start in range(min(len(parts), 12)):
         path = "/".join(parts[start:])
         if (start == 0 or "/" in path or "." in path) and (ws.root / path).exists():
@@ -128,6 +130,7 @@ def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
     if db is None:
         return ""
     rows = db.rows("SELECT path FROM files WHERE path LIKE ?", (f"%/{parts[-1]}",))
+    # LIKE ignores case in ASCII, and `_` in a name is a wildcard (SQLite), so the end is compared again
     paths = [path for (path,) in rows if path.endswith(f"/{name}")]
     return paths[0] if len(paths) == 1 else ""
 

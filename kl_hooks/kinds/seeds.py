@@ -130,6 +130,7 @@ def _text(root: Path, name: str, remarks: list[str]) -> str | None:
     if data is not None and len(data) > MAX_DOCUMENT_BYTES:
         remarks.append(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted.")
         return None
+    # a byte order mark, as editors on Windows write it, would hide the first heading
     return data.decode("utf-8-sig", "replace") if data is not None else None
 
 
@@ -297,6 +298,7 @@ def _markdown_of(text: str) -> str:
     at = 0
     while at < len(lines):
         line, below = lines[at].rstrip(), lines[at + 1].rstrip() if at + 1 < len(lines) else ""
+        # docutils: from four characters on an underline may be shorter than its title, with a warning
         if line and not line[0].isspace() and _UNDER.fullmatch(below) and len(below) >= min(len(line), 4):
             style = below[0] + ("^" if made and _UNDER.fullmatch(made[-1]) and made[-1][0] == below[0] else "")
             if style.endswith("^"):
@@ -363,7 +365,7 @@ def read_pyproject(text: str) -> Mapping[str, Any]:
         return {}
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (tomllib.TOMLDecodeError, RecursionError):  # tomllib recurses into nested arrays and tables
         return {}
 
 

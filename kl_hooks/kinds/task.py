@@ -232,7 +232,7 @@ def _is_file(root: Path, text: str) -> bool:
         return False
     try:
         return (root / name).resolve().is_relative_to(root.resolve()) and (root / name).exists()
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: a loop of links, before CPython 3.13
         return False
 
 

@@ -166,6 +166,7 @@ def declared_dependencies(files: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, text in files.items():
         for name in _in_requirements(text) if path.endswith(".txt") else _in_pyproject(text):
+            # names are compared as PEP 503 normalizes them
             found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), path)
     return found
 
@@ -181,6 +182,7 @@ def _in_pyproject(text: str) -> Iterator[str]:
         return
     project, poetry = _table(data, "project"), _table(_table(data, "tool"), "poetry")
     lists = [project.get("dependencies"), *_table(project, "optional-dependencies").values()]
+    # PEP 621 has the first two, PEP 735 the groups
     for one in (*lists, *_table(data, "dependency-groups").values()):
         yield from _names(one)
     for table in (poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))):

@@ -200,6 +200,7 @@ def _is_decision(name: str, text: str) -> bool:
 
 def _files(folder: Path) -> Iterator[Path]:
     """The Markdown and JSON files of a folder and those below it, by name."""
+    # os.walk follows no link to a folder (followlinks=False), so nothing outside is read
     for below, folders, files in os.walk(_decision_folder(folder)):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
         for name in sorted(files):
@@ -209,6 +210,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _decision_folder(folder: Path) -> Path:
     """The folder that `.adr-dir` (adr-tools) or `.log4brains.yml` name, if it is inside; else the folder itself."""
+    # `adr init DIR` writes .adr-dir; log4brains reads adrFolder of its .log4brains.yml
     inner = (read_small(folder / ".adr-dir", within=folder) or b"").decode("utf-8", "replace").strip()
     if not inner and (text := read_small(folder / ".log4brains.yml", within=folder)):
         node: Node | None = load_yaml(".log4brains.yml", text)[0]

@@ -88,6 +88,7 @@ def _files(ws: Workspace) -> list[str]:
 
 
 def _text(ws: Workspace, path: str) -> str:
+    # surrogateescape (PEP 383): bytes that are not UTF-8 are written back as they were
     return (read_small(ws.root / path, within=ws.root, most=_MAX_BYTES) or b"").decode("utf-8", "surrogateescape")
 
 
@@ -164,6 +165,7 @@ def _exists_in(ws: Workspace, commit: str, paths: list[str]) -> bool:
     """True where a commit has any of these files."""
     assert ws.repo is not None
     try:
+        # -z: git quotes names with other than plain ASCII letters otherwise (core.quotePath)
         return bool(git_in(ws.repo, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", *paths))
     except GitFailed:
         return False

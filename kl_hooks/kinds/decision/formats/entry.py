@@ -33,6 +33,7 @@ LIST_FIELDS: Final = frozenset(one.name for one in DECISION.fields if one.sectio
 _OTHER_KEYS: Final = "Front matter"
 """Heading in `more` of the keys without a field."""
 _ID: Final = re.compile(r"(?i)(?:adr[-_ ]?)?\d{1,9}")
+# the plain scalars that YAML's core schema reads as null; in quotes they are text
 _EMPTY: Final = frozenset(("", "null", "~"))
 _DETAILS: Final = re.compile(r"```yaml\n(.*)\n```", re.DOTALL)
 

@@ -25,6 +25,7 @@ _RELATION: Final = re.compile(
     r"(?i)\W*(supersedes|superseded by|superceded by|supercedes|replaces|replaced by|deprecates|amends|amended by"
     r"|clarifies|clarified by|refines|refined by|relates to|related to|related|see also)\b[:*_]*\s*(.*)"
 )
+# `Superceded by` is how adr-tools spells its own links
 _FIELD: Final = {
     "supersedes": "supersedes", "supercedes": "supersedes", "replaces": "supersedes",
     "superseded by": "superseded_by", "superceded by": "superseded_by", "replaced by": "superseded_by",

@@ -69,6 +69,7 @@ def shift_headings(text: str, by: int = 1) -> str:
             shown[one.line] = lines[one.line]
     for number, line in enumerate(shown):
         if mark := _HASHES.match(line):
+            # CommonMark ends at six; deeper ones are text there, and headings again when the shift is undone
             level = min(12, max(1, len(mark[1]) + by))
             lines[number] = "#" * level + lines[number][len(mark[1]) :]
     return "\n".join(lines)
