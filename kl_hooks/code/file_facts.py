@@ -12,13 +12,10 @@ that inherit something called `…TestCase`.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kl_hooks.code import facts_cache
@@ -31,6 +28,8 @@ from kl_hooks.errors import KlError
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+
     from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.store import Store
@@ -139,6 +138,8 @@ def processes() -> int:
 
 def scan_in_processes(items: Sequence[Any], scan: Scan, crashed: Callable[[Any], Any], count: int = 0) -> Iterator[Any]:
     """The results for all items, in the order of the items' shares; `crashed(item)` for one that stops its process."""
+    from concurrent.futures.process import BrokenProcessPool  # imported late: an edit of one file never needs it
+
     shares = [items[start : start + _SHARE] for start in range(0, len(items), _SHARE)]
     _WORK.append(scan)
     try:
@@ -158,6 +159,9 @@ def scan_in_processes(items: Sequence[Any], scan: Scan, crashed: Callable[[Any],
 
 
 def _executor(count: int) -> ProcessPoolExecutor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"), initializer=_end_with_parent)
 
 
@@ -167,6 +171,8 @@ def _end_with_parent() -> None:
 
 
 def _wait_and_end() -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -178,6 +184,8 @@ def _share(share: Sequence[Any]) -> list[Any]:
 
 
 def _alone(item: Any, crashed: Callable[[Any], Any]) -> list[Any]:
+    from concurrent.futures.process import BrokenProcessPool
+
     with _executor(1) as executor:
         try:
             return executor.submit(_share, [item]).result()

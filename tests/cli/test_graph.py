@@ -325,13 +325,13 @@ IMPORTED = (
     "import os, sys; from kl_hooks.cli.main import run; code = run(sys.argv[1:]); sys.stdout.flush(); "
     "os.write(2, ' '.join(sys.modules).encode()); os._exit(code)"
 )
-NEVER = {"shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "kl_hooks.code.file_facts"}
+NEVER = {"shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "concurrent.futures"}
 """What no question to the graph needs, whether a file was changed or not."""
 WRITING = {
     f"kl_hooks.{name}"
     for name in (
-        "code.update", "code.facts", "code.scan", "code.walk", "code.symbols", "code.linking", "code.resolve",
-        "code.writing", "code.naming", "code.modules", "code.imports", "index.index", "graph.links", "store.lock",
+        "code.update", "code.file_facts", "code.facts_cache", "code.invalidation", "code.linker", "code.name_index",
+        "code.resolver", "code.scanner.references", "code.scanner.symbols", "code.scanner.visitor", "store.locks",
     )
 }  # fmt: skip
 """What only a changed file needs."""

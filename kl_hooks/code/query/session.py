@@ -16,7 +16,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.code.file_facts import facts_of
 from kl_hooks.code.file_index import all_pending, errors_of, pending_changes
 from kl_hooks.code.modules import MARKERS
 from kl_hooks.code.scanner.python import Progress, no_progress, scanners_of
@@ -217,6 +216,7 @@ def _cache_store(ws: Workspace, path: Path) -> Store:
 
 def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Store) -> None:
     """Begins with a copy of the working tree's graph: most of what a revision holds is in it already."""
+    from kl_hooks.code.file_facts import facts_of
     from kl_hooks.git import files
     from kl_hooks.index import index
 
