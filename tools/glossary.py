@@ -84,7 +84,7 @@ def of_python(path: Path, source: str) -> Iterator[Found]:
         kind = tokenize.tok_name[token.type]
         if kind not in ("STRING", "COMMENT", "FSTRING_MIDDLE"):
             continue
-        if kind == "STRING" and (_DATA.match(token.string) or _SQL.search(token.string)):
+        if (kind == "STRING" and _DATA.match(token.string)) or (kind != "COMMENT" and _SQL.search(token.string)):
             continue
         for number, text in enumerate(_CODE_SPAN.sub("", token.string).splitlines()):
             for word, replacement in words_in(text):

@@ -701,7 +701,7 @@ def _asked(paths: Sequence[str], modules: Collection[str]) -> set[str]:
     return found
 
 
-_SCHEMA: Final = "kl.arch.fix/1"
+_SCHEMA: Final = "kl.arch.fix/2"
 _COLUMN: Final = 34
 
 

@@ -471,7 +471,7 @@ def _lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-SCHEMA: Final = "kl.arch.check/1"
+SCHEMA: Final = "kl.arch.check/2"
 
 
 def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:

@@ -61,9 +61,9 @@ def _about(one: Breach) -> str:
 
 def _breach_to_dict(one: Breach) -> dict[str, Any]:
     """A breach as plain data, its fingerprint with it."""
-    keys = ("contract", "type", "importer", "imported", "rule", "decision", "said", "guidance", "fingerprint")
+    keys = ("contract", "type", "importer", "imported", "rule", "decision", "message", "guidance", "fingerprint")
     steps = {"chain": [_plain(step) for step in one.chain], "also": [_plain(step) for step in one.also]}
-    return {key: getattr(one, "message" if key == "said" else key) for key in keys} | steps
+    return {key: getattr(one, key) for key in keys} | steps
 
 
 def _plain(step: Step) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def violation_to_dict(one: Violation) -> dict[str, Any]:
     """A violation as plain data, with its fingerprint (shared by equal imports) and its ID (unique)."""
     keys = (
         "path", "line", "importer", "imported", "source_layer", "target_layer", "statement", "method", "rule",
-        "decision",
+        "decision", "suggested_fix",
     )  # fmt: skip
     ids = {"fingerprint": one.fingerprint, "id": one.id}
-    return {key: getattr(one, key) for key in keys} | {"way_out": one.suggested_fix, "allowed": list(one.allowed)} | ids
+    return {key: getattr(one, key) for key in keys} | {"allowed": list(one.allowed)} | ids

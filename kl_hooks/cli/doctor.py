@@ -46,7 +46,7 @@ class _Finding(NamedTuple):
     fix: str
 
     def to_dict(self) -> dict[str, str]:
-        return {"what": self.what, "state": self.state, "says": self.text, "fix": self.fix}
+        return {"what": self.what, "state": self.state, "message": self.text, "fix": self.fix}
 
 
 @click.command(epilog="Example: kl doctor --format json")
@@ -56,7 +56,7 @@ def doctor(context: click.Context, shape: str) -> int:
     """Check the set-up, and show the exact fix for what is wrong. Exit 1 if something is."""
     findings = _examine(context.find_root().params.get("root"))
     if shape == "json":
-        echo_json({"schema": "kl.doctor/1", "findings": [finding.to_dict() for finding in findings]})
+        echo_json({"schema": "kl.doctor/2", "findings": [finding.to_dict() for finding in findings]})
     else:
         for finding in findings:
             echo(f"  {finding.state:<7} {finding.what:<12} {finding.text}")

@@ -358,7 +358,7 @@ def show(name: str, rev: str | None, shape: str) -> None:
         page = find(graph, name)
     layer = _layer(page.symbol.path)
     if shape == "json":
-        echo_json({"schema": "kl.graph.show/1", **page_to_dict(page), "layer": layer})
+        echo_json({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer})
         return
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -382,7 +382,7 @@ def show(name: str, rev: str | None, shape: str) -> None:
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
     _print_link_group("written of it", page.written, "source")
-    _print_link_group("mentions", page.says, "target")
+    _print_link_group("mentions", page.links, "target")
     _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
 
 

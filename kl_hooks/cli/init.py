@@ -392,11 +392,11 @@ def _allow_seeding_again(ws: Workspace, removed: list[str]) -> None:
 
 def _to_dict(found: _Survey) -> dict[str, object]:
     return {
-        "schema": "kl.init/1",
+        "schema": "kl.init/2",
         "found": [list(row) for row in found.found],
         "wrote": sorted(found.plan.create),
         "added_to": sorted(found.plan.append),
-        "kept": found.unchanged,
+        "unchanged": found.unchanged,
         "layers": found.layers,
         "accepted": found.accepted,
         "seeds": found.seeds,

@@ -458,8 +458,8 @@ def _history(kind: Kind) -> click.Command:
         ws = workspace()
         found = past_versions(ws, get_record(ws, id, kind.name))
         if shape == "json":
-            rows = [{"version": v.name, "at": v.at, "how": v.how, "said": v.values} for v in found]
-            echo_json({"schema": "kl.record.history/1", "id": id, "versions": rows})
+            rows = [{"version": v.name, "at": v.at, "how": v.how, "values": v.values} for v in found]
+            echo_json({"schema": "kl.record.history/2", "id": id, "versions": rows})
             return
         for one in found:
             echo(f"{one.name:<10}  {one.at[:19]}  {one.how}")

@@ -766,14 +766,14 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
         for record in going:
             echo(f"{'would go' if dry_run else 'goes':<8}  {record.id}  {record.title}")
         for record in left:
-            echo(f"{'kept':<8}  {record.id}  {record.title}   (edited by hand since; --force takes it too)")
+            echo(f"{'edited':<8}  {record.id}  {record.title}   (edited by hand since; --force takes it too)")
     if going and not dry_run:
         if not sure:
             confirm(f"take away {counted(len(going), 'record')}?")
         take_away(ws, going)
     if shape == "json":
-        echo_json({"schema": "kl.knowledge.clear/1", "dry_run": dry_run, "removed": [one.id for one in going],
-                  "kept": [one.id for one in left]})  # fmt: skip
+        echo_json({"schema": "kl.knowledge.clear/2", "dry_run": dry_run, "removed": [one.id for one in going],
+                  "edited": [one.id for one in left]})  # fmt: skip
     elif not found:
         echo("nothing here was made by seeding.")
 
@@ -867,6 +867,6 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
 def _policy_lines(looked: PolicyResult) -> Iterator[str]:
     yield f"{looked.policy.name}: {looked.policy.description}"
     for change in looked.changes:
-        way = f"{change.old} → {change.new or 'gone'}" if change.old else change.new
+        way = f"{change.old} → {change.new or 'removed'}" if change.old else change.new
         yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()
         yield f"           {one_line(change.reason, 200)}"

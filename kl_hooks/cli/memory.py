@@ -410,7 +410,7 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
     _update_page()
     if shape == "json":
         found = [one.to_dict() for one in review_items(ws, records)]
-        echo_json({"schema": "kl.memory.review/1", "memories": found, "total": total})
+        echo_json({"schema": "kl.memory.review/2", "memories": found, "total": total})
         return
     if not records:
         echo("nothing waits for a review.")
@@ -443,7 +443,7 @@ def _apply_decisions(decisions: list[Decision], shape: str) -> None:
     done = apply_decisions(ws, decisions, current_reviewer(ws, "kl memory review")) if decisions else []
     _update_page()
     if shape == "json":
-        echo_json({"schema": "kl.memory.review/1", "memories": [one.to_dict() for one in review_items(ws, done)]})
+        echo_json({"schema": "kl.memory.review/2", "memories": [one.to_dict() for one in review_items(ws, done)]})
         return
     for record in done:
         echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))

@@ -81,9 +81,9 @@ def plan(path: str | None, shape: str) -> int:
     made = planned(todo, all_fulfilled_tokens(ws, works, done), outside=path is not None)
     if shape == "json":
         echo_json({
-            "schema": "kl.task.plan/1", "active": made.active, "waves": [list(wave) for wave in made.waves],
+            "schema": "kl.task.plan/2", "active": made.active, "waves": [list(wave) for wave in made.waves],
             "unmet": [{"name": name, "token": one} for name, one in made.unmet],
-            "circles": [list(way) for way in made.cycles], "blocked": list(made.blocked),
+            "cycles": [list(way) for way in made.cycles], "blocked": list(made.blocked),
         })  # fmt: skip
         return 1 if made.cycles else 0
     for way in made.cycles:

@@ -89,7 +89,7 @@ CREATE TABLE naming (
 ) WITHOUT ROWID;
 """
 
-SAID: Final = """
+MENTIONED: Final = """
 CREATE TABLE said (
     -- Every identifier that a file says, apart from the rest of its facts: all files are asked at every change.
     path TEXT PRIMARY KEY,
@@ -147,7 +147,7 @@ UPDATE files SET blob = '';
 def kl_schema() -> Schema:
     """Facts by content, files, symbols, and what modules are named by."""
 
-    return Schema("code", "graph", (CODE, USES, SAID, LISTED, RENAMED))
+    return Schema("code", "graph", (CODE, USES, MENTIONED, LISTED, RENAMED))
 
 
 @hookimpl

@@ -29,7 +29,7 @@ LONGEST_TEXT: Final = 6_000
 
 
 def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
-    """Return the same value, at most `most` characters as JSON. A dict whose lists were cut states it in `left_out`."""
+    """Return the same value, at most `most` characters as JSON. What was cut from lists is counted in `omitted`."""
     result = _cut(result, LONGEST_TEXT)
     if _size(result) <= most:
         return result
@@ -42,7 +42,7 @@ def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
 
 def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
     """The longest list gives way first, then the longest text."""
-    made, left, mark = dict(result), dict[str, int](), "left_out"
+    made, left, mark = dict(result), dict[str, int](), "omitted"
     while mark in made:
         mark += "_"
     while _size({**made, mark: left}) > most:
@@ -50,9 +50,9 @@ def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
         spare = most - (_size({**made, mark: left}) - _size(made[name])) - 80
         value = made[name]
         if _size(value) <= 40:  # nothing here is long: there is too much of it
-            omitted = left if _size(left) < most // 2 else {}
-            few = _first_entries(made, max(most - _size({mark: {**omitted, "…": len(made)}}), 2))
-            return {**few, mark: {**omitted, "…": len(made) - len(few)}}
+            counts = left if _size(left) < most // 2 else {}
+            few = _first_entries(made, max(most - _size({mark: {**counts, "…": len(made)}}), 2))
+            return {**few, mark: {**counts, "…": len(made) - len(few)}}
         if isinstance(value, list) and value:
             fitting = _first_items(value, max(spare, 2))
             left[name] = left.get(name, 0) + len(value) - len(fitting)
@@ -126,7 +126,7 @@ _LONGEST_REASON = 2_000
 
 
 def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[dict[str, Any], int]:
-    """The answer of a tool (`kl.tool/1`) and the exit code. Raises nothing that is expected."""
+    """The answer of a tool (`kl.tool/2`) and the exit code. Raises nothing that is expected."""
     try:
         tool = tool_of(ws, name)
         arguments = checked_arguments(tool, read_arguments(given))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Arguments = Mapping[str, Any]
 """What was given, checked against the schema; with defaults for what was omitted."""
-SCHEMA: Final = "kl.tool/1"
+SCHEMA: Final = "kl.tool/2"
 
 
 @dataclass(frozen=True, slots=True)

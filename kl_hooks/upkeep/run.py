@@ -107,12 +107,12 @@ def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """Return the report as `kl.knowledge.gc/1`."""
+    """Return the report as `kl.knowledge.gc/2`."""
     return {
-        "schema": "kl.knowledge.gc/1",
+        "schema": "kl.knowledge.gc/2",
         "policies": [
             {
-                "policy": one.policy.name, "says": one.policy.description, "reported_only": one.reported_only,
+                "policy": one.policy.name, "description": one.policy.description, "reported_only": one.reported_only,
                 "applied": one.applied, "trouble": one.trouble, "changes": [change.to_dict() for change in one.changes],
             }
             for one in report.results

@@ -84,7 +84,7 @@ def test_clean_is_one_line() -> None:
 def test_what_a_program_reads() -> None:
     verdict = Verdict(RULES, (broken(),), (Problem("p", 1, 2, "m"),), (), 41, "worktree")
     value = json.loads(json.dumps(verdict_to_dict(verdict)))
-    assert (value["schema"], value["clean"], value["files"], value["layers"]) == ("kl.arch.check/1", False, 41, 2)
+    assert (value["schema"], value["clean"], value["files"], value["layers"]) == ("kl.arch.check/2", False, 41, 2)
     assert value["source"] == "worktree"
     assert value["violations"][0]["line"] == 3 and value["violations"][0]["fingerprint"] == broken(99).fingerprint
     assert value["problems"] == [{"path": "p", "line": 1, "column": 2, "message": "m", "hint": ""}]

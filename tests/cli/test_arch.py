@@ -61,7 +61,7 @@ def test_staged_at_and_json(kl: Kl) -> None:
     assert kl("arch", "check", "--at", "HEAD~1")[0] == 0
     code, out, _ = kl("arch", "check", "--at", "HEAD", "--format", "json")
     value = json.loads(out)
-    assert (code, value["schema"], value["clean"], value["source"]) == (1, "kl.arch.check/1", False, "HEAD")
+    assert (code, value["schema"], value["clean"], value["source"]) == (1, "kl.arch.check/2", False, "HEAD")
     assert [(v["path"], v["line"]) for v in value["violations"]] == [(ORDER, 2)]
 
 

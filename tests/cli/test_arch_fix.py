@@ -39,7 +39,7 @@ def test_json(in_shop: Call) -> None:
     found = json.loads(out)
     assert (code, found["schema"], found["written"], found["fixed"], found["files"]) == (
         1,
-        "kl.arch.fix/1",
+        "kl.arch.fix/2",
         True,
         [],
         [],

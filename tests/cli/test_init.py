@@ -187,7 +187,7 @@ def test_no_repository_no_init(kl: Kl, tmp_path: Path) -> None:
 def test_json(kl: Kl) -> None:
     code, out, _ = kl("init", "--format", "json")
     value = json.loads(out)
-    assert code == 0 and value["schema"] == "kl.init/1" and value["layers"] == 3
+    assert code == 0 and value["schema"] == "kl.init/2" and value["layers"] == 3
     assert value["wrote"] == [".kl/.gitignore", MANIFEST, ".kl/config.yaml", LIFECYCLE]
     code, out, _ = kl("init", "--undo", "--format", "json")
     assert {row["what"] for row in json.loads(out)["done"]} == {"removed"}

@@ -25,9 +25,9 @@ def test_only_what_seeding_made_goes_and_it_can_be_sown_again(seeded: Checkout) 
     guide = seeded.root / ".kl/knowledge/guides/GUIDE-0001-installation.md"
     guide.write_text(guide.read_text().replace("pip install shop", "Ask Ada."))
     dry = json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)
-    assert (len(dry["removed"]), dry["kept"]) == (15, ["GUIDE-0001"])
+    assert (len(dry["removed"]), dry["edited"]) == (15, ["GUIDE-0001"])
     assert json.loads(seeded.kl("knowledge", "clear", "--project-only", "--yes", "--format", "json").stdout) == {
-        "schema": "kl.knowledge.clear/1", "dry_run": False, "removed": ["FACT-0001"], "kept": ["GUIDE-0001"],
+        "schema": "kl.knowledge.clear/2", "dry_run": False, "removed": ["FACT-0001"], "edited": ["GUIDE-0001"],
     }  # fmt: skip
     assert "1 created, 1 skipped" in seeded.kl("seed").stdout
     seeded.kl("knowledge", "clear", "--force", "--yes")

@@ -129,7 +129,7 @@ def test_the_doctor(scene: tuple[str, Scene], tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (TABLE[name].doctor, "")
     wrong = [f for f in json.loads(done.stdout)["findings"] if f["state"] == "wrong"]
     assert bool(wrong) == bool(TABLE[name].doctor)
-    assert all(f["says"] and f["fix"] for f in wrong), "each with the exact fix"
+    assert all(f["message"] and f["fix"] for f in wrong), "each with the exact fix"
 
 
 def test_after_a_commit(scene: tuple[str, Scene]) -> None:

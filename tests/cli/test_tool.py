@@ -13,7 +13,7 @@ from tests.support import Checkout, Done, checkout
 def answer(done: Done) -> dict[str, object]:
     plain = json.loads(done.stdout)
     assert isinstance(plain, dict)
-    assert plain["schema"] == "kl.tool/1"
+    assert plain["schema"] == "kl.tool/2"
     return plain
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.code import file_index, name_index
-from kl_hooks.code.plugin import CODE, SAID, USES
+from kl_hooks.code.plugin import CODE, MENTIONED, USES
 from kl_hooks.code.query.session import refresh_graph
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.graph import links
@@ -309,5 +309,5 @@ def test_what_files_say_is_taken_over() -> None:
         )
         files = [("x.py", "1", ""), ("y.py", "1", ""), ("z.py", "2", ""), ("lost.py", "?3", "0:0: lost")]
         db.executemany("INSERT INTO files VALUES (?, ?, 's', 'm', ?)", files)
-        db.executescript(SAID)
+        db.executescript(MENTIONED)
         assert sorted(db.execute("SELECT path, names FROM said")) == [("x.py", "a b"), ("y.py", "a b"), ("z.py", "c")]

@@ -44,7 +44,7 @@ def test_lists_end_early_and_say_so() -> None:
     made = bounded({"records": rows, "total": 1000})
     assert made["total"] == 1000
     assert made["records"] == rows[: len(made["records"])]
-    assert made["left_out"] == {"records": 1000 - len(made["records"])}
+    assert made["omitted"] == {"records": 1000 - len(made["records"])}
     assert MOST_CHARACTERS * 0.9 < len(json.dumps(made)) <= MOST_CHARACTERS
 
 

@@ -32,7 +32,7 @@ def ws(repo: Checkout) -> Workspace:
 
 def ask(ws: Workspace, tool: str, write: bool = False, **given: Any) -> Any:
     answer, code = call(ws, tool, json.dumps(given).encode(), allow_write=write)
-    assert (answer["schema"], answer["tool"], answer["ok"], code) == ("kl.tool/1", tool, True, 0), answer
+    assert (answer["schema"], answer["tool"], answer["ok"], code) == ("kl.tool/2", tool, True, 0), answer
     return answer["result"]
 
 

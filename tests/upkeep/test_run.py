@@ -153,7 +153,7 @@ def test_the_graph_of_a_worktree_that_is_there_stays(repo: Checkout, tmp_path: P
 def test_json_has_every_policy(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
     found = to_dict(preview(repo.workspace()))
-    assert found["schema"] == "kl.knowledge.gc/1"
+    assert found["schema"] == "kl.knowledge.gc/2"
     assert {"expired claims", "old runs", "claim decay", "cache"} <= {one["policy"] for one in found["policies"]}
 
 

@@ -87,7 +87,7 @@ def test_search_and_show_reach_every_kind(shop: Checkout) -> None:
     assert (section["id"], section["line"]) == ("file:docs/pricing.md#rounding", 5)
     (drift,) = asked(shop, "search", "web", "--kind", "violation")["hits"]
     page = asked(shop, "show", drift["id"])
-    assert {one["relation"]: one["target"] for one in page["says"]} == {
+    assert {one["relation"]: one["target"] for one in page["links"]} == {
         "found_in": "file:src/shop/core.py", "importer": "namespace:shop.core", "imported": "namespace:shop.web",
     }  # fmt: skip
     written = {(one["source"], one["path"]) for one in asked(shop, "show", "Basket")["written"]}
@@ -140,7 +140,7 @@ def test_agents_ask_the_same(shop: Checkout) -> None:
     assert tool(shop, "knowledge_related", page="docs/named.md", least=100)["related"] == []
     way = tool(shop, "graph_path", **{"from": "docs/pricing.md", "to": "Basket"})
     assert way["steps"][-1]["target"] == "type:shop.core.Basket"
-    assert tool(shop, "graph_show", id="ADR-0001")["says"][0]["relation"] == "adr_governs"
+    assert tool(shop, "graph_show", id="ADR-0001")["links"][0]["relation"] == "adr_governs"
     assert tool(shop, "graph_search", query="rounding", kind="page")["hits"][0]["kind"] == "page"
     answer, code = call(shop.workspace(), "knowledge_related", b'{"page": "pricing", "limit": 51}', allow_write=False)
     assert code == 2 and "from 1 to 50" in answer["error"]["reason"]

@@ -189,7 +189,7 @@ class SymbolPage:
     """Whether it is used."""
     written: tuple[Link, ...] = ()
     """Links of records, pages and violations to it, to its file, and to the folders above."""
-    says: tuple[Link, ...] = ()
+    links: tuple[Link, ...] = ()
     """Of a record or a page: what it links to."""
 
 

@@ -69,7 +69,7 @@ def page_to_dict(page: SymbolPage) -> dict[str, Any]:
     names = ("defines", "bases", "subclasses", "overrides", "overridden_by", "tests")
     lists: dict[str, Any] = {name: list(getattr(page, name)) for name in names}
     more = {"uses": page.uses, "uses_unresolved": page.unresolved, "used_by": page.used_by,
-            "written": page.written, "says": page.says}  # fmt: skip
+            "written": page.written, "links": page.links}  # fmt: skip
     links = {key: [link_to_dict(link) for link in some] for key, some in more.items()}
     whole = {**symbol_to_dict(symbol), **about}
     return {"symbol": whole, "defined_by": page.defined_by, **lists, **links, **answer_to_dict(page.answer)}

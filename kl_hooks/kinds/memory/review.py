@@ -419,7 +419,7 @@ class ReviewItem:
             "category": record.text("category") or "pattern", "authority": record.authority,
             "source": record.text("source"), "date": record.text("date"), "expires": record.text("expires"),
             "reinforcement": tally.reinforcement, "reinforced_at": tally.reinforced_at,
-            "tier": self.support.tier.word, "evidence": list(self.support.lines), "held_back": list(self.quarantine),
+            "tier": self.support.tier.word, "evidence": list(self.support.lines), "quarantined": list(self.quarantine),
             "importance": self.importance, "opened": tally.opened, "ready": self.ready,
             "path": record.path, "injected": tally.injected, "positive": tally.positive, "negative": tally.negative,
         }  # fmt: skip

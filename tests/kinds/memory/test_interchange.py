@@ -72,7 +72,7 @@ def test_they_come_in_as_candidates_and_the_rejected_as_rejected(repo: Checkout,
     code, out, err = kl("memory", "import", "m.json")
     assert (code, out.splitlines()[0]) == (0, "4 imported, 0 seen again"), err
     listed = json.loads(kl("memory", "review", "--all", "--format", "json")[1])["memories"]
-    assert {one["pattern"]: (one["status"], bool(one["held_back"])) for one in listed} == {
+    assert {one["pattern"]: (one["status"], bool(one["quarantined"])) for one in listed} == {
         FUSERAFT["Pattern"]: ("candidate", False), AGOR["content"]: ("candidate", False),
         rejected["pattern"]: ("rejected", False), order["pattern"]: ("candidate", True),
     }  # fmt: skip
