@@ -131,6 +131,7 @@ def test_one_import_that_can_not_go_keeps_no_other_from_going() -> None:
 
 def test_what_is_nested_deeply_is_edited_or_refused() -> None:
     text = b"from w import A\nx = " + b"(" * 90 + b"+".join([b"1"] * 3000) + b")" * 90 + b"\n"
-    content, left = edit_imports(text, [], rows_of(text))
+    # CPython 3.11 can't scan this text: its import is that of the first line alone
+    content, left = edit_imports(text, [], rows_of(text.partition(b"x = ")[0]))
     assert (content == text) == bool(left)
     assert left or content == text.removeprefix(b"from w import A\n")
