@@ -137,6 +137,7 @@ def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref
     try:
         was = verify_exclude(f"{before}:{SETTINGS}", older.text(SETTINGS)) if older else now
     except Problems as problem:
+        # settings that somebody asked to trust, and that can't be read, must not be replaced by the content's own
         if trust_ref:
             raise
         # a commit that repairs the settings must be provable
@@ -373,6 +374,7 @@ def _covered(
         if not whole:
             parts += some
             first = some[0].receipt
+            # parts of one whole are one observation, however each was run: only an environment differs (ADR-0017)
             jointly.append(replace(observation(first, first.evidence[0], some[0].origin), way=""))
     if alone or parts:
         return _Covered(alone, parts, tuple(jointly), (), open_, wanted.notes)
@@ -415,6 +417,7 @@ def _since(
     passed = {one.subject for one in before.receipt.evidence if one.outcome == "passed"}
     ran = {one.subject for receipt in mine for one in receipt.evidence if one.outcome == "passed"}
     for one in (one for receipt in mine for one in receipt.evidence):
+        # one that was skipped all along is no loss: many projects skip slow tests in a conftest.py (ADR-0017)
         if one.detail.get("by") and one.outcome in _SWITCHED_OFF and one.subject in passed - ran:
             yield Missing(
                 split_id(one.subject)[1], f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}"
@@ -433,6 +436,7 @@ def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str])
 
     Just this: the untracked files of that run are known too. A failed test of such a run may be removed with its file.
     """
+    # tree_all is empty where untracked files were not looked at: such a run can't show that they are removed
     last = next((at for at, one in enumerate(runs) if one in good and one.receipt.tree_all), len(runs))
     return {one.receipt.run for one in runs[last:] if _more_than(one.receipt, trees)}
 
@@ -551,6 +555,7 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
 
 def _passing(seen: Snapshot, besides: Sequence[str]) -> list[str]:
     """The tree IDs of the newest passing runs of tests, newest first, but for these."""
+    # the header is canonical JSON, with no space after a colon, so its text can be matched
     sql = (
         "SELECT tree_all, tree FROM receipt WHERE source IN ('pytest', 'junit')"
         ' AND header LIKE \'%"verdict":"passed"%\' ORDER BY seq DESC LIMIT ?'
