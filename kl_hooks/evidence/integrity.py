@@ -143,6 +143,7 @@ def _breaks_to_remember(db: Database, marks: Marks, found: int, now: str) -> lis
     every = [one for mark in marks[:2] for one in (*_breaks_of(mark), *_broken_now(db, mark, found, now))]
     if found and not marks.first and not marks.second:
         every.append({"had": 0, "had_chain": None, "found": found, "on": "", "at": now})
+    # reversed: of equal breaks a dictionary keeps the last one, and the first has the day on which it was noticed
     return list({(one["had"], one["had_chain"]): one for one in reversed(every)}.values())[::-1][-MOST_BREAKS:]
 
 
@@ -166,6 +167,7 @@ def _read_mark(path: Path) -> Mark | None:
         info = path.stat()
     except OSError:
         return mark
+    # ours or root's: under sudo, or in a container, root writes it
     return {"at": iso(info.st_mtime_ns // 1000)} | mark if os.geteuid() in (0, info.st_uid) or not info.st_uid else None
 
 
@@ -196,6 +198,7 @@ def _write_second_mark(ws: Workspace, mark: Mark) -> None:
         return
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # a second mark that is missing raises no alarm while the first, which is synced, is there
         state.write_high_water(path, mark, sync=False)
 
 
@@ -228,6 +231,7 @@ def audit(db: Database | None, marks: Marks) -> Audit:
         chain, at = chain_link(chain, str(row[3]), str(row[2])), seq
         if chain != row[1]:
             problems.append(f"receipt {seq}: the chain is broken here (a receipt was edited, removed or reordered)")
+            # go on from the stored value: one edited row is one problem, not one for every receipt after it
             chain = str(row[1])
         problems += _row_problems(db, row) if db else []
         folds += [seq] if row[7] is not None else []

@@ -32,6 +32,7 @@ QUARANTINED: Final = ".aside"
 """Added to the name of a file that has content, and no capture."""
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# SQLite's integers have 64 bits with a sign (sqlite.org/datatype3.html)
 _LONGEST: Final = 1 << 63
 
 
@@ -123,6 +124,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     opening, end = records[0], next((r for r in reversed(records) if _is(r, "end")), None)
     tests, lines = _tests(records, end is None)
     others = tuple(other for record in records if (other := _other(record)))
+    # by name, not as they ran: under xdist each run has another order, and equal lists are stored once (ADR-0003)
     evidence = tuple(sorted(tests, key=lambda e: e.subject)) + others
     result: dict[str, Any] = {
         "exit": None, "complete": False, "how": "killed", "verdict": "inconclusive",

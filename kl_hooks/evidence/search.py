@@ -75,6 +75,7 @@ def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, li
         batch[names] = [_document(e, TEST) for e in tests]
     if failures not in have:
         bad = [_document(e, FAILURE) for e in newest.receipt.evidence if e.outcome in REFUTES]
+        # an empty document: without any, a run without failures would look as if it were not indexed, every time
         batch[failures] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
     replaced = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
     return batch | {owner: [] for owner in replaced}
