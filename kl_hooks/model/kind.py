@@ -142,6 +142,7 @@ class Kind:
     def by_name(self) -> Mapping[str, Field]:
         """Field name, and every other name that is read → field."""
         named = {alias: one for one in self.all_fields for alias in one.aliases}
+        # real names last: an alias of one field must not hide another field of that name
         return named | {one.name: one for one in self.all_fields}
 
     @property
