@@ -248,6 +248,7 @@ def _project_files(config: pytest.Config, repo: Repository) -> Iterator[tuple[st
     patterns, closed = config.getini("python_files"), config.getini("norecursedirs")
     for name in list_paths(repo, (".py",)):
         path = top / name
+        # git lists a tracked file also after it was deleted on disk
         if not _below(path, wanted or [folder]) or not path.exists():
             continue
         parts = path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()

@@ -226,5 +226,6 @@ def merge_base(repo: Repository, one: str, other: str) -> str:
 
 def ref_trees(repo: Repository) -> set[str]:
     """Tree ids of everything that has a name in git. One git process. GitFailed as it comes."""
+    # `*`: of an annotated tag the tree of what it names, since the tag itself has none
     out = git_in(repo, "for-each-ref", "--format=%(tree)%0a%(*tree)").decode("ascii", "replace")
     return {line for line in out.split() if line}

@@ -217,6 +217,7 @@ def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: G
         try:
             state = os.lstat(os.path.join(top, path))  # noqa: PTH118
             if stat.S_ISREG(state.st_mode):
+                # the owner's bit alone, as git looks at it
                 executable = known.file_mode and state.st_mode & stat.S_IXUSR
                 queue[path] = mode or (_EXECUTABLE if executable else _PLAIN)
             elif stat.S_ISLNK(state.st_mode):

@@ -337,6 +337,7 @@ class _File:
     def found(self) -> DefinedTests:
         """All of it."""
         scope = _Scope(self._tree.body)
+        # a function with `global test_a` may bind that name to anything, at any time
         scope.used |= {name for node in ast.walk(self._tree) if isinstance(node, ast.Global) for name in node.names}
         self._read(scope, "", not (scope.used & _REACHING or scope.bound["__test__"]))
         return DefinedTests(self.functions, self.classes)
@@ -359,9 +360,11 @@ class _File:
 
     def _kind(self, node: ast.ClassDef, inner: _Scope) -> str:
         bases = {self._dotted(base) for base in node.bases}
+        # a metaclass may make other methods of it, `__test__ = False` means that it is no test class
         if node.keywords or inner.bound["__test__"] or not all(self._keeps(one) for one in node.decorator_list):
             return UNSURE
         if bases <= {"object"}:
+            # pytest does not collect a class with a constructor of its own, and warns
             return UNSURE if inner.bound["__init__"] or inner.bound["__new__"] else PLAIN
         return CASE if bases <= _CASES else BASED
 
@@ -470,6 +473,7 @@ def content_source(repo: Repository, tree: str) -> ContentSource:
         look = scan_worktree(repo)
         others = {os.fsdecode(path) for path in look.listing.untracked}
         found = files.worktree_files(repo, wanted, look)
+        # tracked files only: what a commit would not hold is not expected of its tests
         entries = {entry.path: entry for entry in found if entry.path not in others}
 
     def read(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -295,6 +295,7 @@ def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expecte
 
     A file that pytest's own defaults take for tests is never one, whatever the configuration is today.
     """
+    # pytest's defaults, not today's configuration: narrowing that must not settle a failure (ADR-0017)
     found = [one for one in failing if not PytestConfig().collects(one[0].partition("::")[0])]
     if not found or expected is None:
         return []
@@ -308,6 +309,7 @@ def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterat
         yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
         if parent := parents.get(entry.receipt.parent or ""):
             for one in parent_confirmation(parent.receipt, entry.receipt):
+                # with the run of the child: two processes that watched one execution observed it once (ADR-0017)
                 yield replace(observation(parent.receipt, one, parent.origin), run=entry.receipt.run)
 
 
@@ -410,6 +412,7 @@ def _since(
         if path not in reported.tests and PytestConfig().collects(path):
             yield Missing(path, f"{name} reported it, and no configuration names it any more")
     mine = [entry.receipt for entry in runs]
+    # without a change of the repository's plugins a skip from outside is as it was when the test last passed
     if not newest or all(
         one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins") for one in mine
     ):
