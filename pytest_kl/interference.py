@@ -170,6 +170,7 @@ class Calls:
         """One call of one test function."""
         function = getattr(pyfuncitem.obj, "__func__", pyfuncitem.obj)
         code = getattr(function, "__code__", None)
+        # a callable without code of its own (a mock, a partial): whether it started can't be seen
         if not isinstance(code, CodeType):
             return (yield)
         with watched(code) as started:

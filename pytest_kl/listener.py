@@ -201,6 +201,7 @@ class Listener:
         """At the end: a test that was cut off has no verdict, unless it had failed already."""
         for nodeid, test in self._open.items():
             verdict, detail = test.final()
+            # an attempt that is going to be repeated decides nothing
             if verdict in REFUTES and not test.repeat and nodeid not in self.verdicts:
                 self.verdicts[nodeid] = verdict
                 self._journal.finished(nodeid, verdict, test.seconds, detail)

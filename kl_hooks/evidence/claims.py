@@ -66,6 +66,7 @@ def current_claims(
 ) -> list[Claim]:
     """The claims that these receipts (newest first) make, by the settings of the repository and at their age."""
     found = derived_claims(entries, trees, parents_of(db, entries), about, ws.settings.verified_requires)
+    # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
     return [aged(claim, ws.clock.now(), days) for claim in found]
 
@@ -232,6 +233,7 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
         f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim) ORDER BY made_at, id"
     )
     made = [(_asserted_claim(*row[:5], now=iso(now)), row[5]) for row in rows]
+    # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
         one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}")) for one, at in made
     }

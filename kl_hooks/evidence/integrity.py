@@ -102,6 +102,7 @@ def rollbacks(db: Database | None, marks: Marks) -> list[Rollback]:
         for mark in marks[:2]
         for one in (*_breaks_of(mark), *_broken_now(db, mark, found, ""))
     }
+    # only where both are missing: there is no second one where the user's folder can't be written
     if found and not marks.first and not marks.second and (0, None) not in lost:
         lost[0, None] = Rollback(0, "", found, marks.path)
     return list(lost.values())
@@ -268,6 +269,7 @@ def _row_problems(db: Database, row: Any) -> list[str]:
         receipt = read_entry(db, row[:8]).receipt
         found = list(_header_problems(plain, receipt, stored, tuple(row[8:14])))
         found += _fold_problems(db, row)
+        # an import brings its receipts along, not the rows of the log
         own = receipt.source == "commits" and not str(origin).startswith("imported")
         noted = receipt.result.get("log") if own else None
         if noted and noted != log_digest(commit_rows(db, stored)):
@@ -282,6 +284,7 @@ def _header_problems(plain: Any, receipt: Receipt, stored: str, columns: tuple[A
         yield f"the header was edited (its hash is not its id {str(stored)[:12]})"
     if receipt.evidence_digest != plain["evidence_digest"]:
         yield "its evidence was edited (digest differs)"
+    # the columns repeat the header for queries: with an edited one they would miss the receipt
     if columns != (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent):
         yield "a column differs from the header"
 
@@ -351,6 +354,7 @@ def _altered_assertions(db: Database) -> Iterator[str]:
     asserted = _asserted_in_receipts(db)
     rows = {
         row[0]: tuple(row[1:])
+        # the archive first: a claim that was made again is in both, and its newer row counts
         for table in ("claim_archive", "claim")
         for row in db.rows(f"SELECT id, text, about, author, made_at, expires FROM {table} ORDER BY made_at, id")
     }

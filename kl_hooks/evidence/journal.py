@@ -132,6 +132,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     }  # fmt: skip
     if end:
         result = dict(_mapping(end.get("result")))
+    # the reader drops altered lines: only these numbers show that some are missing
     if end and (end.get("tests"), end.get("evidence")) != (lines, len(others)):
         result |= {"complete": False, "verdict": "inconclusive"}
         reasons = result.get("reasons")
@@ -178,6 +179,7 @@ def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
         elif test := _test(record):
             last[record[1]], running = test, record[5]
             lines += 1
+    # each line names the test that starts next, so this is the one in which the process ended
     if killed and running and running not in last:
         why = {"message": "the process ended while this test was running"}
         last[running] = Evidence("TestResult", make_id("test", running), "error", 0, None, why)
@@ -235,6 +237,7 @@ def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
             continue
         receipt = receipt_from_records(spool.records)
         empty = not spool.records and not spool.bad
+        # in the working tree, a file that is no capture may be somebody's own: it stays as it is
         if receipt or origin != IN_CHECKOUT:
             found.append(PendingCapture(path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)))
     return found, left

@@ -112,6 +112,7 @@ def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, by
     def fits(one: Evidence) -> bool:
         return one.kind == "TestResult" and one.subject.startswith("test:") and one.outcome in _CODE
 
+    # not a filter: the evidence has to be restored in its order, over which its digest is
     tests = list(takewhile(fits, evidence))
     special = [(at, e) for at, e in enumerate(evidence) if at >= len(tests) or e.detail or e.executed is not None]
     if not tests:
@@ -227,6 +228,7 @@ def _runs_without_tests(db: Database) -> set[int]:
 def largest_run(db: Database, source: str, among: int) -> Entry | None:
     """Of the newest `among` receipts of a source the one with the largest column of tests; of equal ones the newest."""
     newest = "SELECT seq FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?"
+    # by the size of the blob: the number of tests is in no column, and unpacking ten runs would cost more
     best = f"WHERE seq IN ({newest}) ORDER BY LENGTH(outcomes) DESC, seq DESC LIMIT 1"
     return next(iter(_entries(db, best, (source, among))), None)
 
@@ -403,6 +405,7 @@ def _unpack(blob: bytes) -> bytes:
 def pack_outcomes(outcomes: Sequence[tuple[str, int]]) -> bytes:
     """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an outcome that is none."""
     codes = bytes(_CODE[outcome] for outcome, _ in outcomes)
+    # all outcomes, then all durations: a row of equal bytes compresses to nearly nothing
     return zlib.compress(codes + _varints(max(0, micros) for _, micros in outcomes), 9)
 
 

@@ -98,6 +98,7 @@ def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Tests that match words of the task, those that fail first; each with how well its outcome is proven."""
     hits = _search(ws, task, limit, (FAILURE, TEST))
+    # sorted is stable: failures come first, and the ranking of the search stays within both
     order = sorted(hits, key=lambda h: h.kind != FAILURE)
     subjects = list(dict.fromkeys(h.id for h in order if h.id.startswith("test:")))
     with ws.store.reading() as db:

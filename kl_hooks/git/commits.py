@@ -106,6 +106,7 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
         cell.decode("utf-8", "replace") for cell in cells[:_FIXED]
     )
     boundary = sha in cut
+    # compared with no parent, such a commit would seem to touch every file
     names = [] if boundary else [name for name in cells[_FIXED + 1 :] if name]
     if names:  # git puts a newline before the first one; any other is the name's own
         names[0] = names[0].removeprefix(b"\n")

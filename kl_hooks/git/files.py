@@ -100,6 +100,7 @@ def files_at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[F
     out = git_in(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
     if not out and not git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
+    # filtered here: ls-tree takes literal paths and knows no globs
     ends, found = tuple(suffixes), []
     for line in out.decode("utf-8", "surrogateescape").split("\0"):
         about, _, path = line.partition("\t")

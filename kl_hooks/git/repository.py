@@ -159,7 +159,9 @@ def read_git_settings(repo: Repository) -> GitSettings:
         elif name == "core.hookspath":
             hooks_path = value
         elif name == "core.filemode":
+            # a name without `=` is true (git-config)
             file_mode = not equals or value.lower() not in ("false", "no", "off", "0", "")
+        # a driver in the user's own configuration, such as git-lfs, is a program that the user chose
         elif scope in ("local", "worktree"):
             drivers.add(name.removeprefix("filter.").rpartition(".")[0])
     return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)

@@ -258,6 +258,7 @@ def proof(
     notes = [note for entry in able for note in _notes(entry, parents)]
     covered = _covered(able, good, expected, earlier_runs) if able and expected else _Covered(good)
     found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
+    # that a run was limited is no reason against it where it is part of what proves the content
     parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
     names = tuple(entry.receipt.run for entry in found)
     return Proof(
@@ -306,6 +307,7 @@ def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expecte
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
     """One for each execution, and one more look at it where the process that started it saw it end well."""
     for entry in runs:
+        # any piece of evidence: what makes runs independent is in the receipt, equal for all of its tests
         yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
         if parent := parents.get(entry.receipt.parent or ""):
             for one in parent_confirmation(parent.receipt, entry.receipt):
@@ -546,6 +548,7 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
             return None
         if paths is None:
             continue
+        # here, not above: a content whose objects git does not have costs one short question, not a judgment
         left -= 1
         try:
             found = judge(ws, seen, (tree,), committed=True)[1]
