@@ -145,6 +145,7 @@ class Recorder:
         self._at_exit = at_exit
         self._supervised = supervised
         self._pid = os.getpid()
+        # bound now: a child that a test forked may run on into our hooks, and must not end this record
         self._getpid = os.getpid
         self._program = is_program(config)
         self._recording: Recording | None = None
@@ -340,6 +341,7 @@ class Recorder:
             return
         try:
             problem = uncaught_exception()
+            # one that was printed before, or that pytest raised, is in the result already
             if problem is not None and problem is not before and problem is not self._raised:
                 record["result"] = outcome.run_result(replace(ending, exit=1, raised=_text(problem)))
             write_end(recording, record)

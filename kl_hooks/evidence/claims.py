@@ -94,6 +94,7 @@ def with_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
 def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) -> Claim:
     support, reasons = list(claim.support), list(claim.reasons)
     for ref in claim.cites:
+        # what nobody answers for counts as removed: an unknown ID must not support anything
         removed = Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"), "removed"
         seen, why = known.get(ref, removed)
         support.append(Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"))
@@ -180,6 +181,7 @@ def add_claim(
     author = redact(author or (f"agent:{name}" if name else producer(ws.environ)))
     with ledger_writer(ws) as db:
         at, until = iso(ws.clock.now()), iso(expires) if expires else None
+        # redacted before the claim is made: its ID is a digest of the text, and must be that of what is stored
         claim = _asserted_claim(
             redact(text.strip()), redact(about.strip()), author, at, until, now=at, cites=tuple(cites)
         )

@@ -58,6 +58,7 @@ def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
     """The asserted claims that are not there yet, and no document for those that were archived or made again."""
     rows = db.rows("SELECT id, text, about, author, made_at FROM claim ORDER BY id")
     made = {
+        # with its time, so that a claim which is made again replaces its older document
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
         for key, text, about, author, at in rows
     }
@@ -68,6 +69,7 @@ def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
 def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, list[Document]]:
     """The tests of the `whole` run, the failures of the newest, and no document for the owners they replace."""
     tests = whole.receipt.evidence
+    # named by a digest of the tests: as long as the suite has the same ones, nothing is indexed anew
     names = f"tests:{digest('tests', [e.subject for e in tests])[:16]}"
     failures = f"failures:{newest.id[:16]}"
     batch: dict[str, list[Document]] = {}

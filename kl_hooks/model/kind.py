@@ -155,6 +155,7 @@ class Kind:
 
     def is_pending(self, status: str) -> bool:
         """True for the status of a successor that takes no record's place before a person accepts it."""
+        # one chain of comparisons: it is the first status, and the first status is not a live one
         return SUPERSEDED in self.statuses and status == self.statuses[0] not in self.live
 
 
