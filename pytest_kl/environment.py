@@ -73,6 +73,7 @@ def execution_mode(config: pytest.Config) -> dict[str, Any]:
     Read from the options of pytest-xdist, pytest-randomly and pytest-random-order, as they are in force.
     """
     plugins = config.pluginmanager
+    # xdist turns `-n 4` into four `popen` in `tx`; with `-n 0` or `--dist no` the tests run in this process
     workers = config.getoption("tx", None) if config.getoption("dist", "no") != "no" else None
     found: dict[str, Any] = {"distributed": _processes(workers or ())}
     if plugins.hasplugin("randomly") and config.getoption("randomly_reorganize", False):
@@ -174,6 +175,7 @@ def weakened(config: pytest.Config) -> list[str]:
     if "--noconftest" in typed:
         found.append("--noconftest")
     found += [arg for arg in typed if arg.partition("=")[0] == "--confcutdir"]
+    # only where the content makes warnings errors is an ignored warning a check that did not count (ADR-0017)
     if any(str(line).lstrip().startswith("error") for line in config.getini("filterwarnings")):
         configured = " ".join(str(arg) for arg in config.getini("addopts"))
         ignored = [str(one) for one in config.getoption("pythonwarnings", None) or ()]
@@ -246,6 +248,7 @@ def _project_files(config: pytest.Config, repo: Repository) -> Iterator[tuple[st
     patterns, closed = config.getini("python_files"), config.getini("norecursedirs")
     for name in list_paths(repo, (".py",)):
         path = top / name
+        # git lists a tracked file also after it was deleted on disk
         if not _below(path, wanted or [folder]) or not path.exists():
             continue
         parts = path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()
@@ -254,10 +257,12 @@ def _project_files(config: pytest.Config, repo: Repository) -> Iterator[tuple[st
 
 
 def _real(path: Path) -> Path:
+    # not Path.resolve, which raises RuntimeError for a loop of links before CPython 3.13
     return Path(os.path.realpath(path))
 
 
 def _fits(path: Path, patterns: Iterable[str]) -> bool:
+    # pytest's rule for python_files: a pattern with a slash is for the path, any other one for the name
     return any(fnmatch(str(path), f"*/{one}") if "/" in one else fnmatch(path.name, one) for one in patterns)
 
 

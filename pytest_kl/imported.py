@@ -100,6 +100,7 @@ class Content:
     def packed(self) -> list[Any]:
         """For a worker of xdist: plain values, small (47,000 paths in about 300 kB)."""
         projects = [join(folder, _PROJECT_FILES[0]) for folder in self.projects]
+        # NUL is the one byte that no path contains; bytes, since a lone surrogate has no UTF-8 to be sent as
         text = "\0".join([*sorted(self.files), *self.nested, *projects])
         return [_fsencode(self.top), zlib.compress(_fsencode(text), 1)]
 
@@ -207,11 +208,13 @@ def loaded(modules: Mapping[Any, Any]) -> Iterator[Loaded]:
     """The modules with a file, but those of the standard library. Runs no code of a module: some load themselves when
     an attribute is asked for.
     """
+    # a copy: a thread that a test left behind may import something meanwhile
     for key, module in list(modules.items()):
         if not isinstance(key, str) or not isinstance(module, ModuleType):
             continue
         facts = object.__getattribute__(module, "__dict__")
         spec, name, file = facts.get("__spec__"), key, facts.get("__file__")
+        # the key may be another name: of `python -m pkg` it is `__main__`, and `pkg.__main__` in the spec (PEP 451)
         if isinstance(spec, ModuleSpec):
             name, file = spec.name, spec.origin if spec.has_location else file
         if isinstance(file, str) and name not in _SCRIPTS and name.partition(".")[0] not in _STANDARD:
@@ -225,6 +228,7 @@ class _Comparison:
         self._content = content
         self._projects = _Projects(content)
         self._folders: dict[str, str] = {}
+        # an empty entry of sys.path is the current directory
         entries = {self._real_folder(one or _getcwd()) for one in search_path}
         inside = {"" if one == content.top else content.path_of(one) for one in entries}
         self._search_path = {one for one in inside if one is not None}
@@ -314,6 +318,7 @@ class _Comparison:
 
     def _real(self, file: str) -> str:
         folder, name = dirname(file), basename(file)
+        # realpath asks for every folder on the way; with the real folder cached, one lstat a module is enough
         path = join(self._real_folder(folder), name)
         return realpath(path) if islink(path) else path
 
@@ -366,10 +371,12 @@ def summarize(
     git ignores is generated, one that it does not ignore should be there.
     """
     rows = {key: _merged(reports, key) for key in ("same", "compiled", "different", "absent", "unknown")}
+    # a process names at most MOST modules of a sort, so its count may be higher than what is merged
     number = {key: max([len(rows[key]), *(one["counts"][key] for one in reports)]) for key in rows}
     generated, missing = _generated_and_missing(content, repo, rows["absent"])
     number["missing"] = number["absent"] - len(generated)
     found: dict[str, Any] = {
+        # not the sum: all workers import much the same modules
         "in_place": max((one["in_place"] for one in reports), default=0), "same": number["same"],
         "same_first": [one[0] for one in rows["same"][:3]], "compiled": number["compiled"],
         "different": [dict(zip(("module", "path", "file"), one, strict=True)) for one in rows["different"][:STORED]],

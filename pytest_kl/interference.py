@@ -89,6 +89,7 @@ def has_foreign_switch(item: pytest.Item) -> bool:
     marks = getattr(getattr(item, "obj", None), "pytestmark", ())
     own = [getattr(mark, "mark", mark) for mark in (marks if isinstance(marks, list | tuple) else (marks,))]
     own += getattr(getattr(item, "callspec", None), "marks", ())
+    # by identity: marks are equal by value, and a hook may add the very mark that another test has
     return any(not any(mark is getattr(known, "mark", known) for known in own) for mark in switches)
 
 
@@ -123,6 +124,7 @@ def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
         return ""
     for entry in reversed(call.excinfo.traceback):
         path = Path(entry.path)
+        # `pytest.skip()` raises inside of `_pytest/outcomes.py`: whoever called it is one frame further up
         if path.name != "outcomes.py" or path.parent != PYTEST:
             return "" if path.parent == PYTEST or path in (item.path, _file_of(item)) else path.as_posix()
     return ""
@@ -168,6 +170,7 @@ class Calls:
         """One call of one test function."""
         function = getattr(pyfuncitem.obj, "__func__", pyfuncitem.obj)
         code = getattr(function, "__code__", None)
+        # a callable without code of its own (a mock, a partial): whether it started can't be seen
         if not isinstance(code, CodeType):
             return (yield)
         with watched(code) as started:
@@ -193,6 +196,7 @@ def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
     """By `sys.monitoring`, for this code alone: whatever thread or event loop runs it."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     seen: list[CodeType] = []
+    # sys.monitoring names 0, 1, 2 and 5 for debuggers, coverage, profilers and optimizers; 3 and 4 have no owner
     tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
     if tool is None:
         yield lambda: True
@@ -204,6 +208,7 @@ def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
         monitoring.set_local_events(tool, code, start)
         yield lambda: bool(seen)
     finally:
+        # in CPython 3.12 free_tool_id neither disables events nor unregisters callbacks (its documentation)
         monitoring.set_local_events(tool, code, 0)
         monitoring.register_callback(tool, start, None)
         monitoring.free_tool_id(tool)
@@ -218,6 +223,7 @@ def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
         if frame.f_code is code:
             seen.append(code)
 
+    # there is one profile function a thread: replacing that of a user's profiler would end their measurement
     if sys.getprofile() is not None or threading.getprofile() is not None:
         yield lambda: True
         return
@@ -230,6 +236,7 @@ def _profiled(code: CodeType) -> Iterator[Callable[[], bool]]:
         threading.setprofile(None)
 
 
+# sha256 is bound when this is imported: test modules are loaded before the call, and may replace it
 def _text_digest(text: str, sha256: Any = hashlib.sha256) -> str:
     return str(sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
 

@@ -32,6 +32,7 @@ SYNC_EVERY = 1.0
 
 def clean_id(nodeid: str) -> str:
     """The id as it may reach the disk: redacted, encodable, and not longer than it needs to be."""
+    # redaction comes before cutting, lest half a secret pass as none
     nodeid = redact(nodeid)
     if not nodeid.isascii():
         nodeid = replace_surrogates(nodeid)
@@ -151,6 +152,7 @@ class Listener:
                 self._unusual(test, report)
             if "context" not in facts:  # the time of a subtest is in the time of its test
                 test.seconds += facts.get("duration", 0.0)
+            # `???` is how xdist reports the test that a crashed worker was running: no teardown follows
             if when == "teardown" or when == "???":
                 del self._open[nodeid]
                 self._through(nodeid, test)
@@ -199,6 +201,7 @@ class Listener:
         """At the end: a test that was cut off has no verdict, unless it had failed already."""
         for nodeid, test in self._open.items():
             verdict, detail = test.final()
+            # an attempt that is going to be repeated decides nothing
             if verdict in REFUTES and not test.repeat and nodeid not in self.verdicts:
                 self.verdicts[nodeid] = verdict
                 self._journal.finished(nodeid, verdict, test.seconds, detail)

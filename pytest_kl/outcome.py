@@ -52,6 +52,7 @@ def _failure_text(longrepr: object) -> str:
     """The text of a collection error, of a fixture that was not found, or of a plain string; the end of a long one."""
     text = getattr(longrepr, "longrepr", None) or getattr(longrepr, "errorstring", None) or longrepr
     lines = [line for line in str(text or "").strip().splitlines() if line.strip()]
+    # pytest starts the lines of the error itself with `E`, among those of source and traceback
     errors = [line[1:] for line in lines if line.startswith("E ")]
     return "\n".join(errors or lines[-3:])
 
@@ -68,6 +69,7 @@ def word_of(when: str, outcome: str, marked: bool) -> str:
     where the report carries `wasxfail`. A strict xfail that passes arrives as failed, and stays that.
     """
     if outcome == "failed":
+        # as pytest's own summary counts: a fixture that fails is an error, only the call is a failure
         return "error" if when in ("setup", "teardown") else "failed"
     if outcome == "skipped":
         return "xfailed" if marked else "skipped"

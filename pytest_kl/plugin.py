@@ -27,6 +27,7 @@ def governed(start: Path) -> Path | None:
         try:
             if marker.is_dir() and not marker.is_symlink():
                 return folder
+            # not is_dir: in a linked worktree and in a submodule `.git` is a file (gitrepository-layout)
             if (folder / ".git").exists():
                 return None
         except OSError:  # a folder that may not be looked at governs nothing
@@ -40,6 +41,7 @@ def folder_to_record(config: pytest.Config) -> Path | None:
     `--no-kl` and `--kl` come first, then the ini option `kl`, then whether there is a `.kl/` directory. `--kl-strict`
     asks for a record as `--kl` does.
     """
+    # `-p no:kl` blocks the entry point's name only: loaded as `-p pytest_kl.plugin` it must not record either
     if config.pluginmanager.is_blocked("kl") or any(config.getoption(name, None) for name in WATCHES_ONLY):
         return None
     asked = config.getoption("kl", None)
@@ -127,6 +129,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         dest="kl_strict",
         help="Record this run; if that fails, end with exit status 3 instead of 0.",
     )
+    # None is "not set": then it depends on .kl/
     parser.addini("kl", "Record runs: true even without a .kl/ directory, false never.", type="bool", default=None)
 
 
@@ -136,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = folder_to_record(config)
     if folder is None:
         return
+    # xdist sets it in its workers only
     if hasattr(config, "workerinput"):
         from pytest_kl.interference import WorkerTally
 

@@ -57,8 +57,10 @@ class Lost(OSError):
 
 def open_recording(config: pytest.Config, folder: Path) -> Recording:
     """Open a record and write what is fixed before the run. Raises KlError or OSError where no place can be written."""
+    # a copy: tests change os.environ while it is in use
     ws = open_workspace(folder, environ=dict(os.environ))
     run, started, place = new_run_id(), ws.clock.now(), worktree_state(ws.repo)
+    # before the file of this run is made: it would be the newest
     previous = unfinished_run(ws.state.spool)
     writer = open_spool(ws, run)
     more = environment_of(config, ws.root)
@@ -89,6 +91,7 @@ def end_record(
     tests: int,
 ) -> dict[str, Any]:
     """The last record. Everything before it is durable when it returns; `Lost` where that is not there any more."""
+    # tree_end is of tracked files alone, so untracked ones need no second hashing
     after = worktree_state(recording.workspace.repo, untracked=False)
     recording.writer.sync()
     check_file(recording)
@@ -142,6 +145,7 @@ class Recorder:
         self._at_exit = at_exit
         self._supervised = supervised
         self._pid = os.getpid()
+        # bound now: a child that a test forked may run on into our hooks, and must not end this record
         self._getpid = os.getpid
         self._program = is_program(config)
         self._recording: Recording | None = None
@@ -178,6 +182,7 @@ class Recorder:
             self._fail(problem)
             if self._strict:
                 self._reported = True
+                # any other exception in this hook is an INTERNALERROR with a traceback of pytest
                 raise pytest.exit.Exception(self._trouble, returncode=STRICT_EXIT) from problem
 
     def _start(self) -> None:
@@ -218,6 +223,7 @@ class Recorder:
         except Exception as problem:
             self._fail(problem)
 
+    # optionalhook: where xdist is not installed, pytest refuses hooks that it does not know
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """The tests that an xdist worker found; all workers find the same."""
@@ -335,6 +341,7 @@ class Recorder:
             return
         try:
             problem = uncaught_exception()
+            # one that was printed before, or that pytest raised, is in the result already
             if problem is not None and problem is not before and problem is not self._raised:
                 record["result"] = outcome.run_result(replace(ending, exit=1, raised=_text(problem)))
             write_end(recording, record)
@@ -352,6 +359,7 @@ class Recorder:
     def _correct(self, recording: Recording, result: dict[str, Any]) -> None:
         """Print that the verdict differs from the summary; a closed stderr must not cost the record."""
         with suppress(OSError, ValueError):
+            # not sys.stderr, which a test may have replaced
             print(*outcome.correction_lines(recording.run, result), sep="\n", file=sys.__stderr__)
 
     def _compare(self) -> None:
@@ -432,6 +440,7 @@ def is_program(config: pytest.Config) -> bool:
 
 def uncaught_exception() -> BaseException | None:
     """The exception that Python last printed a traceback of, or that a debugger was offered."""
+    # last_exc is new in CPython 3.12, which deprecates last_value
     found: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     return found
 
@@ -443,6 +452,7 @@ def ends_with_error(problem: BaseException | None) -> bool:
 
 def exit_status_of(problem: BaseException) -> int:
     """The exit status with which Python ends for an exception that nobody catches."""
+    # Python then dies of SIGINT (CPython 3.8), which shells report as 128 + 2
     if isinstance(problem, KeyboardInterrupt):
         return 130
     code = problem.code if isinstance(problem, SystemExit) else 1

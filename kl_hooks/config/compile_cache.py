@@ -57,10 +57,12 @@ def _entry_path(cache_dir: Path, kind: str, key: str) -> Path:
 def _read(path: Path, kind: str, key: str) -> _Json | None:
     """The compiled form in an entry, None for a missing entry and for one that is not as we leave them."""
     try:
+        # neither a link nor a named pipe is ours; without O_NONBLOCK, opening a pipe waits for a writer, see fifo(7)
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     facts = os.fstat(handle)
+    # asked of the open file: one that is looked at by name can be exchanged before it is opened
     if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
         os.close(handle)
         return None
@@ -82,6 +84,7 @@ def _write(place: Path, entry: dict[str, _Json]) -> None:
         _make_private(place.parent)
         for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MAX_ENTRIES]:
             old.unlink()
+        # not synced: an entry that a power loss tore is no JSON, and is compiled again
         write_atomic(place, json.dumps(entry).encode(), mode=0o600, sync=False)
     except (OSError, ValueError, TypeError):
         return  # slower next time, nothing else
@@ -90,4 +93,5 @@ def _write(place: Path, entry: dict[str, _Json]) -> None:
 def _make_private(folder: Path) -> None:
     if not folder.is_dir():
         _make_private(folder.parent)
+        # folder by folder: mkdir(parents=True) gives its mode to the last one only
         folder.mkdir(mode=0o700, exist_ok=True)

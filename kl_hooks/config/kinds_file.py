@@ -278,6 +278,7 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
     reader = NodeReader(path_name, [])
     found = reader.keys(_renamed(root), _KEYS)
     kind = _build_kind(reader, root, found) if isinstance(root, Map) else None
+    # a value that the parser has reported already is often of a wrong shape too: one mistake is one problem
     echoes = {(one.line, one.column) for one in syntax}
     problems += sorted({one for one in reader.problems if (one.line, one.column) not in echoes})
     return kind if not syntax and not reader.problems else None
@@ -314,6 +315,7 @@ def _build_kind(reader: NodeReader, root: Node, found: _Found) -> Kind:
         reader.choice(found["numbering"][1], '"numbering"', _NUMBERINGS) if "numbering" in found else _NUMBERINGS[0]
     )
     verbs = _verbs(reader, found, statuses, fields)
+    # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both wait for a person
     usual = NATURES[0] if home == "file" or any(verb.person for verb in verbs) else NATURES[1]
     made = Kind(
         name=name, plural=_shaped(reader, found, "plural", _WORD, "small letters, digits and `-`") or f"{name}s",

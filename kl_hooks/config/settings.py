@@ -81,6 +81,7 @@ def load_settings(root: Path, git: Mapping[str, str], environ: Mapping[str, str]
     problems: list[Problem] = []
     cache_dir = cache_dir if (root / ".kl").is_dir() else None  # where kl is not used, it leaves nothing
     checkout = _file(root / SETTINGS_FILE, SETTINGS_FILE, cache_dir, problems, within=root)
+    # without `within`: people link their own configuration into place, and nobody else writes it
     own = user_settings_file(environ)
     user = _file(own, str(own), cache_dir, problems) if own else {}
     user.update(_from_git(git, problems))
@@ -114,6 +115,7 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
     mine = chosen["reviewers"] = tuple(chosen.get("reviewers", ()))
     if "reviewers" in checkout:
         named = checkout["reviewers"][0]
+        # a repository may only shorten the user's list: it must not name who approves what this user's agents read
         chosen["reviewers"] = tuple(name for name in mine if name in named)
         for name in named:
             if name not in mine:
@@ -132,6 +134,7 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
     for key in ("significance", "docs"):
         if key in checkout:
             chosen.setdefault(key, checkout[key][0])
+    # what a content's tests are is part of the content: kl verify reads it from there, or from --trust-ref
     if chosen.pop("verify", None) is not None:
         hint = f"Write it in the repository's {SETTINGS_FILE}."
         warnings.append(Problem("your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint))
@@ -178,6 +181,7 @@ def _fits(key: str, value: Any) -> bool:
     if key == "memory_auto_extract":
         return isinstance(value, bool)
     words = {"verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
+    # not isinstance: a bool is an int, and `true` would pass for the number 1
     return value in words[key] if key in words else type(value) is int
 
 
@@ -247,6 +251,7 @@ def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
             problems.append(Problem(f"git config kl.{name}", 0, 0, f"must be one of: {', '.join(choices)}."))
     for name, least, most in (("budget", _LEAST_BUDGET, _MOST_BUDGET), ("memory-top-k", 1, _MOST_TOP_K)):
         given = git.get(name)
+        # ASCII digits, few of them: int() also reads other scripts' digits, `1_000` and blanks
         if given is not None and re.fullmatch("[0-9]{1,9}", given) and least <= int(given) <= most:
             values[name.replace("-", "_")] = int(given)
         elif given is not None:

@@ -90,6 +90,7 @@ class _Builder:
 
     def take(self, event: Any) -> bool:
         """Take one event; False when there is no sense in going on."""
+        # by name: the classes are yaml's, which is imported where a file is parsed, not with this module
         name = type(event).__name__
         self.last = (event.start_mark.line + 1, event.start_mark.column + 1)
         if name == "DocumentStartEvent":
@@ -213,11 +214,13 @@ def _decode(path_name: str, text: bytes, problems: list[Problem]) -> str | None:
         problems.append(Problem(path_name, 0, 0, f"{len(text)} bytes are too many; at most {MAX_BYTES} are read."))
         return None
     try:
+        # utf-8-sig: editors on Windows write a byte order mark
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, column = _place(text[: error.start].decode("utf-8-sig", "replace"))
         problems.append(Problem(path_name, line, column, "this byte is not UTF-8.", "Save the file as UTF-8."))
         return None
+    # before the parser, which reports such a character by its offset, without line and column
     bad = _UNPRINTABLE.search(decoded)
     if bad:
         line, column = _place(decoded[: bad.start()])
@@ -252,6 +255,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 def suggest_spelling(word: str, known: Collection[str]) -> str:
     """`Did you mean "…"?` with the known word most like `word`; empty where none is like it."""
+    # difflib takes the square of the length in the worst case, and the word comes from a file
     close = difflib.get_close_matches(word[:80], sorted(known), n=1, cutoff=0.6)
     return f'Did you mean "{close[0]}"?' if close else ""
 

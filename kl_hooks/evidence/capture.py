@@ -76,6 +76,7 @@ def open_spool(ws: Workspace, run: str) -> SpoolWriter:
     try:
         prepare_state(ws.state)
     except (OSError, KlError):
+        # the first is in the state directory, which can't be used; the others do not need it
         places = places[1:]
     return first_writable(places, run)[0]
 
@@ -91,6 +92,7 @@ def open_capture(
     try:
         writer.record(record)
         writer.sync()
+    # an open writer has the lock, and the capture would look as if it were still being written
     except BaseException:
         writer.close()
         raise
@@ -151,6 +153,7 @@ def record_new_commit(start: Path, environ: Mapping[str, str]) -> bool:
     if not ws.initialized:
         return False
     prepare_state(ws.state)
+    # O_APPEND: another commit's hook may write its line at the same moment
     with (ws.state.spool / "commits").open("a", encoding="ascii") as file:
         file.write("commit\n")
     return True

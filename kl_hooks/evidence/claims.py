@@ -66,6 +66,7 @@ def current_claims(
 ) -> list[Claim]:
     """The claims that these receipts (newest first) make, by the settings of the repository and at their age."""
     found = derived_claims(entries, trees, parents_of(db, entries), about, ws.settings.verified_requires)
+    # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
     return [aged(claim, ws.clock.now(), days) for claim in found]
 
@@ -93,6 +94,7 @@ def with_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
 def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) -> Claim:
     support, reasons = list(claim.support), list(claim.reasons)
     for ref in claim.cites:
+        # what nobody answers for counts as removed: an unknown ID must not support anything
         removed = Observation("AgentAssertion", claim.author, claim.author, ref, False, "removed"), "removed"
         seen, why = known.get(ref, removed)
         support.append(Support(seen, "", "cited", None, claim.made_at, "nothing" if why else "for"))
@@ -179,6 +181,7 @@ def add_claim(
     author = redact(author or (f"agent:{name}" if name else producer(ws.environ)))
     with ledger_writer(ws) as db:
         at, until = iso(ws.clock.now()), iso(expires) if expires else None
+        # redacted before the claim is made: its ID is a digest of the text, and must be that of what is stored
         claim = _asserted_claim(
             redact(text.strip()), redact(about.strip()), author, at, until, now=at, cites=tuple(cites)
         )
@@ -232,6 +235,7 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
         f"SELECT {_COLUMNS}, archived_at FROM claim_archive WHERE id NOT IN (SELECT id FROM claim) ORDER BY made_at, id"
     )
     made = [(_asserted_claim(*row[:5], now=iso(now)), row[5]) for row in rows]
+    # a dictionary in the order of the rows: of a claim that was archived twice the newer one counts
     newest = {
         one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}")) for one, at in made
     }

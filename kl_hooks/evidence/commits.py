@@ -69,6 +69,7 @@ def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = 
     last = last_head(db) if db else None
     if sha is None or sha == last:
         return None
+    # imported here: nearly every call ends above, where HEAD has not moved
     from kl_hooks.git.commits import commits_since
 
     found = NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))

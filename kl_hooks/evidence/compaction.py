@@ -63,6 +63,7 @@ def compactable_runs(
         old = one.source in COMPACTABLE and Lifecycle.old(now, micros(one.ended), days)
         if old and not (one.folded or newest or cites or set(one.trees) & set(trees)) and one.tests <= newer_tests:
             found.append(one)
+        # an import is not hard evidence (ADR-0003), so it takes no local run's place
         if one.source in COMPACTABLE and not one.origin.startswith("imported"):
             newer_tests |= one.tests
     return found[::-1]
@@ -98,6 +99,7 @@ def compact(db: Database, ids: Iterable[str], now: int) -> int:
         db.execute("UPDATE receipt SET test_list = NULL, outcomes = NULL, folded = ? WHERE seq = ?", (iso(now), row[0]))
         count += 1
     if count:
+        # IS NOT NULL: in SQL, NOT IN a list with a NULL is never true
         db.execute("DELETE FROM test_list WHERE id NOT IN (SELECT test_list FROM receipt WHERE test_list IS NOT NULL)")
     return count
 

@@ -72,6 +72,7 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
         return SyncResult(waiting=left + len(found), trouble=str(problem))
     try:
         aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one)))
+        # only the note of the git hook that there are new commits: what they are was read from git
         (ws.state.spool / "commits").unlink(missing_ok=True)
     except OSError as problem:
         return SyncResult(
@@ -134,6 +135,7 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
         with ledger_writer(ws) as db:
             runs = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
             unknown = [one for one in receipts if one.source != "junit" or one.run not in runs]
+            # receipts were made elsewhere, and nothing signed proves it (ADR-0003); other files become receipts here
             new = append(db, unknown, f"imported:{kind}" if kind == "receipts" else "local")
     return Imported(new, len(receipts) - new, tuple(problems))
 

@@ -102,6 +102,7 @@ def rollbacks(db: Database | None, marks: Marks) -> list[Rollback]:
         for mark in marks[:2]
         for one in (*_breaks_of(mark), *_broken_now(db, mark, found, ""))
     }
+    # only where both are missing: there is no second one where the user's folder can't be written
     if found and not marks.first and not marks.second and (0, None) not in lost:
         lost[0, None] = Rollback(0, "", found, marks.path)
     return list(lost.values())
@@ -143,6 +144,7 @@ def _breaks_to_remember(db: Database, marks: Marks, found: int, now: str) -> lis
     every = [one for mark in marks[:2] for one in (*_breaks_of(mark), *_broken_now(db, mark, found, now))]
     if found and not marks.first and not marks.second:
         every.append({"had": 0, "had_chain": None, "found": found, "on": "", "at": now})
+    # reversed: of equal breaks a dictionary keeps the last one, and the first has the day on which it was noticed
     return list({(one["had"], one["had_chain"]): one for one in reversed(every)}.values())[::-1][-MOST_BREAKS:]
 
 
@@ -166,6 +168,7 @@ def _read_mark(path: Path) -> Mark | None:
         info = path.stat()
     except OSError:
         return mark
+    # ours or root's: under sudo, or in a container, root writes it
     return {"at": iso(info.st_mtime_ns // 1000)} | mark if os.geteuid() in (0, info.st_uid) or not info.st_uid else None
 
 
@@ -196,6 +199,7 @@ def _write_second_mark(ws: Workspace, mark: Mark) -> None:
         return
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # a second mark that is missing raises no alarm while the first, which is synced, is there
         state.write_high_water(path, mark, sync=False)
 
 
@@ -228,6 +232,7 @@ def audit(db: Database | None, marks: Marks) -> Audit:
         chain, at = chain_link(chain, str(row[3]), str(row[2])), seq
         if chain != row[1]:
             problems.append(f"receipt {seq}: the chain is broken here (a receipt was edited, removed or reordered)")
+            # go on from the stored value: one edited row is one problem, not one for every receipt after it
             chain = str(row[1])
         problems += _row_problems(db, row) if db else []
         folds += [seq] if row[7] is not None else []
@@ -264,6 +269,7 @@ def _row_problems(db: Database, row: Any) -> list[str]:
         receipt = read_entry(db, row[:8]).receipt
         found = list(_header_problems(plain, receipt, stored, tuple(row[8:14])))
         found += _fold_problems(db, row)
+        # an import brings its receipts along, not the rows of the log
         own = receipt.source == "commits" and not str(origin).startswith("imported")
         noted = receipt.result.get("log") if own else None
         if noted and noted != log_digest(commit_rows(db, stored)):
@@ -278,6 +284,7 @@ def _header_problems(plain: Any, receipt: Receipt, stored: str, columns: tuple[A
         yield f"the header was edited (its hash is not its id {str(stored)[:12]})"
     if receipt.evidence_digest != plain["evidence_digest"]:
         yield "its evidence was edited (digest differs)"
+    # the columns repeat the header for queries: with an edited one they would miss the receipt
     if columns != (receipt.run, receipt.source, receipt.tree, receipt.tree_all, receipt.ended, receipt.parent):
         yield "a column differs from the header"
 
@@ -347,6 +354,7 @@ def _altered_assertions(db: Database) -> Iterator[str]:
     asserted = _asserted_in_receipts(db)
     rows = {
         row[0]: tuple(row[1:])
+        # the archive first: a claim that was made again is in both, and its newer row counts
         for table in ("claim_archive", "claim")
         for row in db.rows(f"SELECT id, text, about, author, made_at, expires FROM {table} ORDER BY made_at, id")
     }

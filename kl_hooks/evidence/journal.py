@@ -32,6 +32,7 @@ QUARANTINED: Final = ".aside"
 """Added to the name of a file that has content, and no capture."""
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# SQLite's integers have 64 bits with a sign (sqlite.org/datatype3.html)
 _LONGEST: Final = 1 << 63
 
 
@@ -123,6 +124,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     opening, end = records[0], next((r for r in reversed(records) if _is(r, "end")), None)
     tests, lines = _tests(records, end is None)
     others = tuple(other for record in records if (other := _other(record)))
+    # by name, not as they ran: under xdist each run has another order, and equal lists are stored once (ADR-0003)
     evidence = tuple(sorted(tests, key=lambda e: e.subject)) + others
     result: dict[str, Any] = {
         "exit": None, "complete": False, "how": "killed", "verdict": "inconclusive",
@@ -130,6 +132,7 @@ def receipt_from_records(records: Sequence[Any]) -> Receipt | None:
     }  # fmt: skip
     if end:
         result = dict(_mapping(end.get("result")))
+    # the reader drops altered lines: only these numbers show that some are missing
     if end and (end.get("tests"), end.get("evidence")) != (lines, len(others)):
         result |= {"complete": False, "verdict": "inconclusive"}
         reasons = result.get("reasons")
@@ -176,6 +179,7 @@ def _tests(records: Sequence[Any], killed: bool) -> tuple[list[Evidence], int]:
         elif test := _test(record):
             last[record[1]], running = test, record[5]
             lines += 1
+    # each line names the test that starts next, so this is the one in which the process ended
     if killed and running and running not in last:
         why = {"message": "the process ended while this test was running"}
         last[running] = Evidence("TestResult", make_id("test", running), "error", 0, None, why)
@@ -233,6 +237,7 @@ def pending_captures(ws: Workspace) -> tuple[list[PendingCapture], int]:
             continue
         receipt = receipt_from_records(spool.records)
         empty = not spool.records and not spool.bad
+        # in the working tree, a file that is no capture may be somebody's own: it stays as it is
         if receipt or origin != IN_CHECKOUT:
             found.append(PendingCapture(path, origin, receipt, spool.bad, spool.cut or not (receipt or empty)))
     return found, left

@@ -112,6 +112,7 @@ def _columns(db: Database, evidence: Sequence[Evidence]) -> tuple[int | None, by
     def fits(one: Evidence) -> bool:
         return one.kind == "TestResult" and one.subject.startswith("test:") and one.outcome in _CODE
 
+    # not a filter: the evidence has to be restored in its order, over which its digest is
     tests = list(takewhile(fits, evidence))
     special = [(at, e) for at, e in enumerate(evidence) if at >= len(tests) or e.detail or e.executed is not None]
     if not tests:
@@ -144,6 +145,7 @@ def test_names(db: Database, test_list: int) -> list[str]:
     """The node IDs of an interned list, in its order."""
     row = db.row("SELECT tests FROM test_list WHERE id = ?", (test_list,))
     ids = unpack_ids(row[0]) if row else []
+    # a range, since a statement takes a limited number of values (999 before SQLite 3.32)
     low, high = min(ids, default=0), max(ids, default=0)
     names: dict[int, str] = dict(db.rows("SELECT id, nodeid FROM test WHERE id BETWEEN ? AND ?", (low, high)))
     return [names[key] for key in ids]
@@ -200,6 +202,7 @@ def list_receipts(
     where, values = (" WHERE source = ?", (source,)) if source else ("", ())
     row = db.row(f"SELECT COUNT(*) FROM receipt{where}", values)
     hidden = set() if everything or source not in (None, "pytest") else _runs_without_tests(db)
+    # as many more as are hidden, because all of these may be among the newest
     newest = db.rows(f"SELECT seq FROM receipt{where} ORDER BY seq DESC LIMIT ?", (*values, limit + len(hidden)))
     wanted = [seq for (seq,) in newest if seq not in hidden][:limit]
     found = [one for some in chunks(wanted) for one in _entries(db, f"WHERE seq IN ({placeholders(some)})", some)]
@@ -210,6 +213,7 @@ def _runs_without_tests(db: Database) -> set[int]:
     """The numbers of the runs of pytest that ran no test."""
     sql = (
         "SELECT seq, header FROM receipt WHERE source = 'pytest'"
+        # LIKE only narrows it down: an argument of the run may have the same words
         " AND (header LIKE '%\"usage-error\"%' OR header LIKE '%\"collect_only\"%')"
     )
     found = set()
@@ -224,6 +228,7 @@ def _runs_without_tests(db: Database) -> set[int]:
 def largest_run(db: Database, source: str, among: int) -> Entry | None:
     """Of the newest `among` receipts of a source the one with the largest column of tests; of equal ones the newest."""
     newest = "SELECT seq FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?"
+    # by the size of the blob: the number of tests is in no column, and unpacking ten runs would cost more
     best = f"WHERE seq IN ({newest}) ORDER BY LENGTH(outcomes) DESC, seq DESC LIMIT 1"
     return next(iter(_entries(db, best, (source, among))), None)
 
@@ -292,6 +297,7 @@ def find_receipt(db: Database, prefix: str) -> Entry:
     if not is_hex(wanted):
         reason = "nothing is known about it, and an id is at least 4 hexadecimal digits."
         raise UsageProblem(reason, place=prefix, hint="See: kl evidence list")
+    # only hexadecimal digits get here, so LIKE sees neither `%` nor `_`
     where = "WHERE id LIKE ? OR run LIKE ? ORDER BY seq DESC LIMIT"
     number = len(db.rows(f"SELECT seq FROM receipt {where} 3", (f"{wanted}%", f"{wanted}%")))
     if number == 1:
@@ -389,6 +395,7 @@ def _read_varints(data: bytes, start: int = 0) -> Iterator[int]:
 
 
 def _unpack(blob: bytes) -> bytes:
+    # with a limit: zlib.decompress would first unpack all of a crafted blob
     plain = zlib.decompressobj().decompress(blob, _LARGEST_COLUMN + 1)
     if len(plain) > _LARGEST_COLUMN:
         raise ValueError("the column is larger than any run")
@@ -398,6 +405,7 @@ def _unpack(blob: bytes) -> bytes:
 def pack_outcomes(outcomes: Sequence[tuple[str, int]]) -> bytes:
     """(outcome, microseconds) per test, in the order of the list, as a blob. KeyError for an outcome that is none."""
     codes = bytes(_CODE[outcome] for outcome, _ in outcomes)
+    # all outcomes, then all durations: a row of equal bytes compresses to nearly nothing
     return zlib.compress(codes + _varints(max(0, micros) for _, micros in outcomes), 9)
 
 

@@ -56,6 +56,7 @@ def producer(environ: Mapping[str, str]) -> str:
 
     try:
         user = getuser()
+    # KeyError: a user ID without an entry, as in containers; an OSError since CPython 3.13
     except (OSError, KeyError, ImportError):
         user = "unknown"
     return f"local:{user}@{host}"

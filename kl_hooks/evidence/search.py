@@ -58,6 +58,7 @@ def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
     """The asserted claims that are not there yet, and no document for those that were archived or made again."""
     rows = db.rows("SELECT id, text, about, author, made_at FROM claim ORDER BY id")
     made = {
+        # with its time, so that a claim which is made again replaces its older document
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]
         for key, text, about, author, at in rows
     }
@@ -68,6 +69,7 @@ def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
 def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, list[Document]]:
     """The tests of the `whole` run, the failures of the newest, and no document for the owners they replace."""
     tests = whole.receipt.evidence
+    # named by a digest of the tests: as long as the suite has the same ones, nothing is indexed anew
     names = f"tests:{digest('tests', [e.subject for e in tests])[:16]}"
     failures = f"failures:{newest.id[:16]}"
     batch: dict[str, list[Document]] = {}
@@ -75,6 +77,7 @@ def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, li
         batch[names] = [_document(e, TEST) for e in tests]
     if failures not in have:
         bad = [_document(e, FAILURE) for e in newest.receipt.evidence if e.outcome in REFUTES]
+        # an empty document: without any, a run without failures would look as if it were not indexed, every time
         batch[failures] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
     replaced = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
     return batch | {owner: [] for owner in replaced}
@@ -97,6 +100,7 @@ def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Tests that match words of the task, those that fail first; each with how well its outcome is proven."""
     hits = _search(ws, task, limit, (FAILURE, TEST))
+    # sorted is stable: failures come first, and the ranking of the search stays within both
     order = sorted(hits, key=lambda h: h.kind != FAILURE)
     subjects = list(dict.fromkeys(h.id for h in order if h.id.startswith("test:")))
     with ws.store.reading() as db:

@@ -89,6 +89,7 @@ def parent_confirmation(parent: Receipt, child: Receipt) -> tuple[Evidence, ...]
 
     Nothing where it did not end well, or can't have been the one that started it: `KL_PARENT` is only a word.
     """
+    # texts compare as times: `clock.iso` makes all of them equally long, in UTC
     around = parent.started <= child.started and child.ended <= parent.ended and parent.tree == child.tree
     if not around or parent.source != "command" or child.result.get("verdict") != "passed":
         return ()

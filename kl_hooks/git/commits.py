@@ -56,6 +56,7 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
     mark = secrets.token_hex(16)  # unguessable: no message and no file name can pretend to begin a commit
     wanted = "HEAD\n" + "".join(f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64))
     command = (
+        # with log.showRoot=false in somebody's configuration, the first commit would have touched no file
         "-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showRoot=true",
         "log", "-z", f"--max-count={limit}", f"--format=%x00{mark}%x00{_FIELDS}{_TRAILERS}%x00",
         "--name-only", "--no-renames", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv",
@@ -105,6 +106,7 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
         cell.decode("utf-8", "replace") for cell in cells[:_FIXED]
     )
     boundary = sha in cut
+    # compared with no parent, such a commit would seem to touch every file
     names = [] if boundary else [name for name in cells[_FIXED + 1 :] if name]
     if names:  # git puts a newline before the first one; any other is the name's own
         names[0] = names[0].removeprefix(b"\n")

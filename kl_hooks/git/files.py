@@ -33,6 +33,7 @@ _IndexRow = tuple[str, str, str, str]
 
 def suffix_pathspecs(suffixes: Sequence[str]) -> list[str]:
     """Pathspecs for files that end so; none for all files."""
+    # in a pathspec `*` matches `/` too (gitglossary), so this means files in all folders
     return ["*" + re.sub(r"([*?\[\\])", r"\\\1", suffix) for suffix in suffixes]
 
 
@@ -99,6 +100,7 @@ def files_at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[F
     out = git_in(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
     if not out and not git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
+    # filtered here: ls-tree takes literal paths and knows no globs
     ends, found = tuple(suffixes), []
     for line in out.decode("utf-8", "surrogateescape").split("\0"):
         about, _, path = line.partition("\t")
@@ -162,6 +164,7 @@ def list_paths(repo: Repository, suffixes: Sequence[str]) -> list[str]:
     out = git_in(
         repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *suffix_pathspecs(suffixes)
     )
+    # a set: ls-files names a path in conflict once for each stage
     return sorted({os.fsdecode(path) for path in out.split(b"\0") if path})
 
 
@@ -204,6 +207,7 @@ def _content_on_disk(repo: Repository, entry: FileEntry) -> bytes | None:
     content = _read_from_disk(repo, entry)
     if content is None or object_id(repo.object_format, b"blob", content) == entry.blob:
         return content
+    # core.autocrlf: the blob has LF where the disk has CRLF
     text = content.replace(b"\r\n", b"\n")
     return text if text != content and object_id(repo.object_format, b"blob", text) == entry.blob else None
 

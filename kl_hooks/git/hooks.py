@@ -177,12 +177,14 @@ def _install(path: Path, text: bytes) -> HookChange:
 def _link_aside(target: Path, chained: Path) -> None:
     """A second name for the git hook that is there, so that at no moment there is none."""
     try:
+        # a git hook may itself be a link, such as one into the working tree: that link is put aside, not its target
         os.link(target, chained, follow_symlinks=False)
     except OSError:  # a file system without hard links
         target.rename(chained)
 
 
 def _write(path: Path, text: bytes) -> None:
+    # in the same folder: rename(2) does not work across file systems
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -169,6 +169,7 @@ def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
         return None
     size = int(about[2])
     if size > MAX_BLOB_BYTES:
+        # read and thrown away: the answer for the next ID begins behind it
         left = size + 1
         while left > 0:
             got = len(out.read(min(left, 1 << 20)))

@@ -159,7 +159,9 @@ def read_git_settings(repo: Repository) -> GitSettings:
         elif name == "core.hookspath":
             hooks_path = value
         elif name == "core.filemode":
+            # a name without `=` is true (git-config)
             file_mode = not equals or value.lower() not in ("false", "no", "off", "0", "")
+        # a driver in the user's own configuration, such as git-lfs, is a program that the user chose
         elif scope in ("local", "worktree"):
             drivers.add(name.removeprefix("filter.").rpartition(".")[0])
     return GitSettings(kl, hooks_path, tuple(sorted(drivers)), file_mode)
@@ -226,5 +228,6 @@ def merge_base(repo: Repository, one: str, other: str) -> str:
 
 def ref_trees(repo: Repository) -> set[str]:
     """Tree ids of everything that has a name in git. One git process. GitFailed as it comes."""
+    # `*`: of an annotated tag the tree of what it names, since the tag itself has none
     out = git_in(repo, "for-each-ref", "--format=%(tree)%0a%(*tree)").decode("ascii", "replace")
     return {line for line in out.split() if line}

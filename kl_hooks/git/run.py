@@ -105,6 +105,7 @@ def start_git(
         process = subprocess.Popen(
             [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(None, False, config),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            # a pipe for stderr that nobody reads would stop git as soon as it is full
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, ValueError) as problem:
@@ -153,6 +154,7 @@ def _environment(
     # a partial clone would fetch missing objects over the network
     clean.update(LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none")
     clean.update(extra or {})
+    # GIT_CONFIG_COUNT (git 2.31), not `-c`: there a name ends at its first `=`, and a filter's name may have one
     if config:
         given = clean.get("GIT_CONFIG_COUNT", "")
         first = int(given) if given.isascii() and given.isdigit() else 0

@@ -217,6 +217,7 @@ def _hash_files(repo: Repository, wanted: Mapping[bytes, bytes | None], known: G
         try:
             state = os.lstat(os.path.join(top, path))  # noqa: PTH118
             if stat.S_ISREG(state.st_mode):
+                # the owner's bit alone, as git looks at it
                 executable = known.file_mode and state.st_mode & stat.S_IXUSR
                 queue[path] = mode or (_EXECUTABLE if executable else _PLAIN)
             elif stat.S_ISLNK(state.st_mode):
@@ -249,6 +250,7 @@ def _add_nested_repository(repo: Repository, path: bytes, found: _FileStates) ->
 def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings, found: _FileStates) -> None:
     top = os.fsencode(repo.top)
     for _ in range(3):  # once, unless files can't be read or vanish while git reads them
+        # hash-object ends at the first file that it can't read, without those after it
         for path in [p for p in queue if not os.access(os.path.join(top, p), os.R_OK)]:  # noqa: PTH118
             exists = os.path.lexists(os.path.join(top, path))  # noqa: PTH118
             (found.unreadable if exists else found.missing).add(path)
@@ -279,6 +281,7 @@ def _is_filtered(repo: Repository, paths: Iterable[bytes], known: GitSettings) -
     if not known.drivers:
         return False
     out = git_in(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
+    # cells in threes: path, attribute, value (git-check-attr)
     return not {os.fsdecode(value) for value in out.split(b"\0")[2::3]}.isdisjoint(known.drivers)
 
 

@@ -25,6 +25,7 @@ def replace_surrogates(value: Plain) -> Plain:
 
 
 def _refuse_floats(value: Plain) -> None:
+    # the text of a float differs between languages, and NaN is no JSON: equal facts would get unequal hashes
     if isinstance(value, float):
         raise TypeError(f"canonical JSON holds integers only, not {value!r}")
     if isinstance(value, dict):
@@ -49,4 +50,5 @@ def canonical(value: Plain) -> bytes:
 
 def digest(kind: str, value: Plain) -> str:
     """64 hexadecimal digits: sha256 over `kl/<kind>`, a NUL and the canonical form of `value`."""
+    # with the kind: equal values of two sorts, such as a claim and a violation, must not get one ID
     return hashlib.sha256(f"kl/{kind}\0".encode() + canonical(value)).hexdigest()

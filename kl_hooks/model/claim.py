@@ -62,8 +62,10 @@ def are_independent(a: Observation, b: Observation) -> bool:
     """
     if a.run == b.run:
         return False
+    # a test's result and the exit code of the command around it are two looks at one execution (ADR-0017)
     if a.kind != b.kind and not {a.kind, b.kind} <= _EXECUTION:
         return True
+    # not strict: an assertion has no environment, and what is unknown differs from nothing
     known = (one and other and one != other for one, other in zip(a.environment, b.environment, strict=False))
     ways = bool(a.way and b.way and a.way != b.way)
     return ways or any(known) or (a.attested and b.attested and a.producer != b.producer)

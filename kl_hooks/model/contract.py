@@ -69,5 +69,6 @@ class Breach:
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits over the contract and the modules on the way; no line number in it."""
+        # without lines, which move with every edit above them
         way = [[step.importer, step.imported] for step in self.chain]
         return digest("breach/1", [self.contract, self.importer, self.imported, way, self.message])[:16]

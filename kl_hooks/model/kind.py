@@ -142,6 +142,7 @@ class Kind:
     def by_name(self) -> Mapping[str, Field]:
         """Field name, and every other name that is read → field."""
         named = {alias: one for one in self.all_fields for alias in one.aliases}
+        # real names last: an alias of one field must not hide another field of that name
         return named | {one.name: one for one in self.all_fields}
 
     @property
@@ -154,6 +155,7 @@ class Kind:
 
     def is_pending(self, status: str) -> bool:
         """True for the status of a successor that takes no record's place before a person accepts it."""
+        # one chain of comparisons: it is the first status, and the first status is not a live one
         return SUPERSEDED in self.statuses and status == self.statuses[0] not in self.live
 
 

@@ -32,6 +32,7 @@ class Problems(UsageProblem):
     """A file that a person wrote can't be used as it is: exit 2. `problems` has each with its place."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        # a set: one mistake may be met in two ways; Problem's fields are in the order of sorting
         self.problems = tuple(sorted(set(problems)))
         super().__init__(f"{len(self.problems)} problems")
 

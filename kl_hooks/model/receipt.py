@@ -127,6 +127,7 @@ class Receipt:
 
     def header(self) -> dict[str, Any]:
         """Everything but the evidence itself, plus its digest: what the id is the hash of."""
+        # chain and origin are the store's, not part of this: export and import must not change the ID (ADR-0003)
         values = {k: getattr(self, k) for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
         plain = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
         return {"schema": RECEIPT_SCHEMA, **plain, "evidence_digest": self.evidence_digest}

@@ -23,8 +23,10 @@ def safe_text(text: str) -> str:
     Newline and tab stay. What it returns moves no cursor, sets no title and hides nothing; it is stable
     (`safe_text(safe_text(x)) == safe_text(x)`).
     """
+    # nearly all texts end here, without the search
     if text.isascii() and text.isprintable():
         return text
+    # a text, not a compiled pattern: `re` compiles it on first need, and most commands never get here
     return re.sub(_UNSAFE, _escape, text)
 
 

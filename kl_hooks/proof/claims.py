@@ -68,6 +68,7 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
             return [], 0
         update_search_index(ws, db)
     with ws.store.reading("graph") as index:
+        # without a limit: expired claims are dropped below, and the number returned is of all that match
         hits = search_index(index, list(words), NO_LIMIT, (CLAIM,)) if index is not None and words else []
     if not hits:
         return [], 0
@@ -152,6 +153,7 @@ def _commit(ws: Workspace, name: str) -> str:
     if ws.repo is None or not name or name.startswith("-"):
         return ""
     try:
+        # `^{commit}`: --verify alone accepts any 40 digits, whether or not there is such an object (git-rev-parse)
         out = git_in(ws.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         return out.decode("ascii", "replace").strip()
     except GitFailed:

@@ -163,6 +163,7 @@ def _precedence(path: str) -> tuple[str, int]:
 
 def config_for(configs: Mapping[str, PytestConfig], path: str) -> PytestConfig:
     """The configuration that decides about a file: the root's where there is one, else the nearest above the file."""
+    # plain `pytest` is started at the root, and takes that file; those in folders are for runs started there
     if "" in configs:
         return configs[""]
     folder = path.rpartition("/")[0]
@@ -177,14 +178,17 @@ def _table(name: str, content: bytes) -> Mapping[str, Any] | None:
     """The table for pytest; None where a file does not configure pytest. ValueError for one that can't be read."""
     if len(content) > LARGEST_CONFIG:
         raise ValueError("too large")
+    # editors on Windows write a byte order mark, which is no valid TOML to tomllib
     text = content.decode("utf-8-sig")
     if name.endswith(".toml"):
         return _toml(name, tomllib.loads(text))
+    # Raw: pytest's own parser (iniconfig) knows no interpolation, and `%` is usual in log_format
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True, comment_prefixes=("#", ";"))
     parser.read_string(text)
     section = "tool:pytest" if name == "setup.cfg" else "pytest"
     if parser.has_section(section):
         return dict(parser.items(section))
+    # pytest takes these even if they are empty; tox.ini and setup.cfg only with a section for it
     return {} if name in ("pytest.ini", ".pytest.ini") else None
 
 
@@ -196,6 +200,7 @@ def _toml(name: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     table = tool.get("pytest") if isinstance(tool, dict) else None
     if not isinstance(table, dict):
         return None
+    # `[tool.pytest]` itself is read since pytest 9.0, `[tool.pytest.ini_options]` since 6.0
     options = table.get("ini_options")
     own = {key: value for key, value in table.items() if key != "ini_options"}
     return own or (options if isinstance(options, dict) else None)
@@ -332,6 +337,7 @@ class _File:
     def found(self) -> DefinedTests:
         """All of it."""
         scope = _Scope(self._tree.body)
+        # a function with `global test_a` may bind that name to anything, at any time
         scope.used |= {name for node in ast.walk(self._tree) if isinstance(node, ast.Global) for name in node.names}
         self._read(scope, "", not (scope.used & _REACHING or scope.bound["__test__"]))
         return DefinedTests(self.functions, self.classes)
@@ -354,9 +360,11 @@ class _File:
 
     def _kind(self, node: ast.ClassDef, inner: _Scope) -> str:
         bases = {self._dotted(base) for base in node.bases}
+        # a metaclass may make other methods of it, `__test__ = False` means that it is no test class
         if node.keywords or inner.bound["__test__"] or not all(self._keeps(one) for one in node.decorator_list):
             return UNSURE
         if bases <= {"object"}:
+            # pytest does not collect a class with a constructor of its own, and warns
             return UNSURE if inner.bound["__init__"] or inner.bound["__new__"] else PLAIN
         return CASE if bases <= _CASES else BASED
 
@@ -465,6 +473,7 @@ def content_source(repo: Repository, tree: str) -> ContentSource:
         look = scan_worktree(repo)
         others = {os.fsdecode(path) for path in look.listing.untracked}
         found = files.worktree_files(repo, wanted, look)
+        # tracked files only: what a commit would not hold is not expected of its tests
         entries = {entry.path: entry for entry in found if entry.path not in others}
 
     def read(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
@@ -508,6 +517,7 @@ class Reported:
                 self.skipped.add(path.removesuffix("/__init__.py"))
         if not limits and not part:
             self.everything = True
+        # an argument with `::` asks for tests, not files: then no file of that run is known to be whole
         elif limits.keys() <= {"left_out"} and "::" not in str(receipt.selection.get("args")):
             self.whole |= seen
         elif limits.keys() <= _COUNTED and not part and isinstance(receipt.selection.get("collected"), int):
@@ -523,6 +533,7 @@ class Reported:
 
     def _path(self, receipt: Receipt, path: str) -> str:
         """The path from the repository's root, also where pytest's root is above it or the path leads upwards."""
+        # the receipt has pytest's rootdir only where it is not the repository's; absolute, if it is above or elsewhere
         rootdir = str(receipt.environment.get("rootdir") or "")
         if rootdir.startswith("/"):
             path = os.path.relpath(posixpath.join(rootdir, path), self.root)
@@ -643,6 +654,7 @@ def _is_test(function: str, chain: Sequence[str], kinds: Sequence[str], config: 
     by_unittest = bool(kinds) and kinds[-1] == CASE
     named = function.startswith("test") if by_unittest else name_matches(function, config.python_functions)
     if kinds and kinds[-1] == BASED:
+        # a base of unknown origin may be a unittest.TestCase: only what pytest and unittest both collect is expected
         named = named and function.startswith("test")
     return named and all(
         kind != PLAIN or name_matches(one.rpartition("::")[2], config.python_classes)
@@ -679,6 +691,7 @@ def expected_tests(
     functions = _functions(ws, source, list(wanted))
     ignored = _ignored(source, wanted)
     if before is not None and ignored:
+        # an ignore that is new may hide a failing test: only one that the commit before has as well is accepted
         ignored &= _ignored(before, wanted)
     others = frozenset(python) - wanted.keys()
     return Expected(str(ws.root), wanted, functions, near, others, ignored, unread=tuple(unread))
@@ -747,6 +760,7 @@ def _functions(ws: Workspace, source: ContentSource, paths: Sequence[str]) -> di
 
 
 def _key(blob: str) -> str:
+    # the minor version of Python is in the key: another one parses other syntax from the same bytes
     return f"defined-tests/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}/{blob}"
 
 

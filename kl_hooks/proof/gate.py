@@ -137,6 +137,7 @@ def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref
     try:
         was = verify_exclude(f"{before}:{SETTINGS}", older.text(SETTINGS)) if older else now
     except Problems as problem:
+        # settings that somebody asked to trust, and that can't be read, must not be replaced by the content's own
         if trust_ref:
             raise
         # a commit that repairs the settings must be provable
@@ -257,6 +258,7 @@ def proof(
     notes = [note for entry in able for note in _notes(entry, parents)]
     covered = _covered(able, good, expected, earlier_runs) if able and expected else _Covered(good)
     found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
+    # that a run was limited is no reason against it where it is part of what proves the content
     parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
     names = tuple(entry.receipt.run for entry in found)
     return Proof(
@@ -294,6 +296,7 @@ def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expecte
 
     A file that pytest's own defaults take for tests is never one, whatever the configuration is today.
     """
+    # pytest's defaults, not today's configuration: narrowing that must not settle a failure (ADR-0017)
     found = [one for one in failing if not PytestConfig().collects(one[0].partition("::")[0])]
     if not found or expected is None:
         return []
@@ -304,9 +307,11 @@ def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expecte
 def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterator[Observation]:
     """One for each execution, and one more look at it where the process that started it saw it end well."""
     for entry in runs:
+        # any piece of evidence: what makes runs independent is in the receipt, equal for all of its tests
         yield observation(entry.receipt, entry.receipt.evidence[0], entry.origin)
         if parent := parents.get(entry.receipt.parent or ""):
             for one in parent_confirmation(parent.receipt, entry.receipt):
+                # with the run of the child: two processes that watched one execution observed it once (ADR-0017)
                 yield replace(observation(parent.receipt, one, parent.origin), run=entry.receipt.run)
 
 
@@ -373,6 +378,7 @@ def _covered(
         if not whole:
             parts += some
             first = some[0].receipt
+            # parts of one whole are one observation, however each was run: only an environment differs (ADR-0017)
             jointly.append(replace(observation(first, first.evidence[0], some[0].origin), way=""))
     if alone or parts:
         return _Covered(alone, parts, tuple(jointly), (), open_, wanted.notes)
@@ -408,6 +414,7 @@ def _since(
         if path not in reported.tests and PytestConfig().collects(path):
             yield Missing(path, f"{name} reported it, and no configuration names it any more")
     mine = [entry.receipt for entry in runs]
+    # without a change of the repository's plugins a skip from outside is as it was when the test last passed
     if not newest or all(
         one.environment.get("local_plugins") == before.receipt.environment.get("local_plugins") for one in mine
     ):
@@ -415,6 +422,7 @@ def _since(
     passed = {one.subject for one in before.receipt.evidence if one.outcome == "passed"}
     ran = {one.subject for receipt in mine for one in receipt.evidence if one.outcome == "passed"}
     for one in (one for receipt in mine for one in receipt.evidence):
+        # one that was skipped all along is no loss: many projects skip slow tests in a conftest.py (ADR-0017)
         if one.detail.get("by") and one.outcome in _SWITCHED_OFF and one.subject in passed - ran:
             yield Missing(
                 split_id(one.subject)[1], f"it passed in {name}, and now {one.detail['by']} makes it {one.outcome}"
@@ -433,6 +441,7 @@ def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str])
 
     Just this: the untracked files of that run are known too. A failed test of such a run may be removed with its file.
     """
+    # tree_all is empty where untracked files were not looked at: such a run can't show that they are removed
     last = next((at for at, one in enumerate(runs) if one in good and one.receipt.tree_all), len(runs))
     return {one.receipt.run for one in runs[last:] if _more_than(one.receipt, trees)}
 
@@ -539,6 +548,7 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
             return None
         if paths is None:
             continue
+        # here, not above: a content whose objects git does not have costs one short question, not a judgment
         left -= 1
         try:
             found = judge(ws, seen, (tree,), committed=True)[1]
@@ -551,6 +561,7 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
 
 def _passing(seen: Snapshot, besides: Sequence[str]) -> list[str]:
     """The tree IDs of the newest passing runs of tests, newest first, but for these."""
+    # the header is canonical JSON, with no space after a colon, so its text can be matched
     sql = (
         "SELECT tree_all, tree FROM receipt WHERE source IN ('pytest', 'junit')"
         ' AND header LIKE \'%"verdict":"passed"%\' ORDER BY seq DESC LIMIT ?'

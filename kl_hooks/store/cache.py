@@ -68,6 +68,7 @@ class Cache:
     def drop_expired(self, now: float) -> None:
         """Remove the values that are expired at `now`, as far as possible."""
         try:
+            # retry would wait for as long as another process has the database
             self._open().expire(now, retry=False)
         except Exception:  # as in get
             return
@@ -82,6 +83,7 @@ class Cache:
         if self._inner is None:
             if self._off:
                 raise OSError("the cache could not be opened")
+            # tried once: after a failure it stays off, or every later call would cost another attempt
             self._off = True
             _prepare(self.directory)
             from kl_hooks.store.cache_disk import open_cache
@@ -100,6 +102,7 @@ class Cache:
 
 def _digest(key: str, value: bytes) -> bytes:
     """A checksum that differs for a value that was damaged, cut, or moved to another key."""
+    # the length first, or `ab` with the value `c` and `a` with `bc` would have one checksum
     return hashlib.sha256(b"%d %b%b" % (len(key), key.encode(), value)).digest()
 
 

@@ -94,6 +94,7 @@ _SETTINGS: Final = {
     "cull_limit": 10,
     "sqlite_auto_vacuum": 1,
     "sqlite_cache_size": 1024,
+    # diskcache's own are WAL and 64 MB of mapped memory; `store.sqlite` has the reasons against both
     "sqlite_journal_mode": "delete",
     "sqlite_mmap_size": 0,
     "sqlite_synchronous": 1,
@@ -161,6 +162,7 @@ def _probe(database: Path) -> None:
         raise _Refused(journal.name)
     if not database.exists():
         return
+    # diskcache retries for 60 seconds where the database is locked (core.py); here that is an error, so a miss
     connection = sqlite3.connect(database, timeout=0.5, isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")

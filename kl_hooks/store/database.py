@@ -39,6 +39,7 @@ class Database(Protocol):
 
 
 T = TypeVar("T")
+# SQLITE_MAX_VARIABLE_NUMBER is 999 before SQLite 3.32; a statement may have other values too
 _AT_ONCE: Final = 400
 """Values of one statement: every SQLite takes as many."""
 

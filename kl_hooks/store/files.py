@@ -29,6 +29,7 @@ def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) ->
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    # RuntimeError: resolve() of a loop of links, before CPython 3.13; ValueError: a NUL in the name
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageProblem(f"can't be read: {error}.", place=str(path)) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -51,6 +52,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644, *, within: Path | N
     (NotADirectoryError for such a link), ValueError for a `path` that is not in `within`.
     """
     folder = os.open(path.parent, _DIRECTORY_FLAGS) if within is None else _without_links(within, path.parent)
+    # a name of 255 bytes (NAME_MAX) would leave no space for ours
     new = f".{path.name[:40]}.{os.urandom(8).hex()}"
     try:
         handle = os.open(new, _NEW_FILE_FLAGS, mode, dir_fd=folder)
@@ -116,6 +118,7 @@ def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
         # a space in a path is \040 here, see getmntent(3)
         point = fields[1].encode("utf-8", "surrogateescape").decode("unicode_escape") if len(fields) > 2 else ""
         inside = real == point or real.startswith(point.rstrip("/") + "/")
+        # `>=`: of two file systems mounted at one point the later one hides the earlier
         if point and inside and len(point) >= len(best):
             best, kind = point, fields[2]
     return kind in _LOCAL_FILE_SYSTEMS

@@ -120,6 +120,7 @@ _END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]+")
 _BREAK: Final = re.compile(r"\\n|\n")
 _PEM: Final = "[redacted:private-key]"
+# possessive (CPython 3.11) and bounded repetitions: hostile text costs its length, not the square of it
 _URL: Final = re.compile(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
 _COOKIE: Final = re.compile(r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)")
 
@@ -309,6 +310,7 @@ def _hide_assignments(text: str) -> str:
             continue
         quoted = match["open"] is not None
         pattern = _QUOTED if quoted else _BARE
+        # the beginning of a value decides; all of it is read only where it is going to be hidden
         first = pattern.match(text, match.end(), match.end() + _VALUE_HEAD)
         if first and _is_assigned_secret(match, name, first[0], quoted):
             end = pattern.match(text, match.end())
@@ -393,11 +395,13 @@ def _secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Values (eight characters or more, longest first) of variables whose names mean a secret."""
     named = {k: v for k, v in environ.items() if k not in _FOLDERS and len(v) >= 8 and _is_secret_name(k)}
     values = {v for v in named.values() if not _is_placeholder(v)}
+    # longest first: replacing a value that is part of another would leave the rest of that one
     return tuple(sorted((v for v in values if v.lower() not in _COMMON_VALUES), key=lambda v: (-len(v), v)))
 
 
 def may_hold_secret(text: str) -> bool:
     """A cheap look: False means that `redact(text)` is `text`. Made for test ids, of which nearly all are harmless."""
+    # these tokens may consist of small letters alone, as the name of a test does
     if _added or not _HARMLESS_ID(text) or "glpat-" in text or "hf_" in text or "sk-" in text:
         return True
     for value in _hidden:  # noqa: SIM110 - a generator costs as much as all of the rest
@@ -410,6 +414,7 @@ def redact(text: str) -> str:
     """`text` without the secrets that can be recognised, and without control characters (newline and tab stay)."""
     if not may_hold_secret(text):
         return text
+    # until nothing changes, but not for ever: a plugin's function may change its own output each time
     for _ in range(4):
         new = builtin_rules(text)
         for function in _added:

@@ -252,6 +252,7 @@ class SpoolContent:
 
 
 def _integer(digits: str) -> int:
+    # int() takes the square of the length, and refuses more than 4300 digits (CPython 3.11)
     value = int(digits) if len(digits) < 21 else 1 << 64
     if not -(1 << 63) <= value < 1 << 63:
         raise ValueError("an integer of more than 64 bits")
@@ -323,6 +324,7 @@ def remove_nameless_spools(directory: Path, now: float) -> int:
 
 def _is_locked(fd: int) -> bool:
     try:
+        # shared: two readers at the same moment must not take each other for the writer
         flock(fd, LOCK_SH | LOCK_NB)
     except OSError:
         return True
@@ -350,4 +352,5 @@ def _record(line: bytes) -> Any:
         return None
     if not isinstance(value, list | dict):
         return None
+    # only an escape can make a lone surrogate: the bytes were decoded as UTF-8, which has none
     return replace_surrogates(value) if b"\\u" in body else value

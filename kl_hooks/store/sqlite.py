@@ -149,11 +149,13 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        # a deferred one that reads before it writes gets SQLITE_BUSY at once, without the wait that we asked for
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
             self.execute("COMMIT")
         except BaseException:
+            # after a full disk and the like SQLite has rolled back by itself (sqlite.org/lang_transaction.html)
             if self._connection.in_transaction:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
@@ -280,11 +282,13 @@ def _copy(path: Path) -> Path:
 
 
 def _connect(path: Path, mode: str, busy_ms: int) -> sqlite3.Connection:
+    # `%` first, since the others are replaced by texts that contain it (sqlite.org/uri.html)
     quoted = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=busy_ms / 1000, isolation_level=None)
 
 
 def _configure(database: SqliteDatabase) -> None:
+    # here and below: what sqlite.org/security.html advises for files that somebody else may have written
     if sys.version_info >= (3, 12):  # Connection.setconfig is new there
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         database._connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)

@@ -126,6 +126,7 @@ def _appear(directory: Path) -> None:
 
 def _explain(directory: Path) -> None:
     (directory / "README").write_text(_README, encoding="utf-8")
+    # KL_STATE may name a folder in the working tree: nothing in it is to be committed
     (directory / ".gitignore").write_text("*\n", encoding="utf-8")
 
 

@@ -51,6 +51,7 @@ class Store:
         where the disk or the rights are the trouble. In all of them nothing was written.
         """
         with ExitStack() as stack:
+            # around the opening alone: an OSError of the caller's block is not one of the state directory
             with _os_errors_as_problems(self.state.directory):
                 prepare_state(self.state)
                 self._enter_lock(stack, database, what)
