@@ -158,6 +158,7 @@ class _Repository:
         """Who else imports or uses `name` of the file `path`, as a clause; empty for nobody."""
         word, owner = name.encode(), plain_name(self._survey.modules[path])
         for other, content in self._contents.items():
+            # `*`: a star import takes a name without writing it
             if other == path or (word not in content and b"*" not in content):
                 continue
             line = self._asks(other, path, name) or self._elsewhere.line(other, content, owner, name)
@@ -383,6 +384,7 @@ class Refused(Exception):
 def on_disk(top: Path, path: str, stored: bytes) -> bytes:
     """Return the bytes of a file on disk, which must be the text that was judged. Raises Refused."""
     content = _read(top, path)
+    # with core.autocrlf git stores LF where the file on disk has CRLF
     if content.replace(b"\r\n", b"\n") != stored.replace(b"\r\n", b"\n"):
         raise Refused("the file changed meanwhile, or git keeps it in another form")
     return content
@@ -413,6 +415,7 @@ def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
             file.write(after)
             file.flush()
             os.fsync(file.fileno())  # else a crash after the rename can leave an empty file (ext4, delayed allocation)
+        # mkstemp() gives 0600, whatever the umask: without this a script would lose its x
         Path(temporary).chmod(stat.S_IMODE(place.stat().st_mode))
         Path(temporary).replace(place)
     except BaseException:
@@ -423,6 +426,7 @@ def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
 def _read(top: Path, path: str) -> bytes:
     place = top / path
     try:
+        # lstat() sees a link at the end of the path only; resolve() one in a folder above it too
         if not stat.S_ISREG(place.lstat().st_mode) or place.resolve() != top.resolve() / path:
             raise Refused("a symbolic link leads to the file")
         return place.read_bytes()
@@ -528,6 +532,7 @@ class _Plan:
 
     def settle(self) -> None:
         """Leave those imports whose absence could be noticed; repeated, since each one that stays can keep others."""
+        # ends: each round that does not return takes at least one import out of `going`
         while True:
             self._keep_together()
             rows: dict[str, list[_Row]] = {}

@@ -119,6 +119,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
 
 def fork_point(repo: Repository, commit: str) -> str:
     """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
+    # exit codes that are answers: `rev-parse -q --verify` and `merge-base` exit 1 for none, 128 for an unknown commit
     default = git_in(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
     bases = git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
     return bases[0].decode("ascii") if bases else ""
@@ -143,6 +144,7 @@ def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str
     if environ.get("PRE_COMMIT_TO_REF"):
         return {environ["PRE_COMMIT_TO_REF"]: environ.get("PRE_COMMIT_FROM_REF", "")}
     words = [line.split() for line in lines if line.strip()]
+    # githooks(5), pre-push: an object name of zeros only is a ref that does not exist, here or on the remote
     commits = {word[1]: word[3].strip("0") and word[3] for word in words if len(word) == 4 and word[1].strip("0")}
     return commits if words else {"HEAD": ""}
 

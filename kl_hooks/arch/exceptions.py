@@ -43,11 +43,13 @@ def last_day(until: str, ws: Workspace) -> str:
     if days := _DAYS.fullmatch(until):
         return utc_day(ws, int(days[1]))
     try:
+        # the pattern too: since Python 3.11 fromisoformat() reads `20260131` and `2026-W05-6` as well
         found = date.fromisoformat(until).isoformat() if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII) else ""
     except ValueError:
         found = ""
     if not found:
         raise UsageProblem(f"invalid date {until!r}.", place=place, hint="Write 30d, or YYYY-MM-DD.")
+    # days as YYYY-MM-DD sort as text
     if found < today:
         raise UsageProblem(f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come.")
     return found
@@ -95,6 +97,7 @@ def decision_id(decision: str, known: Collection[str]) -> str:
     return decision
 
 
+# the line breaks of YAML 1.1 (section 5.4); an editor's `\n` alone would miss where PyYAML starts a new line
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
 _KEY: Final = "exceptions"
@@ -109,6 +112,7 @@ def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes
     mark = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
     text = data.decode("utf-8-sig")
     for place, more in _candidates(text, _entry(one)):
+        # PyYAML's marks count characters, and the rest of the file has to stay the same bytes
         at = mark + len(text[:place].encode())
         made = data[:at] + more.encode() + data[at:]
         try:

@@ -108,6 +108,7 @@ def _is_whole(index: ImportIndex) -> bool:
         python == index.modules.keys() == index.links.keys()
         and python >= index.errors.keys() | index.asks.keys()
         and all(set(map(type, some.values())) <= {str} for some in texts)
+        # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a subclass of int
         and all(type(count) is int and count >= 0 for count in index.asked.values())
         and all(_are_names(names, index.asked) for names in index.asks.values())
         and _are_links(index.links.values())
@@ -155,6 +156,7 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
         index.asks[path] = [name for name in index.asked if name in mine]
         for name in index.asks[path]:
             index.asked[name] += 1
+    # such a name decides about the dotted names of modules, so links of unchanged files may differ too (ADR-0008)
     if before != {name for name, count in index.asked.items() if count}:
         return False
     known, files = ModuleIndex(index.modules), paths_by_module(index.modules)
@@ -647,6 +649,7 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
     if index is None or anew:
         facts = read(list(python.values()))
         index = build_index(content.entries, facts)
+    # an ordinary check writes nothing: a few changed files are in the cache of imports already (ADR-0008, ADR-0012)
     if cache and (anew or len(fresh or ()) > MAX_REREAD):
         save_index(cache, key, index)
     unread = sorted(_unread(path, error) for path, error in index.errors.items())

@@ -229,6 +229,7 @@ def without_types(reader: NodeReader, node: Node) -> Node:
     """The node without the key `contract_types`, which is refused at its place."""
     if not isinstance(node, MapNode):
         return node
+    # custom types are classes that import-linter imports from the checkout (ADR-0010)
     for key, _ in node.entries:
         if snake_case(key.value) == CUSTOM_TYPE:
             reader.report(key, _REFUSED, f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others.")
@@ -430,6 +431,7 @@ def _clean_path(text: str) -> tuple[str, str]:
 
     A folder keeps or gets no special mark here: `src/a` covers the file `src/a` and everything in the folder.
     """
+    # git lists paths with / on every system, and on POSIX a backslash is a part of a name
     if "\\" in text:
         return text, "has a backslash; write it with /"
     if text.startswith(("/", "~")):

@@ -141,6 +141,7 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
     if kinds == ("gate",):
         return sorted(found, key=lambda one: (one.text("task_type").casefold(), complexity_range(one), one.id))
     newest = sorted(found, key=lambda one: (one.text("decided_at") or one.text("date"), one.id), reverse=True)
+    # sorted() is stable: within one kind and rank the newest stay first
     return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
 
 

@@ -90,6 +90,7 @@ def _fitting(text: str, most: int) -> str:
     """Return the beginning of a text, and how much is omitted. A character takes up to twelve as JSON."""
     space = most - _size(_rest(len(text)))
     for number, sign in enumerate(text):
+        # without the two quotes, which every size has
         space -= _size(sign) - 2
         if space < 0:
             return text[:number] + _rest(len(text) - number)

@@ -92,6 +92,7 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
         folder.mkdir(exist_ok=True)
         if not folder.resolve().is_relative_to(ws.root.resolve()) or folder.is_symlink():
             raise EnvironmentProblem("is a link.", place=str(folder), hint="Put the folder itself here.")
+        # rename(2) replaces a file without a word; lexists() sees a link that leads nowhere too
         if os.path.lexists(target):
             raise EnvironmentProblem("is there already.", place=one.new, hint=f"Give {one.old} another name.")
         source.rename(target)
