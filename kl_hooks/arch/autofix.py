@@ -320,6 +320,7 @@ class _Repository:
 
     def _side_effect(self, path: str) -> tuple[int, str]:
         if path not in self._trees:
+            # CPython parses no source with a NUL in it: a file that can't be had counts as one that can't be read
             self._trees[path] = parsed(self._contents.get(path, b"\0"))
         tree = self._trees[path]
         rows = self._survey.facts.get(path, {}).get("imports", ())

@@ -102,6 +102,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
         parent = "HEAD" if source == STAGED else f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
+        # the rules before along with today's: one `git cat-file --batch` for both
         *now, old_manifest, old_baseline = read_blobs(repo, [*(entry.blob for entry in rules), *older])
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)

@@ -214,6 +214,7 @@ def _paths_by_module(paths: Sequence[str], folders: Mapping[str, Sequence[str]])
 # next to the child's own RLIMIT_CPU, which does not count a process that only waits
 TIMEOUT: Final = 300.0
 """Seconds for the child."""
+# part of the entry's name in the cache, to be raised with the form of the answer
 _KIND: Final = "contracts-1"
 _START: Final = """\
 import sys

@@ -270,6 +270,7 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 def sarif(found: Sequence[CheckedContent], version: str) -> dict[str, Any]:
     """A log with a run for each content looked at; `version` is ours. An empty run where there is no manifest."""
     alone = len(found) == 1
+    # up to its last slash the ID is GitHub's category: of two runs in one, the second would replace the first
     runs = [_run(one, version, "kl/arch/" if alone else f"kl/arch/{one[0]}/") for one in found]
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
 
@@ -314,6 +315,7 @@ def _result(one: Finding, rule: int) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
     if one.line:
         place["region"] = {"startLine": one.line} | ({"startColumn": one.column} if one.column else {})
+    # GitHub's code scanning compares the first one only, to match the alerts of two uploads
     marks = {"primaryLocationLineHash": f"{one.fingerprint}:{one.number}", "klFinding/v1": one.fingerprint}
     result = {
         "ruleId": one.rule.id,
@@ -345,6 +347,7 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
     if not verdicts:
         return ["flowchart TD", "    %% no .kl/architecture.yaml"]
     names = list(dict.fromkeys(layer.name for verdict in verdicts for layer in reversed(verdict.manifest.layers)))
+    # numbered: a layer may be named `end`, a word that breaks a flowchart of Mermaid
     ids = {name: f"l{number}" for number, name in enumerate(names)}
     new = _by_pair(one for verdict in verdicts for one in verdict.violations)
     accepted = _by_pair(one for verdict in verdicts for one in verdict.accepted)

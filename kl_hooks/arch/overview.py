@@ -409,6 +409,7 @@ def _counts(modules: Mapping[str, str], layer: Layer, layer_of: Any) -> dict[str
     found = dict.fromkeys(layer.paths, 0)
     for file in modules:
         if layer_of(file) is layer:
+            # `./` has two signs, but covers everything: no path is shorter
             path = max(
                 (own for own in layer.paths if covers(own, file)), key=lambda own: len(own) if own != "./" else 0
             )

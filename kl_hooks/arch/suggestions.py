@@ -43,8 +43,10 @@ class _CycleFinder:
 
     def closes(self, path: str, importer: str) -> bool:
         """True if the file `path`, imported by the file `importer`, would import that again, or may."""
+        # files of one folder are in the same packages, so one walk serves them all
         key = (path, importer.rpartition("/")[0])
         if key not in self._walks:
+            # not known, so yes: a suggestion must not bring a circular import about
             if len(self._walks) >= _MAX_WALKS:
                 return True
             self._walks[key] = self._from(path, set(self._above(importer)))

@@ -43,6 +43,7 @@ def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
 def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
     """The longest list gives way first, then the longest text."""
     made, left, mark = dict(result), dict[str, int](), "omitted"
+    # a result may have a key of this name already
     while mark in made:
         mark += "_"
     while _size({**made, mark: left}) > most:

@@ -227,6 +227,7 @@ def _graphs_of_worktrees(ws: Workspace) -> set[str]:
     names = {ws.state.graph.name, "main.db"}
     if ws.repo is None:
         return names
+    # gitrepository-layout(5): a folder here for each linked worktree
     inside = ws.repo.common_dir / "worktrees"
     for git_dir in inside.iterdir() if inside.is_dir() else ():
         names.add(locate_state(ws.root, ws.repo.common_dir, git_dir, str(ws.state.directory), ws.environ).graph.name)
