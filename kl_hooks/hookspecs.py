@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.receipt import Receipt
     from kl_hooks.model.record import Record
 
+# mypy wants bodies (empty-body, below); pluggy reads a hookspec's signature and calls implementations only
 hookspec = pluggy.HookspecMarker("kl")
 hookimpl = pluggy.HookimplMarker("kl")
 

@@ -81,6 +81,7 @@ class _NameUse:
             self._taken[path] = attribute_uses(tree, lambda *node: self._module(path, *node)) if tree else None
         found = self._taken[path]
         if found is None:
+            # it does not parse, so any mention counts
             return _line(content, any_of([name]))
         # a program that minds its own paths may import the module by the last part of its name
         places = found.get(name, {}).items()
@@ -238,6 +239,7 @@ class _Repository:
                 library = self._library(user)
                 if library and not _is_no_product(user):
                     return f"{user} imports it and {library}, which may evaluate its annotations at run time"
+                # a package passes on what its __init__ imports: who imports that may be the one who evaluates
                 if user.endswith("/__init__.py") and user not in seen:
                     seen.add(user)
                     users.append(user)
@@ -397,6 +399,7 @@ def replace_files(top: Path, path: str, before: bytes, after: bytes, aside: Path
     `aside`: git's own folder, where the new text is made: what a killed writer leaves there is in nobody's way. Where
     that is another file system, the new text is made beside the file.
     """
+    # once more: the file may have been saved while others were judged
     if _read(top, path) != before:
         raise Refused("the file changed meanwhile")
     place = top / path
@@ -581,6 +584,7 @@ def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[_Change]:
             except Refused as problem:
                 plan.refuse(path, str(problem))
                 continue
+            # nothing is written before every file is edited: an import that can't be edited may need others to stay
             after, left = edit_imports(before, plan.rows(path, NOTED), plan.rows(path, UNUSED))
             edited.append(_Change(path, before, after))
             for row, reason in left:
@@ -680,6 +684,7 @@ def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: b
     layer_of = layer_lookup(manifest.layers)
     unread = [p for p in found.unread if p.path in asked and layer_of(p.path) is not None]
     links = found.links_under(manifest)
+    # of the whole repository: the baseline counts imports and pairs renames, so it is never matched with a part
     breaking = tuple(violations(manifest, links, found.modules, _NoSources(found), utc_day(ws)))
     known: tuple[Violation, ...] = ()
     if seen.baseline is not None and not accepted:
@@ -741,6 +746,7 @@ def _diff(change: _Change) -> Iterator[str]:
 
 def _decoded(content: bytes) -> str:
     try:
+        # a source may name its encoding in its first two lines (PEP 263)
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError:
         encoding = "utf-8"

@@ -95,6 +95,7 @@ def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
         except json.JSONDecodeError as error:
             message = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
             problems = [Problem(path_name, error.lineno, error.colno, message, _AGAIN)]
+        # CPython's int() refuses more than 4,300 digits with a ValueError, and nested lists end in a RecursionError
         except (ValueError, RecursionError) as error:
             problems = [Problem(path_name, 0, 0, f"can't be read: {str(error)[:200]}.", _AGAIN)]
     if problems:

@@ -110,6 +110,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         for path, text in texts.items():
             if text is None:
                 raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
+        # asked only where no manifest was found: it is one more look into git
         linked = [] if manifest is not None else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
         if linked:
             message = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."

@@ -62,6 +62,7 @@ def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntr
     made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
         written = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
+        # last: an export without its list does not count
         (made / _LIST).write_text(json.dumps(written), encoding="utf-8")
         # rename(2) replaces no folder that has files in it, so an export in use is never exchanged
         with contextlib.suppress(OSError):  # somebody else was faster
@@ -78,6 +79,7 @@ def _fill(
     left = []
     tree.mkdir(mode=0o700)
     for entry in entries:
+        # no file of an export is written again, so a hard link to an older one is as good as a copy
         target = tree / entry.path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if older[1].get(entry.path) == entry.blob and _linked(older[0] / entry.path, target):

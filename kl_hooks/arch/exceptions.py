@@ -266,6 +266,7 @@ def add_exception(
         raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")
     manifest = read_manifest(MANIFEST, seen.manifest)
     last = last_day(until, ws)
+    # it goes into a file that is committed
     why = redact(reason).strip()
     if not any(letter.isalpha() for letter in why):
         what = "--reason has no word in it." if why else "--reason is empty."
@@ -277,6 +278,7 @@ def add_exception(
     fitting = [edge for edge in crossing if not edge.allowed and is_excepted(Allowance(source, target), edge)]
     refuse_idle(manifest, fitting, source, target)
     known = _records(top)
+    # one more than the highest number ever used (requirement A22), not the first free one
     name = decision_id(decision, known) if decision else next_decision_id(known | _named(manifest) | _ever(ws))
     wanted = Allowance(source, target, last, name)
     made = insert_exception(MANIFEST, seen.manifest, wanted)

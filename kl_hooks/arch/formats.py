@@ -226,6 +226,7 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
+    # as GitHub's own toolkit escapes: `:` and `,` would end the property
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 

@@ -102,6 +102,7 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
 
 
 def _is_whole(index: ImportIndex) -> bool:
+    # an entry that is odd in any way is as good as none (ADR-0008): a verdict rests on it
     python = {path for path in index.blobs if path.endswith(".py")}
     texts = (index.blobs, index.modules, index.errors)
     return (

@@ -170,6 +170,7 @@ def _reached(
 ) -> dict[str, list[Link]]:
     """Forbidden layer → the shortest chain from any of the files to it, by breadth first."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
+    # breadth first: the chain that finds a layer first is a shortest one
     waiting = deque(starts)
     found: dict[str, list[Link]] = {}
     while waiting:
@@ -326,6 +327,7 @@ def manifest_warnings(
             and not layer.namespaces
             and not any(covers(path, file) for path in layer.paths for file in modules)
         ):
+            # a warning, no error: on a branch without the folder nothing is wrong with the commit (ADR-0011)
             message = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
             found.append(Problem(manifest.path, 0, 0, message, _closest(layer, modules)))
     if manifest.language and manifest.language.lower() not in _PYTHON:

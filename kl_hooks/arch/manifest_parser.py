@@ -85,6 +85,7 @@ def _checked_name(
         return None
     if name.value == _LOWER or re.search(r"[\s,]", name.value) or not name.value.isprintable():
         reader.report(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").')
+    # an invalid name as well: else layers that depend on it would be reported too
     names[name.value] = name
     return name
 
@@ -253,6 +254,7 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     where = f' in contract "{title.value}"' if title else " in a contract"
     fields = _fields(reader, item, sort, where)
     known = (
+        # for a wrong type the options of all types are known, so that only the type is reported
         (*_OWN, *fields, *_SESSION) if fields else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
     )
     found = reader.keys(without_types(reader, item), known, where)

@@ -433,6 +433,7 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
     written, kinds = frame.widest(style) + "x" * spare, set[str]()
     chosen: list[Chosen] = []
     omissions = list(frame.omissions)
+    # sorted() is stable: pinned items first, both parts still in their ranking
     for item in sorted(ranked, key=lambda one: not one.candidate.pinned):
         kind = item.candidate.kind
         heading = "" if kind in kinds else style.heading(kind)

@@ -58,6 +58,7 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
     files: dict[str, dict[str, int]] = {}
     for name in worth:
         for rank, candidate in enumerate(lists[name], 1):
+            # an ID that a list has twice counts once, at its better place
             found.setdefault(candidate.id, {}).setdefault(name, (rank, candidate))
             for path in _touched_files(candidate):
                 files.setdefault(path, {}).setdefault(name, rank)

@@ -196,6 +196,7 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 
 def _cited(ws: Workspace) -> set[str]:
     """Return every word in records that could be the beginning of an ID of a receipt or a run."""
+    # archived and expired records too: what they cite must stay readable
     records = list_records(ws, RecordFilter(archived=True, expired=True))
     return {word for record in records for value in record.values.values() for word in _HASH.findall(str(value))}
 
