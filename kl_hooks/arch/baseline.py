@@ -95,7 +95,7 @@ def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
         except json.JSONDecodeError as error:
             message = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
             problems = [Problem(path_name, error.lineno, error.colno, message, _AGAIN)]
-        # CPython's int() refuses more than 4,300 digits with a ValueError, and nested lists end in a RecursionError
+        # CPython's int() refuses more than 4,300 digits with a ValueError, deep nesting ends in a RecursionError
         except (ValueError, RecursionError) as error:
             problems = [Problem(path_name, 0, 0, f"can't be read: {str(error)[:200]}.", _AGAIN)]
     if problems:
@@ -346,7 +346,7 @@ def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Conten
     if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
         return ""
     fixed = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
-    # pre-commit (it sets PRE_COMMIT=1) fails a hook that modifies files; what a CI job writes, nobody commits
+    # pre-commit (it sets PRE_COMMIT=1) fails a hook that modifies files; a CI job leaves its checkout as it is
     if not (fixed or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
     done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)

@@ -46,6 +46,7 @@ def main() -> None:
 def _limit() -> None:
     import resource
 
+    # no core file: it could be as large as the memory
     for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(what)
         # setrlimit(2): without privileges a hard limit can only be lowered, so a stricter one of the caller stays

@@ -84,6 +84,7 @@ class Verdict:
             stopping=frozenset(problem.path for problem in judged.problems),
             problems=(*self.problems, *(better.get(path, one) for path, one in stopping.items())),
             warnings=(*(one for one in self.warnings if one.path not in better), *judged.warnings),
+            # mostly the same files: a sum would count them twice
             files=max(self.files, judged.files),
         )
 
@@ -372,6 +373,7 @@ def judge(
     layers = {path: layer_of(path) for path in found.modules}
     governed = {path for path, layer in layers.items() if layer is not None}
     unread = [problem for problem in found.unread if problem.path in governed]
+    # a file in no layer blocks nothing, even where it does not parse
     others = [problem for problem in found.unread if problem.path not in governed]
     outside = unassigned_problems(manifest, found.modules) if manifest.exhaustive else []
     links = found.forbidden(manifest, layers)

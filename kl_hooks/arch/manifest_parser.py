@@ -357,6 +357,7 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     root, problems = load_yaml(path_name, text)
     if root is None:
         raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", _WRITE_NEW.capitalize())])
+    # a copy: the reader adds what it finds to the same list
     refused = tuple(problems)
     reader = NodeReader(path_name, problems)
     found = reader.keys(without_types(reader, root), _KEYS)

@@ -350,7 +350,7 @@ def _list(words: tuple[str, ...]) -> str:
 
 def yaml_quoted(word: str) -> str:
     """The word as YAML text: plain where that is safe, else in double quotes with escapes."""
-    # words that YAML 1.1 reads as a boolean or null; PyYAML reads `y` and `n` as text, other parsers do not
+    # words that YAML 1.1 reads as a boolean or null; PyYAML reads `y` and `n` as text, other parsers may not
     if _PLAIN.fullmatch(word) and word.lower() not in ("true", "false", "yes", "no", "on", "off", "null", "y", "n"):
         return word
     return '"' + "".join(_sign(sign) for sign in word) + '"'

@@ -129,6 +129,7 @@ def _headline(verdict: Verdict) -> str:
 
 def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
     """Place and rule, the statement with carets under what is imported, the suggested fix, and the ID."""
+    # cut first, so that the carets fit the statement as it is printed
     statement = one_line(one.statement, _MOST_STATEMENT)
     named = _module_name(first_file_between(one.method)) if is_through(one.method) else one.imported
     start, end = _caret_span(statement, named)

@@ -273,6 +273,7 @@ class Suggestions:
         for other in others:
             users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
             found.append((not users, other.importer, other, users))
+        # two fields only: edges have no order
         for _, _, other, users in sorted(found, key=lambda row: row[:2]):
             if not self._cycles.closes(other.link.path, edge.link.path):
                 way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"

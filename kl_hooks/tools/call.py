@@ -135,6 +135,7 @@ def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[
         if tool.writes and not allow_write:
             hint = "Whoever started this has to allow it: --allow-write"
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
+        # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section 8.2)
         result = bounded(replace_surrogates(tool.call(ws, arguments)))
     except KlError as problem:
         return failed(name, problem), problem.exit_code

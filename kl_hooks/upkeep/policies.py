@@ -225,6 +225,7 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
 def _graphs_of_worktrees(ws: Workspace) -> set[str]:
     """Return the names of the graphs of all worktrees that git lists."""
+    # main.db: of the main worktree, which has no folder below `worktrees`
     names = {ws.state.graph.name, "main.db"}
     if ws.repo is None:
         return names
