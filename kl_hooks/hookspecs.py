@@ -25,6 +25,7 @@ hookspec = pluggy.HookspecMarker("kl")
 hookimpl = pluggy.HookimplMarker("kl")
 
 
+# named tuples, not dataclasses: those compile several methods at each import, and every command imports this module
 class Schema(NamedTuple):
     """The tables of one owner in one of our databases, as numbered steps."""
 

@@ -346,6 +346,7 @@ def _folders(top: Path, folder: Path) -> None:
     for place in [*reversed(folder.parents), folder][1:]:
         if (top / place).is_symlink():
             raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
+        # one by one, not parents=True: that would follow a link on the way
         (top / place).mkdir(exist_ok=True)
 
 

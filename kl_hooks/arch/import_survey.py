@@ -568,6 +568,7 @@ class Survey:
     def _rows(self, link: Link) -> list[list[Any]]:
         """The imports of a file (see `code.imports_found`) behind a link."""
         rows = self._lines(link.path).get(link.line, [])
+        # most lines have one import: for these the index of modules is not built
         if len(rows) < 2:
             return rows
         if is_through(link.method):

@@ -419,6 +419,7 @@ def _exceptions(options: Mapping[str, str | tuple[str, ...]]) -> tuple[tuple[All
     ignored = _list(options.get("ignore_imports", ()))
     if any("*" in one for one in ignored):
         return (), "it ignores imports by wildcard"
+    # `error` is import-linter's default
     if ignored and options.get("unmatched_ignore_imports_alerting", "error") == "error":
         return (), "it fails where an ignored import was removed, and an exception only warns"
     pairs = [one.partition("->") for one in ignored]

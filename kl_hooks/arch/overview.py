@@ -320,6 +320,7 @@ def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:
     layer = layer_lookup(seen.manifest.layers)(path)
     covering = sorted(
         ((own, one) for one in seen.manifest.layers for own in one.paths if covers(own, path)),
+        # the longest path owns the file, as in `layer_lookup`
         key=lambda pair: -len(pair[0].rstrip("/")) if pair[0] != "./" else 0,
     )
     across = list(_across(seen))

@@ -24,6 +24,7 @@ _COLUMN: Final = 34
 def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
     """The lines to print: each broken contract with every chain of imports that breaks it."""
     lines: list[str] = []
+    # groupby() joins neighbors only: breaches come contract by contract
     for (name, rule), found in groupby(breaches, key=lambda one: (one.contract, one.rule)):
         many = list(found)
         decision = f"  ({one_line(many[0].decision, 40)})" if many[0].decision else ""

@@ -113,6 +113,7 @@ def _cut(value: Any, longest: int) -> Any:
 
 
 def _size(value: Any) -> int:
+    # as JSON with its escapes: counted in characters, a text of many-byte signs was never short enough
     return len(json.dumps(value, sort_keys=True))
 
 
