@@ -26,6 +26,7 @@ def _forget_the_checkout() -> None:
     added = {_real(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
     ours = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
     sys.path[:] = [
+        # an empty entry is the current folder
         entry for entry in sys.path
         if _real(entry) == ours or (entry and _real(entry) != here and not (_real(entry) in added and _in(entry, top)))
     ]  # fmt: skip
@@ -62,8 +63,10 @@ def _occupy_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # POSIX: open() takes the lowest free number, which is this one
+            # what Python opens is not inherited (PEP 446), but a child needs all three
             os.set_inheritable(number, True)
     sys.stdin, sys.stdout, sys.stderr = (
+        # Python sets the stream to None where its number was closed at the start
         stream if stream is not None else open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
         for number, mode, stream in ((0, "r", sys.stdin), (1, "w", sys.stdout), (2, "w", sys.stderr))
     )
@@ -101,6 +104,7 @@ def console() -> None:
     try:
         main()
     except SystemExit as end:
+        # sys.exit("text") leaves printing the text to Python
         if type(end.code) is int and not _others_wait():
             _leave(end.code)
         raise
@@ -110,6 +114,7 @@ def _others_wait() -> bool:
     """True where somebody else has to do with this process: a thread, a profiler, a debugger, who asked for `-i`."""
     # sys.monitoring exists since Python 3.12 (PEP 669); coverage and debuggers register there
     threading, monitoring = sys.modules.get("threading"), getattr(sys, "monitoring", None)
+    # six tools, 0 to 5, are all that sys.monitoring has
     watched = monitoring is not None and any(map(monitoring.get_tool, range(6)))
     threads = threading is not None and threading.active_count() > 1
     return bool(threads or watched or sys.gettrace() or sys.getprofile() or sys.flags.dev_mode or sys.flags.inspect)

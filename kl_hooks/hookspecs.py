@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from kl_hooks.model.receipt import Receipt
     from kl_hooks.model.record import Record
 
+# mypy wants bodies (empty-body, below); pluggy reads a hookspec's signature and calls implementations only
 hookspec = pluggy.HookspecMarker("kl")
 hookimpl = pluggy.HookimplMarker("kl")
 
 
+# named tuples, not dataclasses: those compile several methods at each import, and every command imports this module
 class Schema(NamedTuple):
     """The tables of one owner in one of our databases, as numbered steps."""
 

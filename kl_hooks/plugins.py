@@ -35,6 +35,7 @@ def manager(third_party: Sequence[str] = ()) -> pluggy.PluginManager:
     """
     made = pluggy.PluginManager("kl")
     made.add_hookspecs(hookspecs)
+    # pluggy calls the plugin that was registered last first: installed plugins are asked before ours
     for name in BUILT_IN:
         made.register(import_module(name), name=name)
     for name in third_party:

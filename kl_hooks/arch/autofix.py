@@ -81,6 +81,7 @@ class _NameUse:
             self._taken[path] = attribute_uses(tree, lambda *node: self._module(path, *node)) if tree else None
         found = self._taken[path]
         if found is None:
+            # it does not parse, so any mention counts
             return _line(content, any_of([name]))
         # a program that minds its own paths may import the module by the last part of its name
         places = found.get(name, {}).items()
@@ -158,6 +159,7 @@ class _Repository:
         """Who else imports or uses `name` of the file `path`, as a clause; empty for nobody."""
         word, owner = name.encode(), plain_name(self._survey.modules[path])
         for other, content in self._contents.items():
+            # `*`: a star import takes a name without writing it
             if other == path or (word not in content and b"*" not in content):
                 continue
             line = self._asks(other, path, name) or self._elsewhere.line(other, content, owner, name)
@@ -237,6 +239,7 @@ class _Repository:
                 library = self._library(user)
                 if library and not _is_no_product(user):
                     return f"{user} imports it and {library}, which may evaluate its annotations at run time"
+                # a package passes on what its __init__ imports: who imports that may be the one who evaluates
                 if user.endswith("/__init__.py") and user not in seen:
                     seen.add(user)
                     users.append(user)
@@ -319,6 +322,7 @@ class _Repository:
 
     def _side_effect(self, path: str) -> tuple[int, str]:
         if path not in self._trees:
+            # CPython parses no source with a NUL in it: a file that can't be had counts as one that can't be read
             self._trees[path] = parsed(self._contents.get(path, b"\0"))
         tree = self._trees[path]
         rows = self._survey.facts.get(path, {}).get("imports", ())
@@ -383,6 +387,7 @@ class Refused(Exception):
 def on_disk(top: Path, path: str, stored: bytes) -> bytes:
     """Return the bytes of a file on disk, which must be the text that was judged. Raises Refused."""
     content = _read(top, path)
+    # with core.autocrlf git stores LF where the file on disk has CRLF
     if content.replace(b"\r\n", b"\n") != stored.replace(b"\r\n", b"\n"):
         raise Refused("the file changed meanwhile, or git keeps it in another form")
     return content
@@ -394,6 +399,7 @@ def replace_files(top: Path, path: str, before: bytes, after: bytes, aside: Path
     `aside`: git's own folder, where the new text is made: what a killed writer leaves there is in nobody's way. Where
     that is another file system, the new text is made beside the file.
     """
+    # once more: the file may have been saved while others were judged
     if _read(top, path) != before:
         raise Refused("the file changed meanwhile")
     place = top / path
@@ -413,6 +419,7 @@ def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
             file.write(after)
             file.flush()
             os.fsync(file.fileno())  # else a crash after the rename can leave an empty file (ext4, delayed allocation)
+        # mkstemp() gives 0600, whatever the umask: without this a script would lose its x
         Path(temporary).chmod(stat.S_IMODE(place.stat().st_mode))
         Path(temporary).replace(place)
     except BaseException:
@@ -423,6 +430,7 @@ def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
 def _read(top: Path, path: str) -> bytes:
     place = top / path
     try:
+        # lstat() sees a link at the end of the path only; resolve() one in a folder above it too
         if not stat.S_ISREG(place.lstat().st_mode) or place.resolve() != top.resolve() / path:
             raise Refused("a symbolic link leads to the file")
         return place.read_bytes()
@@ -528,6 +536,7 @@ class _Plan:
 
     def settle(self) -> None:
         """Leave those imports whose absence could be noticed; repeated, since each one that stays can keep others."""
+        # ends: each round that does not return takes at least one import out of `going`
         while True:
             self._keep_together()
             rows: dict[str, list[_Row]] = {}
@@ -575,6 +584,7 @@ def _rewrite(plan: _Plan, survey: Survey, write: bool) -> list[_Change]:
             except Refused as problem:
                 plan.refuse(path, str(problem))
                 continue
+            # nothing is written before every file is edited: an import that can't be edited may need others to stay
             after, left = edit_imports(before, plan.rows(path, NOTED), plan.rows(path, UNUSED))
             edited.append(_Change(path, before, after))
             for row, reason in left:
@@ -674,6 +684,7 @@ def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: b
     layer_of = layer_lookup(manifest.layers)
     unread = [p for p in found.unread if p.path in asked and layer_of(p.path) is not None]
     links = found.links_under(manifest)
+    # of the whole repository: the baseline counts imports and pairs renames, so it is never matched with a part
     breaking = tuple(violations(manifest, links, found.modules, _NoSources(found), utc_day(ws)))
     known: tuple[Violation, ...] = ()
     if seen.baseline is not None and not accepted:
@@ -735,6 +746,7 @@ def _diff(change: _Change) -> Iterator[str]:
 
 def _decoded(content: bytes) -> str:
     try:
+        # a source may name its encoding in its first two lines (PEP 263)
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError:
         encoding = "utf-8"

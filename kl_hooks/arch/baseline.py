@@ -67,11 +67,13 @@ def entry_to_dict(one: BaselineEntry) -> dict[str, Any]:
 
 def baseline_bytes(entries: Iterable[BaselineEntry]) -> bytes:
     """The file: sorted, an entry on each line, ASCII; the same entries give the same bytes."""
+    # a line each: git merges lines, so entries of two branches rarely conflict
     rows = [f"    {json.dumps(entry_to_dict(one))}" for one in sorted(entries)]
     inside = "[\n" + ",\n".join(rows) + "\n  ]" if rows else "[]"
     return f'{{\n  "schema": "{_SCHEMA}",\n  "violations": {inside}\n}}\n'.encode("ascii")
 
 
+# git's conflict markers are seven signs by default (gitattributes(5), conflict-marker-size); `|` with diff3
 _MARKER: Final = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: .*|\r?)")
 _LIST: Final = re.compile(r'"violations"\s*:\s*\[')
 _BETWEEN: Final = re.compile(r"[\s,]*")
@@ -93,6 +95,7 @@ def read_baseline(path_name: str, data: bytes) -> tuple[BaselineEntry, ...]:
         except json.JSONDecodeError as error:
             message = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}."
             problems = [Problem(path_name, error.lineno, error.colno, message, _AGAIN)]
+        # CPython's int() refuses more than 4,300 digits with a ValueError, deep nesting ends in a RecursionError
         except (ValueError, RecursionError) as error:
             problems = [Problem(path_name, 0, 0, f"can't be read: {str(error)[:200]}.", _AGAIN)]
     if problems:
@@ -118,6 +121,7 @@ def _decoded(path_name: str, data: bytes) -> tuple[str, list[Problem]]:
     return text, marks[:_MOST_PROBLEMS]
 
 
+# json.loads() silently lets the last of equal keys win, and a merge of two branches can leave both
 class _Keys(dict[str, Any]):
     """A JSON object that remembers which of its keys were given twice."""
 
@@ -338,9 +342,11 @@ def shrink_baseline(ws: Workspace, verdict: Verdict, found: _Match, seen: Conten
     Return what was done, in one line, or nothing. Only a person's own check does it: no CI job, no git hook, and no
     check that could not judge every file.
     """
+    # unjudged: the imports of a file that can't be read would look fixed
     if verdict.source != WORKTREE or seen.baseline is None or not verdict.clean or verdict.unjudged:
         return ""
     fixed = _total(read_baseline(BASELINE, seen.baseline)) - _total(found.needed)
+    # pre-commit (it sets PRE_COMMIT=1) fails a hook that modifies files; a CI job leaves its checkout as it is
     if not (fixed or found.renamed) or ci(ws.environ) or ws.environ.get("PRE_COMMIT"):
         return ""
     done = [f"{fixed} fixed"] * bool(fixed) + [f"{len(found.renamed)} renamed"] * bool(found.renamed)

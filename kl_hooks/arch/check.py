@@ -48,11 +48,13 @@ def run_check(
         return (None, [f"warning: {one}" for one in removed.loosened]) if removed.clean else (removed, [])
     manifest = load_manifest(ws.state.cache, path_name, seen.manifest)
     found = survey_imports(ws, seen)
+    # with a baseline most violations are accepted ones: suggestions wait until the new ones are known
     verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
     if manifest.contracts:  # import-linter and grimp start only where they are asked for
         from kl_hooks.arch.contracts import check_contracts
 
         verdict = verdict.with_contracts(check_contracts(ws.state.cache, seen, found.modules, manifest))
+    # before the baseline is applied: the rules of both contents are compared with the accepted violations too
     verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, options), trusted=options.trust)
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
@@ -150,6 +152,7 @@ def _manifest_bytes(ws: Workspace, source: str, path: str) -> bytes:
     if source == WORKTREE:
         found = read_small(repo.top / path)
     else:
+        # gitrevisions(7): `:path` is the path in the index
         (found,) = read_blobs(repo, [f"{'' if source == STAGED else source}:{path}"])
     if found is None:
         raise UsageProblem("no such file.", place=path, hint="Give --manifest a file of the content that is checked.")
@@ -166,6 +169,7 @@ def _trusted_rules(repo: Repository, source: str, ref: str) -> Rules:
     """The rules of the commit where the judged content and a trusted revision parted. UsageProblem for no revision."""
     trusted = resolve_commit(repo, ref)
     judged = resolve_commit(repo, "HEAD" if source in (WORKTREE, STAGED) else source)
+    # what the trusted branch changed since then is not the work of the judged commits
     return _rules_at(repo, merge_base(repo, trusted, judged), ref)
 
 

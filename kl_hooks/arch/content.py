@@ -102,6 +102,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         rules = [entry for entry in found if entry.path in (MANIFEST, BASELINE)]
         parent = "HEAD" if source == STAGED else f"{source}^"
         older = [f"{parent}:{path}" for path in (MANIFEST, BASELINE)]
+        # the rules before along with today's: one `git cat-file --batch` for both
         *now, old_manifest, old_baseline = read_blobs(repo, [*(entry.blob for entry in rules), *older])
         texts = {entry.path: text for entry, text in zip(rules, now, strict=True)}
         manifest, baseline = texts.get(MANIFEST), texts.get(BASELINE)
@@ -109,6 +110,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
         for path, text in texts.items():
             if text is None:
                 raise EnvironmentProblem("git can't give its content.", place=path, hint="See: git fsck")
+        # asked only where no manifest was found: it is one more look into git
         linked = [] if manifest is not None else files.symbolic_links(repo, "" if source == STAGED else source, _WAY)
         if linked:
             message = f"a link in {'what is staged' if source == STAGED else source}, so its rules can't be read there."
@@ -119,6 +121,7 @@ def load_content(ws: Workspace, source: str = WORKTREE) -> Content:
 
 def fork_point(repo: Repository, commit: str) -> str:
     """Where a commit of a branch that the remote does not have parted from its default branch; empty if unknown."""
+    # exit codes that are answers: `rev-parse -q --verify` and `merge-base` exit 1 for none, 128 for an unknown commit
     default = git_in(repo, "rev-parse", "-q", "--verify", "refs/remotes/origin/HEAD^{commit}", ok=(0, 1, 128)).split()
     bases = git_in(repo, "merge-base", default[0].decode("ascii"), commit, ok=(0, 1, 128)).split() if default else []
     return bases[0].decode("ascii") if bases else ""
@@ -143,6 +146,7 @@ def pushed_commits(environ: Mapping[str, str], lines: Sequence[str]) -> dict[str
     if environ.get("PRE_COMMIT_TO_REF"):
         return {environ["PRE_COMMIT_TO_REF"]: environ.get("PRE_COMMIT_FROM_REF", "")}
     words = [line.split() for line in lines if line.strip()]
+    # githooks(5), pre-push: an object name of zeros only is a ref that does not exist, here or on the remote
     commits = {word[1]: word[3].strip("0") and word[3] for word in words if len(word) == 4 and word[1].strip("0")}
     return commits if words else {"HEAD": ""}
 

@@ -58,10 +58,13 @@ def export_files(cache: Path, content: Content, entries: Sequence[FileEntry]) ->
 
 def _write(home: Path, place: Path, content: Content, entries: Sequence[FileEntry]) -> None:
     """Make the export in a folder of its own and rename it; of two that do so at once one wins."""
+    # in `home`, because rename(2) does not cross file systems (EXDEV), and /tmp is often another one
     made = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
         written = _fill(made / _TREE, _older(home), content, [one for one in entries if _harmless(one.path)])
+        # last: an export without its list does not count
         (made / _LIST).write_text(json.dumps(written), encoding="utf-8")
+        # rename(2) replaces no folder that has files in it, so an export in use is never exchanged
         with contextlib.suppress(OSError):  # somebody else was faster
             made.rename(place)
     finally:
@@ -76,6 +79,7 @@ def _fill(
     left = []
     tree.mkdir(mode=0o700)
     for entry in entries:
+        # no file of an export is written again, so a hard link to an older one is as good as a copy
         target = tree / entry.path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if older[1].get(entry.path) == entry.blob and _linked(older[0] / entry.path, target):
@@ -100,6 +104,7 @@ def _older(home: Path) -> tuple[Path, dict[str, str]]:
 
 def _linked(source: Path, target: Path) -> bool:
     try:
+        # fails without harm where a file system has no hard links, or too many of one file (EMLINK): then it is written
         os.link(source, target, follow_symlinks=False)
     except OSError:
         return False
@@ -157,6 +162,7 @@ def _stopping(result: Mapping[str, Any], paths: Sequence[str]) -> Iterator[Probl
         yield Problem(str(path), int(line), 1 if line else 0, reason)
     elif "unread" in result:
         reason = str(result["unread"])
+        # the longest: `a.py` is in every message about `lib/a.py`
         path = max((path for path in paths if path in reason), key=len, default="contracts")
         yield Problem(path, 0, 0, f"can't be read by import-linter, so contracts can't be judged: {_sentence(reason)}")
 
@@ -207,8 +213,10 @@ def _paths_by_module(paths: Sequence[str], folders: Mapping[str, Sequence[str]])
     return found
 
 
+# next to the child's own RLIMIT_CPU, which does not count a process that only waits
 TIMEOUT: Final = 300.0
 """Seconds for the child."""
+# part of the entry's name in the cache, to be raised with the form of the answer
 _KIND: Final = "contracts-1"
 _START: Final = """\
 import sys
@@ -244,6 +252,7 @@ def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], m
     below = tuple(folder + "/" for places in folders.values() for folder in places)
     entries = [one for one in content.entries if one.path.endswith(".py") and one.path.startswith(below)]
     entries = [one for one in entries if one.path.isascii() or _is_text(one.path)]
+    # the versions are part of the cache's key: another import-linter or grimp may judge the same files differently
     request = {"export": export_name(entries), "versions": _versions(), "contracts": [_asked(plan) for plan in plans]}
 
     def run() -> Any:
@@ -328,6 +337,7 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
         done = subprocess.run(
             [sys.executable, "-I", "-c", _START, home],
             input=json.dumps({"contracts": asked}).encode(),
+            # an empty environment and no folder of the checkout (ADR-0010)
             cwd=tree.parent, env={"LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, capture_output=True, timeout=TIMEOUT,
             check=False,
         )  # fmt: skip
@@ -344,6 +354,7 @@ def _child(tree: Path, request: dict[str, Any]) -> Any:
     last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
     if "ModuleNotFoundError" in last or "ImportError" in last:
         raise _absent(last)
+    # subprocess: minus the number of the signal that ended the child; it had no time for a message of its own
     if done.returncode < 0:
         last, hint = (
             "no message",

@@ -29,12 +29,14 @@ def main() -> None:
     `{"unparsed": [path, line]}` or `{"unread": reason}` for a file that stops it.
     A broken one is `[importer, imported, chain, also]`, a step of a chain `[importer, imported, [line, …]]`.
     """
+    # before any other import: grimp and what is read from stdin are bound by the limits too
     _limit()
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else is printed is no answer
     request = json.load(sys.stdin)
     from importlinter import configuration
 
+    # a contract's check asks import-linter's settings for a timer, and its import alone does not set them up
     configuration.configure()
     graphs: dict[str, Any] = {}
     with answer:
@@ -44,8 +46,10 @@ def main() -> None:
 def _limit() -> None:
     import resource
 
+    # no core file: it could be as large as the memory
     for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(what)
+        # setrlimit(2): without privileges a hard limit can only be lowered, so a stricter one of the caller stays
         if hard == resource.RLIM_INFINITY or hard > most:
             resource.setrlimit(what, (most, most))
 

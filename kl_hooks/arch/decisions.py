@@ -60,6 +60,7 @@ def _records(seen: Content, ids: Collection[str]) -> Iterator[tuple[str, str]]:
         top = seen.repo.top
         for path in sorted((top / DECISIONS).glob("*.md")):
             if (name := record_id(path.name)) in ids:
+                # a title only: a byte that is not UTF-8 is no reason to fail
                 yield name, (read_small(path, within=top) or b"").decode("utf-8", "replace")
         return
     found = (

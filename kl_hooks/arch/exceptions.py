@@ -43,11 +43,13 @@ def last_day(until: str, ws: Workspace) -> str:
     if days := _DAYS.fullmatch(until):
         return utc_day(ws, int(days[1]))
     try:
+        # the pattern too: since Python 3.11 fromisoformat() reads `20260131` and `2026-W05-6` as well
         found = date.fromisoformat(until).isoformat() if re.fullmatch(r"\d{4}-\d\d-\d\d", until, re.ASCII) else ""
     except ValueError:
         found = ""
     if not found:
         raise UsageProblem(f"invalid date {until!r}.", place=place, hint="Write 30d, or YYYY-MM-DD.")
+    # days as YYYY-MM-DD sort as text
     if found < today:
         raise UsageProblem(f"{found} is over (today is {today}, UTC).", place=place, hint="Give a day to come.")
     return found
@@ -95,6 +97,7 @@ def decision_id(decision: str, known: Collection[str]) -> str:
     return decision
 
 
+# the line breaks of YAML 1.1 (section 5.4); an editor's `\n` alone would miss where PyYAML starts a new line
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _NOTHING: Final = re.compile("[ \t]*(?:#.*)?(?=[\n\r\x85\u2028\u2029]|$)")
 _KEY: Final = "exceptions"
@@ -109,6 +112,7 @@ def insert_exception(path_name: str, data: bytes, one: Allowance) -> tuple[bytes
     mark = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
     text = data.decode("utf-8-sig")
     for place, more in _candidates(text, _entry(one)):
+        # PyYAML's marks count characters, and the rest of the file has to stay the same bytes
         at = mark + len(text[:place].encode())
         made = data[:at] + more.encode() + data[at:]
         try:
@@ -262,6 +266,7 @@ def add_exception(
         raise UsageProblem("is not there, so nothing is forbidden.", place=MANIFEST, hint="Create one with: kl init")
     manifest = read_manifest(MANIFEST, seen.manifest)
     last = last_day(until, ws)
+    # it goes into a file that is committed
     why = redact(reason).strip()
     if not any(letter.isalpha() for letter in why):
         what = "--reason has no word in it." if why else "--reason is empty."
@@ -273,6 +278,7 @@ def add_exception(
     fitting = [edge for edge in crossing if not edge.allowed and is_excepted(Allowance(source, target), edge)]
     refuse_idle(manifest, fitting, source, target)
     known = _records(top)
+    # one more than the highest number ever used (requirement A22), not the first free one
     name = decision_id(decision, known) if decision else next_decision_id(known | _named(manifest) | _ever(ws))
     wanted = Allowance(source, target, last, name)
     made = insert_exception(MANIFEST, seen.manifest, wanted)
@@ -340,6 +346,7 @@ def _folders(top: Path, folder: Path) -> None:
     for place in [*reversed(folder.parents), folder][1:]:
         if (top / place).is_symlink():
             raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
+        # one by one, not parents=True: that would follow a link on the way
         (top / place).mkdir(exist_ok=True)
 
 

@@ -172,6 +172,7 @@ def _merged_findings(found: Sequence[CheckedContent]) -> list[Finding]:
     merged: dict[tuple[str, int, str], Finding] = {}
     for _, verdict in found:
         for one in findings(verdict) if verdict else ():
+            # no line in the key: of two pushed commits each may have the same import on another line
             merged.setdefault((one.fingerprint, one.number, one.path), one)
     return list(merged.values())
 
@@ -226,6 +227,7 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
+    # as GitHub's own toolkit escapes: `:` and `,` would end the property
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
@@ -270,6 +272,7 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 def sarif(found: Sequence[CheckedContent], version: str) -> dict[str, Any]:
     """A log with a run for each content looked at; `version` is ours. An empty run where there is no manifest."""
     alone = len(found) == 1
+    # up to its last slash the ID is GitHub's category, by which it separates the analyses of one commit
     runs = [_run(one, version, "kl/arch/" if alone else f"kl/arch/{one[0]}/") for one in found]
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
 
@@ -314,6 +317,7 @@ def _result(one: Finding, rule: int) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
     if one.line:
         place["region"] = {"startLine": one.line} | ({"startColumn": one.column} if one.column else {})
+    # GitHub's code scanning compares the first one only, to match the alerts of two uploads
     marks = {"primaryLocationLineHash": f"{one.fingerprint}:{one.number}", "klFinding/v1": one.fingerprint}
     result = {
         "ruleId": one.rule.id,
@@ -345,6 +349,7 @@ def mermaid(found: Sequence[CheckedContent], flows: Flows) -> list[str]:
     if not verdicts:
         return ["flowchart TD", "    %% no .kl/architecture.yaml"]
     names = list(dict.fromkeys(layer.name for verdict in verdicts for layer in reversed(verdict.manifest.layers)))
+    # numbered: a layer may be named `end`, a word that breaks a flowchart of Mermaid
     ids = {name: f"l{number}" for number, name in enumerate(names)}
     new = _by_pair(one for verdict in verdicts for one in verdict.violations)
     accepted = _by_pair(one for verdict in verdicts for one in verdict.accepted)
@@ -418,6 +423,7 @@ def _layer_flows(ws: Workspace, found: Sequence[CheckedContent]) -> dict[tuple[s
         if verdict is not None:
             seen = survey_imports(ws, load_content(ws, source))
             crossing = edges(verdict.manifest, seen.links_under(verdict.manifest), seen.modules)
+            # `|` of two Counters is the larger of each count; `+` would count an import once for each content
             most |= Counter((edge.source.name, edge.target.name) for edge in crossing)
     return dict(most)
 

@@ -70,6 +70,7 @@ def _check(pushed: bool, quiet: bool, environ: Mapping[str, str]) -> tuple[int, 
 def _print(remarks: Sequence[str], lines: Sequence[str]) -> bool:
     """Print to stderr and stdout; False where nobody reads stdout any more."""
     for stream, some in ((sys.stderr, remarks), (sys.stdout, lines)):
+        # a path that is not UTF-8 has lone surrogates (PEP 383), which strict encoding refuses to print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
         try:

@@ -102,12 +102,14 @@ def load_index(cache_dir: Path, key: str) -> ImportIndex | None:
 
 
 def _is_whole(index: ImportIndex) -> bool:
+    # an entry that is odd in any way is as good as none (ADR-0008): a verdict rests on it
     python = {path for path in index.blobs if path.endswith(".py")}
     texts = (index.blobs, index.modules, index.errors)
     return (
         python == index.modules.keys() == index.links.keys()
         and python >= index.errors.keys() | index.asks.keys()
         and all(set(map(type, some.values())) <= {str} for some in texts)
+        # `type() is`, here and below: JSON's `true` passes isinstance(…, int), as bool is a subclass of int
         and all(type(count) is int and count >= 0 for count in index.asked.values())
         and all(_are_names(names, index.asked) for names in index.asks.values())
         and _are_links(index.links.values())
@@ -155,6 +157,7 @@ def update_index(index: ImportIndex, entries: Sequence[FileEntry], facts: _Facts
         index.asks[path] = [name for name in index.asked if name in mine]
         for name in index.asks[path]:
             index.asked[name] += 1
+    # such a name decides about the dotted names of modules, so links of unchanged files may differ too (ADR-0008)
     if before != {name for name, count in index.asked.items() if count}:
         return False
     known, files = ModuleIndex(index.modules), paths_by_module(index.modules)
@@ -565,6 +568,7 @@ class Survey:
     def _rows(self, link: Link) -> list[list[Any]]:
         """The imports of a file (see `code.imports_found`) behind a link."""
         rows = self._lines(link.path).get(link.line, [])
+        # most lines have one import: for these the index of modules is not built
         if len(rows) < 2:
             return rows
         if is_through(link.method):
@@ -647,6 +651,7 @@ def survey_imports(ws: Workspace, content: Content) -> Survey:
     if index is None or anew:
         facts = read(list(python.values()))
         index = build_index(content.entries, facts)
+    # an ordinary check writes nothing: a few changed files are in the cache of imports already (ADR-0008, ADR-0012)
     if cache and (anew or len(fresh or ()) > MAX_REREAD):
         save_index(cache, key, index)
     unread = sorted(_unread(path, error) for path, error in index.errors.items())

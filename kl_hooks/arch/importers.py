@@ -310,6 +310,7 @@ def read_importlinter(path_name: str, text: bytes) -> ImportedConfig | None:
                         exclude_type_checking_imports=checking)
             )  # fmt: skip
             comments[contract.name] = f"{path_name}: contract {raw.get('id') or number}"
+    # import-linter looks at imports under TYPE_CHECKING by default; our default is the opposite
     mode = "ignore" if _true(session.get(_KNOWN[3])) else "enforce"
     return ImportedConfig(path_name, (), tuple(made), mode, comments=comments, left=tuple(left))
 
@@ -324,6 +325,7 @@ def _toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
 
 
 def _ini(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+    # as import-linter itself reads it, interpolation included
     config = configparser.ConfigParser()
     config.read_string(text)
     if _SECTION not in config.sections():
@@ -417,6 +419,7 @@ def _exceptions(options: Mapping[str, str | tuple[str, ...]]) -> tuple[tuple[All
     ignored = _list(options.get("ignore_imports", ()))
     if any("*" in one for one in ignored):
         return (), "it ignores imports by wildcard"
+    # `error` is import-linter's default
     if ignored and options.get("unmatched_ignore_imports_alerting", "error") == "error":
         return (), "it fails where an ignored import was removed, and an exception only warns"
     pairs = [one.partition("->") for one in ignored]
@@ -452,6 +455,7 @@ def _reason(rows: Sequence[_LayerRow], contract: Contract, outside: Sequence[str
 def _layers(rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mapping[str, str]) -> list[Layer] | None:
     """Our layers from the bottom up; None where a module of a row has no files or two have one name."""
     made: list[Layer] = []
+    # import-linter lists the highest layer first, our manifest the lowest
     for mark, words in reversed(rows):
         below = tuple(layer.name for layer in made)
         same = []
@@ -460,6 +464,7 @@ def _layers(rows: Sequence[_LayerRow], containers: Sequence[str], modules: Mappi
             paths = tuple(path for name in names for path in _module_paths(name, modules))
             if not paths:
                 return None
+            # siblings with `:` may import each other, those with `|` may not (import-linter's layers contract)
             beside = tuple(other for other in words if other != word) if mark == ":" else ()
             same.append(Layer(word, paths, below + beside, 0))
         made += same

@@ -84,6 +84,7 @@ class Verdict:
             stopping=frozenset(problem.path for problem in judged.problems),
             problems=(*self.problems, *(better.get(path, one) for path, one in stopping.items())),
             warnings=(*(one for one in self.warnings if one.path not in better), *judged.warnings),
+            # mostly the same files: a sum would count them twice
             files=max(self.files, judged.files),
         )
 
@@ -170,6 +171,7 @@ def _reached(
 ) -> dict[str, list[Link]]:
     """Forbidden layer → the shortest chain from any of the files to it, by breadth first."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
+    # breadth first: the chain that finds a layer first is a shortest one
     waiting = deque(starts)
     found: dict[str, list[Link]] = {}
     while waiting:
@@ -326,6 +328,7 @@ def manifest_warnings(
             and not layer.namespaces
             and not any(covers(path, file) for path in layer.paths for file in modules)
         ):
+            # a warning, no error: on a branch without the folder nothing is wrong with the commit (ADR-0011)
             message = f'layer "{layer.name}" matches no file (paths: {", ".join(layer.paths)}).'
             found.append(Problem(manifest.path, 0, 0, message, _closest(layer, modules)))
     if manifest.language and manifest.language.lower() not in _PYTHON:
@@ -370,6 +373,7 @@ def judge(
     layers = {path: layer_of(path) for path in found.modules}
     governed = {path for path, layer in layers.items() if layer is not None}
     unread = [problem for problem in found.unread if problem.path in governed]
+    # a file in no layer blocks nothing, even where it does not parse
     others = [problem for problem in found.unread if problem.path not in governed]
     outside = unassigned_problems(manifest, found.modules) if manifest.exhaustive else []
     links = found.forbidden(manifest, layers)

@@ -35,6 +35,7 @@ def namespace_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
 def layer_lookup(layers: Iterable[Layer]) -> Callable[[str], Layer | None]:
     """A function from a file to its layer. The longest path that covers the file wins; None: no layer's."""
     by_path: dict[str, Layer | None] = {path.rstrip("/"): layer for layer in layers for path in layer.paths}
+    # the top always has an entry, so that the climb below ends there
     by_path[""] = by_path.pop(".", None)
 
     def of(file: str) -> Layer | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.contract import Contract
 
 
+# part of the entry's name in the cache: a new number where the form below changes, or old entries would be read
 _KIND = "manifest-5"
 
 

@@ -85,6 +85,7 @@ def _checked_name(
         return None
     if name.value == _LOWER or re.search(r"[\s,]", name.value) or not name.value.isprintable():
         reader.report(name, f'"{name.value}" can\'t be the name of a layer (no spaces, no commas, not "{_LOWER}").')
+    # an invalid name as well: else layers that depend on it would be reported too
     names[name.value] = name
     return name
 
@@ -229,6 +230,7 @@ def without_types(reader: NodeReader, node: Node) -> Node:
     """The node without the key `contract_types`, which is refused at its place."""
     if not isinstance(node, MapNode):
         return node
+    # custom types are classes that import-linter imports from the checkout (ADR-0010)
     for key, _ in node.entries:
         if snake_case(key.value) == CUSTOM_TYPE:
             reader.report(key, _REFUSED, f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others.")
@@ -252,6 +254,7 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     where = f' in contract "{title.value}"' if title else " in a contract"
     fields = _fields(reader, item, sort, where)
     known = (
+        # for a wrong type the options of all types are known, so that only the type is reported
         (*_OWN, *fields, *_SESSION) if fields else (*_OWN, *_SESSION, *(k for f in CONTRACT_TYPES.values() for k in f))
     )
     found = reader.keys(without_types(reader, item), known, where)
@@ -354,6 +357,7 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     root, problems = load_yaml(path_name, text)
     if root is None:
         raise ManifestProblems(problems or [Problem(path_name, 0, 0, "is empty.", _WRITE_NEW.capitalize())])
+    # a copy: the reader adds what it finds to the same list
     refused = tuple(problems)
     reader = NodeReader(path_name, problems)
     found = reader.keys(without_types(reader, root), _KEYS)
@@ -430,6 +434,7 @@ def _clean_path(text: str) -> tuple[str, str]:
 
     A folder keeps or gets no special mark here: `src/a` covers the file `src/a` and everything in the folder.
     """
+    # git lists paths with / on every system, and on POSIX a backslash is a part of a name
     if "\\" in text:
         return text, "has a backslash; write it with /"
     if text.startswith(("/", "~")):

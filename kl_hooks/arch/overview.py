@@ -320,6 +320,7 @@ def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:
     layer = layer_lookup(seen.manifest.layers)(path)
     covering = sorted(
         ((own, one) for one in seen.manifest.layers for own in one.paths if covers(own, path)),
+        # the longest path owns the file, as in `layer_lookup`
         key=lambda pair: -len(pair[0].rstrip("/")) if pair[0] != "./" else 0,
     )
     across = list(_across(seen))
@@ -409,6 +410,7 @@ def _counts(modules: Mapping[str, str], layer: Layer, layer_of: Any) -> dict[str
     found = dict.fromkeys(layer.paths, 0)
     for file in modules:
         if layer_of(file) is layer:
+            # `./` has two signs, but covers everything: no path is shorter
             path = max(
                 (own for own in layer.paths if covers(own, file)), key=lambda own: len(own) if own != "./" else 0
             )

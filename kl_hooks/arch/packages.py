@@ -26,6 +26,7 @@ def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
     for path, dotted in sorted(modules.items()):
         top = plain_name(dotted).partition(".")[0]
         aside = top in NON_PRODUCT_NAMES or path.split("/")[0] in NON_PRODUCT_NAMES or top.startswith(("test_", "."))
+        # a path that can't be printed can't be the path of a layer, see `_clean_path` of the parser
         if dotted and not aside and safe_text(path) == path:
             found[top].append(path)
     real = {top: files for top, files in found.items() if len(files) > 1 or files[0].endswith("/__init__.py")}

@@ -24,6 +24,7 @@ _COLUMN: Final = 34
 def _contract_lines(breaches: Sequence[Breach]) -> list[str]:
     """The lines to print: each broken contract with every chain of imports that breaks it."""
     lines: list[str] = []
+    # groupby() joins neighbors only: breaches come contract by contract
     for (name, rule), found in groupby(breaches, key=lambda one: (one.contract, one.rule)):
         many = list(found)
         decision = f"  ({one_line(many[0].decision, 40)})" if many[0].decision else ""
@@ -129,6 +130,7 @@ def _headline(verdict: Verdict) -> str:
 
 def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
     """Place and rule, the statement with carets under what is imported, the suggested fix, and the ID."""
+    # cut first, so that the carets fit the statement as it is printed
     statement = one_line(one.statement, _MOST_STATEMENT)
     named = _module_name(first_file_between(one.method)) if is_through(one.method) else one.imported
     start, end = _caret_span(statement, named)

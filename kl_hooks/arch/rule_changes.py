@@ -157,6 +157,7 @@ def _terms(contract: object) -> str:
 def _exceptions(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
     ends: dict[tuple[str, str], str] = {}
     for one in old.exceptions:
+        # days sort as text, and this one comes after all: an exception without an end
         ends[one.source, one.target] = max(ends.get((one.source, one.target), ""), one.until or "9999-99-99")
     for one in new.exceptions:
         before, until = ends.get((one.source, one.target)), f" until {one.until}" if one.until else ""
@@ -170,6 +171,7 @@ def _accepted(
     old: Sequence[BaselineEntry], new: Sequence[BaselineEntry], found: Sequence[Violation], modules: Mapping[str, str]
 ) -> Iterator[str]:
     """The entries that the new baseline has in addition; an entry under the new name of a module is none."""
+    # the same matching as in a check: else a rename that a check accepts would block as a looser rule
     today = match_baseline(old, found, {plain_name(name) for name in modules.values()}).renamed
     names = {replace(before, count=1): replace(after, count=1) for before, after in today}
     renamed = [replace(names.get(replace(one, count=1), one), count=one.count) for one in old]

@@ -43,8 +43,10 @@ class _CycleFinder:
 
     def closes(self, path: str, importer: str) -> bool:
         """True if the file `path`, imported by the file `importer`, would import that again, or may."""
+        # files of one folder are in the same packages, so one walk serves them all
         key = (path, importer.rpartition("/")[0])
         if key not in self._walks:
+            # not known, so yes: a suggestion must not bring a circular import about
             if len(self._walks) >= _MAX_WALKS:
                 return True
             self._walks[key] = self._from(path, set(self._above(importer)))
@@ -271,6 +273,7 @@ class Suggestions:
         for other in others:
             users = [use for use in uses[other.importer] if use.source.name == edge.source.name]
             found.append((not users, other.importer, other, users))
+        # two fields only: edges have no order
         for _, _, other, users in sorted(found, key=lambda row: row[:2]):
             if not self._cycles.closes(other.link.path, edge.link.path):
                 way = f"get it through {other.importer} ({other.source.name}), which may import {edge.imported}"

@@ -109,6 +109,7 @@ def gather(
             coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
             continue
         try:
+            # islice() again: a plugin may pay no attention to the limit, or yield without end
             rows = [_checked(row, clean, reader) for row in islice(retriever.find(workspace, task, ROWS), ROWS)]
         except Exception as problem:  # a plugin may raise anything, and the package is still wanted
             coverage[name] = _failure(problem)
@@ -409,6 +410,7 @@ def fit(
 def _settle(fitted: Fitted, style: Style) -> Fitted:
     """Set `used`: the number is in the text that it counts, so it is lowered until it is the size of that text."""
     count, used = estimator_of(fitted.budget).count, fitted.budget.total
+    # ends: `used` only becomes smaller, and a smaller number has no more digits
     while True:
         fitted = replace(fitted, budget=replace(fitted.budget, used=used))
         size = count(fitted.page(style))
@@ -431,10 +433,12 @@ def _fill(frame: Fitted, ranked: Sequence[Ranked], style: Style, spare: int) -> 
     written, kinds = frame.widest(style) + "x" * spare, set[str]()
     chosen: list[Chosen] = []
     omissions = list(frame.omissions)
+    # sorted() is stable: pinned items first, both parts still in their ranking
     for item in sorted(ranked, key=lambda one: not one.candidate.pinned):
         kind = item.candidate.kind
         heading = "" if kind in kinds else style.heading(kind)
         for shown, form, text in _forms(item, count, total):
+            # before the rendering, which costs more; + 1: two texts, each rounded up, may count one more than together
             if count(written) + count(text) <= total + 1:
                 block = style.item(shown, form, text)
                 if count(written + heading + block) <= total:

@@ -141,6 +141,7 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
     if kinds == ("gate",):
         return sorted(found, key=lambda one: (one.text("task_type").casefold(), complexity_range(one), one.id))
     newest = sorted(found, key=lambda one: (one.text("decided_at") or one.text("date"), one.id), reverse=True)
+    # sorted() is stable: within one kind and rank the newest stay first
     return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
 
 
@@ -149,7 +150,9 @@ def _failures(ws: Workspace, found: Sequence[Record], ranks: Mapping[str, int]) 
 
     What an agent reported is shown only where it fits the task.
     """
+    # an occurrence without a day counts as the oldest
     last = {one.id: micros(occurrences(ws, one).last or one.text("date") or "1970-01-01") for one in found}
+    # observations of agents are shown only where they match the task (ADR-0018)
     fitting = [one for one in found if one.authority == "human" or one.id in ranks]
 
     def order(one: Record) -> tuple[int, int, int, int, str]:

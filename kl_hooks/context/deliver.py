@@ -138,6 +138,7 @@ def _cached(ws: Workspace, package_id: str) -> Delivered | None:
         read = json.loads(value)
         shown, text = read["document"], read["text"]
         over = micros(shown["created_at"]) + shown["ttl_seconds"] * 1_000_000
+        # the cache's digest shows that an entry is whole, not that it is a package of this version
         known = shown["schema"] == SCHEMA and shown["package_id"] == package_id and isinstance(text, str)
     except (ValueError, KeyError, TypeError):
         return None

@@ -14,6 +14,7 @@ from kl_hooks.index.index import stem
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Omission, Signals
 
+# whole numbers: a sum of floats depends on the order of its terms, and the score is part of a package's ID
 MILLION: Final = 1_000_000
 _RANK_OFFSET: Final = 60
 """The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009."""
@@ -57,6 +58,7 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | 
     files: dict[str, dict[str, int]] = {}
     for name in worth:
         for rank, candidate in enumerate(lists[name], 1):
+            # an ID that a list has twice counts once, at its better place
             found.setdefault(candidate.id, {}).setdefault(name, (rank, candidate))
             for path in _touched_files(candidate):
                 files.setdefault(path, {}).setdefault(name, rank)
@@ -71,6 +73,7 @@ def reciprocal(rank: int, percent: int = 100) -> int:
 
 def merge(found: Sequence[Candidate]) -> Candidate:
     """Merge candidates with the same ID: the lasting one, the best proven one, the longest one is the base."""
+    # down to the text, so that of two equally proven ones the order of the lists does not decide
     best = max(found, key=lambda c: (c.is_lasting, c.tier, len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))

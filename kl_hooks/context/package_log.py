@@ -49,6 +49,7 @@ def append_event(state: State, event: Mapping[str, Any]) -> str:
 def _write(path: Path, line: bytes) -> None:
     if path.exists() and path.stat().st_size + len(line) > MOST_BYTES:
         path.replace(path.with_name(OLD))
+    # O_NOFOLLOW: a symbolic link in place of the log would lead the task's text elsewhere
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(path, flags, 0o600)
     try:  # one write of O_APPEND: lines of two processes never mix (POSIX write)
@@ -67,6 +68,7 @@ def events_newest_first(state: State) -> Iterator[dict[str, Any]]:
         for line in reversed(lines):
             try:
                 event = json.loads(line)
+            # such as a line that a killed process did not finish
             except ValueError:
                 continue
             if isinstance(event, dict):

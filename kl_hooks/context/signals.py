@@ -89,6 +89,7 @@ def _tokens(text: str, known: Collection[str]) -> Iterator[Token]:
 
 def _chunk(chunk: str, known: Collection[str]) -> Iterator[Token]:
     if not _URL.match(chunk):
+        # the slash at the end is the only sign of a folder, and strip() removes it
         yield from _plain(chunk.strip(".:-~/\\") + ("/" if chunk[-1:] == "/" else ""), known)
 
 
@@ -126,6 +127,7 @@ def _as_path(chunk: str) -> str | None:
     ending = _ENDING.search(path)
     if ending is None:
         return path if path.endswith("/") and any(c.isalnum() for c in path) else None
+    # `.py` alone names no file; digits behind a dot are a version or a number
     known = ending[1].lower() in _FILE_ENDINGS and path != ending[0]
     return path if known or ("/" in path and not ending[1].isdigit()) else None
 

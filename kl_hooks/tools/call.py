@@ -43,6 +43,7 @@ def bounded(result: Any, most: int = MOST_CHARACTERS) -> Any:
 def _shorten(result: dict[str, Any], most: int) -> dict[str, Any]:
     """The longest list gives way first, then the longest text."""
     made, left, mark = dict(result), dict[str, int](), "omitted"
+    # a result may have a key of this name already
     while mark in made:
         mark += "_"
     while _size({**made, mark: left}) > most:
@@ -90,6 +91,7 @@ def _fitting(text: str, most: int) -> str:
     """Return the beginning of a text, and how much is omitted. A character takes up to twelve as JSON."""
     space = most - _size(_rest(len(text)))
     for number, sign in enumerate(text):
+        # without the two quotes, which every size has
         space -= _size(sign) - 2
         if space < 0:
             return text[:number] + _rest(len(text) - number)
@@ -111,6 +113,7 @@ def _cut(value: Any, longest: int) -> Any:
 
 
 def _size(value: Any) -> int:
+    # as JSON with its escapes: counted in characters, a text of many-byte signs was never short enough
     return len(json.dumps(value, sort_keys=True))
 
 
@@ -133,6 +136,7 @@ def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[
         if tool.writes and not allow_write:
             hint = "Whoever started this has to allow it: --allow-write"
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
+        # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section 8.2)
         result = bounded(replace_surrogates(tool.call(ws, arguments)))
     except KlError as problem:
         return failed(name, problem), problem.exit_code

@@ -90,6 +90,7 @@ def tools_of(kind: Kind) -> Iterator[Tool]:
             lambda ws, given: _delete(ws, kind, given), ("id",), True,
         )  # fmt: skip
     for verb in kind.verbs:
+        # agents propose and people accept (ADR-0018): the verbs of people are no tools
         if not verb.person:
             yield _verb(kind, verb, id_)
 

@@ -157,6 +157,7 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
     require_setup(ws)
     old, new = get_record(ws, given["id"], "decision"), get_record(ws, given["new_id"], "decision")
+    # else an agent could replace what a person accepted by what nobody did (ADR-0018)
     if old.status == "accepted" and new.status != "accepted":
         hint = f"A person accepts it with: kl decision accept {new.id}"
         raise UsageProblem(f"is {new.status}: it can't take the place of one that holds.", place=new.id, hint=hint)

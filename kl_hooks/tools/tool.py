@@ -89,6 +89,7 @@ def read_arguments(text: bytes) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
+        # json.loads() reads NaN and Infinity, which JSON does not have (RFC 8259, section 6)
         plain = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as problem:
         why = one_line(str(problem), 100) if isinstance(problem, ValueError) else "nested too deeply"
@@ -152,6 +153,7 @@ def _string(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 def _integer(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
     least, most = schema.get("minimum", -(10**9)), schema.get("maximum", 10**9)
+    # bool is a subclass of int: JSON's `true` would pass as 1
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         yield f"must be a whole number from {least} to {most}."
 

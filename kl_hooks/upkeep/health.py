@@ -39,6 +39,7 @@ _LONGEST: Final = 4_000
 _UNUSED_DAYS: Final = 90
 _USES: Final = ("injected", "opened", "reinforced", "outcome")
 """Events that show that somebody used a record."""
+# `import name` needs a dot in it: without one it may be prose, such as "import data"
 _IMPORT: Final = re.compile(r"(?:^|[`\s])(?:from\s+([A-Za-z_][\w.]*)\s+import\b|import\s+([A-Za-z_][\w.]*\.[\w.]+))")
 
 Named = Mapping[str, Sequence[str]]

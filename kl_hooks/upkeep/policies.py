@@ -92,6 +92,7 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
         folder.mkdir(exist_ok=True)
         if not folder.resolve().is_relative_to(ws.root.resolve()) or folder.is_symlink():
             raise EnvironmentProblem("is a link.", place=str(folder), hint="Put the folder itself here.")
+        # rename(2) replaces a file without a word; lexists() sees a link that leads nowhere too
         if os.path.lexists(target):
             raise EnvironmentProblem("is there already.", place=one.new, hint=f"Give {one.old} another name.")
         source.rename(target)
@@ -195,6 +196,7 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
 
 def _cited(ws: Workspace) -> set[str]:
     """Return every word in records that could be the beginning of an ID of a receipt or a run."""
+    # archived and expired records too: what they cite must stay readable
     records = list_records(ws, RecordFilter(archived=True, expired=True))
     return {word for record in records for value in record.values.values() for word in _HASH.findall(str(value))}
 
@@ -223,9 +225,11 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
 def _graphs_of_worktrees(ws: Workspace) -> set[str]:
     """Return the names of the graphs of all worktrees that git lists."""
+    # main.db: of the main worktree, which has no folder below `worktrees`
     names = {ws.state.graph.name, "main.db"}
     if ws.repo is None:
         return names
+    # gitrepository-layout(5): a folder here for each linked worktree
     inside = ws.repo.common_dir / "worktrees"
     for git_dir in inside.iterdir() if inside.is_dir() else ():
         names.add(locate_state(ws.root, ws.repo.common_dir, git_dir, str(ws.state.directory), ws.environ).graph.name)

@@ -86,6 +86,7 @@ def _preview_one(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) ->
 def apply_policies(ws: Workspace, only: Sequence[str] = ()) -> Report:
     """Make the changes and return them. Problems, with nothing changed, where lifecycle.yaml is wrong."""
     report = preview(ws, only)
+    # the defaults would apply for what is wrong, and could delete what the file was meant to retain
     if report.problems:
         raise Problems(report.problems)
     now = ws.clock.now()
