@@ -201,6 +201,7 @@ def _compare_with_grimp(
             return 0, [], {}, []
         try:
             seen, theirs = grimp_edges(packages)
+        # one file that grimp can't read fails its whole graph (ADR-0001); what libcst found is still worth a report
         except EnvironmentProblem as problem:
             return 0, [], {}, [Problem(".", 0, 0, str(problem))]
     count, rows, unseen = compare_imports(facts, modules, seen, theirs)
