@@ -170,7 +170,7 @@ class TempBlobFile(Iterable[bytes]):
 
     def _put(self, piece: bytes) -> bool:
         try:
-            # an unbuffered file may take only a part and raise nothing (RawIOBase.write)
+            # an unbuffered file may write only a part and raise nothing (RawIOBase.write)
             return self._file.write(piece) == len(piece)
         except OSError:  # the disk is full
             return False

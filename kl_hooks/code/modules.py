@@ -32,6 +32,7 @@ MARKERS: Final = ("pyproject.toml", "setup.cfg")
 
 def is_marker(path: str) -> bool:
     """True for a file of `MARKERS`."""
+    # endswith first: one call that rules out nearly every path of a repository
     return path.endswith(MARKERS) and path.rpartition("/")[2] in MARKERS
 
 
@@ -120,6 +121,7 @@ def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
                 if name and name != "*":
                     found.add(f"{module}.{name}")
     for module in list(found):
+        # up to a name that is there: its own parents come, or came, with it
         while (module := module.rpartition(".")[0]) and module not in found:
             found.add(module)
     return found
@@ -281,6 +283,7 @@ def absolute(wanted: str, level: int, module: str, is_package: bool) -> str | No
     if not level:
         return wanted
     package = plain_name(module).split(".")
+    # one dot is the package itself in `__init__.py`, and in a module the package around it (PEP 328)
     up = level - 1 if is_package else level
     if up >= len(package):
         return None

@@ -42,6 +42,7 @@ CREATE INDEX symbols_id ON symbols (id);
 CREATE INDEX symbols_path ON symbols (path);
 """
 
+# a new step and not another text of the first: a database that has run a step is never given it again
 USES: Final = """
 DROP TABLE facts;
 DROP TABLE files;
@@ -99,6 +100,7 @@ INSERT INTO said (path, names)
     SELECT f.path, x.names FROM files f JOIN facts x ON x.blob = f.blob AND x.scanner = f.scanner;
 """
 
+# an empty blob is that of no file: the next update finds every file changed, and makes its rows anew
 LISTED: Final = """
 CREATE TABLE listed (
     -- The files of the work tree again, many to a row: one comparison tells that all of them are as they were.

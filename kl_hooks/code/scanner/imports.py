@@ -145,6 +145,7 @@ def scan_imports(content: bytes) -> Facts | None:
 
 def _may_call(content: bytes) -> bool:
     """True if something may be imported by a call: its name is there, or could be in another spelling."""
+    # in another encoding, UTF-7 for one, the same name may be other bytes
     if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
         return True
     return not content.isascii() and _in_another_script(content)
@@ -155,6 +156,7 @@ def _in_another_script(content: bytes) -> bool:
     from unicodedata import normalize
 
     try:
+        # Python compares identifiers in NFKC (PEP 3131): full-width letters spell the same name
         text = normalize("NFKC", content.decode())
     except UnicodeDecodeError:
         return True
