@@ -121,7 +121,7 @@ def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
                 if name and name != "*":
                     found.add(f"{module}.{name}")
     for module in list(found):
-        # up to a name that is there: its own parents come, or came, with it
+        # up to a name that is in the set: its own parents are added with it
         while (module := module.rpartition(".")[0]) and module not in found:
             found.add(module)
     return found

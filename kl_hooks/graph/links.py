@@ -159,7 +159,7 @@ def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | No
             blocks.append((owner, len(numbered[0]), pack(numbered)))
             ends += [(name, owner) for name in {*numbered[0], *numbered[2]}]
     db.many("INSERT INTO link_owners (owner, count, packed) VALUES (?, ?, ?)", blocks)
-    # in the order of the key: a table WITHOUT ROWID is a B-tree of it, and rows at its end are cheapest to add
+    # in the order of the key: a table WITHOUT ROWID is a B-tree of it, so neighbors go to one page
     db.many("INSERT INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
     return sum(count for _, count, _ in blocks)
 

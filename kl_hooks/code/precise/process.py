@@ -192,7 +192,7 @@ def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str
 
     EnvironmentProblem if it does not come to an end: one file that it can't read fails a whole graph.
     """
-    # longer than the child's own alarm (10 * SECONDS), which ends native code too; this limit is for what ignores it
+    # longer than the child's own alarm (10 * SECONDS), which ends native code too: that is set only once it has started
     ended, lines, complaint = _child("grimp", [({"packages": packages}, b"")], 11 * SECONDS)
     if ended:
         raise EnvironmentProblem(f"grimp gave up: {complaint or _exit_reason(ended)}", place="kl graph build --precise")

@@ -31,6 +31,7 @@ def signatures(content: bytes) -> Iterator[tuple[int, int]]:
     spent = 0
     for found in _DEF.finditer(content):
         start = found.end()
+        # signatures overlap where one holds the word `def`: each is read on its own, all together up to this limit
         end = _end(content, start) if spent <= 4 * len(content) else len(content)
         spent += end - start
         yield start, end
@@ -42,6 +43,7 @@ def _end(content: bytes, start: int) -> int:
     depth, string_end = 0, -1
     for token in _TOKEN.finditer(content, start, start + _LONGEST):
         if token["quote"]:
+            # neighboring strings are one string: `"Bas" "ket"` spells a name that neither piece has
             joined = string_end >= 0 and not content[string_end : token.start()].strip()
             if joined or b"\\" in token["text"] or {*b"fFtT"} & {*(token["prefix"] or b"")}:
                 break

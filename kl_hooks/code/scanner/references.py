@@ -78,7 +78,7 @@ def table(scope: Frame) -> dict[str, str]:
     """Name → what it refers to, of all names that a scope binds itself."""
     if scope.table is None:
         scope.table = made = dict.fromkeys(scope.stores, UNKNOWN)
-        # what is known better comes later: a store alone is unknown, an import names its origin, a definition is here
+        # later ones win: a store alone means nothing known, an import names its origin, a definition is here
         made.update(scope.binds)
         made.update(_defined(scope))
         if scope.kind == "function":
