@@ -214,6 +214,7 @@ class PackedFacts(Mapping[Key, Facts]):
         return Columns(error, *others)
 
     def _columns(self, key: Key) -> list[bytes]:
+        # at most five times: the error comes last and is any text, so it is not split
         return self._pile.at(self._places[key]).split(_BETWEEN, 5)
 
     def __getitem__(self, key: Key) -> Facts:

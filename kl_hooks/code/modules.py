@@ -116,6 +116,7 @@ def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
     found: set[str] = set()
     for one in facts:
         for module, name, level, *_ in one["imports"]:
+            # a relative import starts from the package around it, wherever the names begin: it decides nothing
             if level == 0:
                 found.add(module)
                 if name and name != "*":

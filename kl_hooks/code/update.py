@@ -228,6 +228,7 @@ def update(
     """
     fresh = scan_missing(known.now, known.stale, facts, read, scanners, watch)
     both: MutableMapping[Key, Facts] = ChainMap(facts, cast("dict[Key, Facts]", fresh))  # only the first is written to
+    # a content that can't be read (too large, or missing) must not cause a write at every question
     if known.part.stamps and not both.keys() & set(known.stale.values()) and known.as_lost_as_before():
         return None
     ready = None
@@ -439,6 +440,7 @@ def names_of_added(
         return None
     modules, imported = StoredModuleIndex(db), _ImportedNames(db, {*changed, *removed}, new)
     packages, projects = _Packages(db), _Projects(db)
+    # of several files with one name, another gets the plain name when this one is removed
     if any(len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()):
         return None
     found: dict[str, str] = {}

@@ -95,6 +95,7 @@ def _column(blocks: list[bytes], place: int) -> array[int]:
     """One column of all blocks, one after the other."""
     sizes = [(block, len(block) // COLUMNS) for block in blocks]
     joined = array("I", b"".join(block[place * size : (place + 1) * size] for block, size in sizes))
+    # blocks are little-endian on every machine (links.pack)
     if byteorder == "big":
         joined.byteswap()
     return joined

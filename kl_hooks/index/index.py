@@ -254,6 +254,7 @@ def add_rows(db: IndexRows, batch: Mapping[str, Sequence[Row]]) -> int:
     """Owner that has no documents yet → its documents; returns how many there are. Call it inside a transaction."""
     full_text = _writable_text(db)
     first = int(db.rows("SELECT COALESCE(MAX(seq), 0) + 1 FROM documents")[0][0])
+    # numbered here and not by SQLite: executemany() gives no row IDs back, and the full text needs the same ones
     made = ((owner, row) for owner, some in batch.items() for row in some)
     rows = [(seq, owner, *row) for seq, (owner, row) in enumerate(made, first)]
     if not rows:

@@ -239,6 +239,7 @@ def _child(
             out, complaint = child.communicate(written, timeout=seconds)
         except subprocess.TimeoutExpired:
             child.kill()
+            # once more after kill(), as the docs of subprocess ask: it collects the child and what it had written
             out, complaint = child.communicate()
         code = child.returncode
     # what follows the last line end is half an answer of a child that was ended

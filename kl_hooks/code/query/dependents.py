@@ -179,6 +179,7 @@ def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | No
         fresh: list[str] = []
         for node in front:
             for link in (*_inside(graph, node), *out.get(node, ())):
+                # by way of an unresolved name (`name:get`) everything would be near everything
                 if link.target not in reached_by and not link.target.startswith("name:"):
                     reached_by[link.target] = link
                     fresh.append(link.target)

@@ -104,6 +104,7 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
 def _bases(signature: str) -> list[str]:
     """The bases in a class's signature; none where it was cut."""
     try:
+        # a signature is source up to the colon: with a body Python's own parser reads it
         (node,) = ast.parse(f"{signature}: pass").body
     except (SyntaxError, ValueError):
         return []

@@ -190,6 +190,7 @@ def retrieve_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
                 raise trouble
             return []
         found = {
+            # a key of a dict stays where it first was: classes named by a word remain in front
             (hit.id, hit.path): hit
             for hit in (*_classes(db, signals.keywords), *search(db, words, limit, SYMBOL_KINDS))
         }

@@ -225,6 +225,7 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
     from kl_hooks.git import files
     from kl_hooks.index import index
 
+    # into the working tree's graph and before the copy: the next revision finds these facts there, too
     facts_of(
         ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws.plugins), symbols=False
     )

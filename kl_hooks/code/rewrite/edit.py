@@ -75,6 +75,7 @@ class _Edit:
         # bytes.splitlines cuts at \n, \r and \r\n only, as the tokenizer does; str.splitlines also at \f and \x1c
         self.lines = content.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = b"\r\n" if b"\r\n" in content else b"\n"
+        # lines that are inserted must be in the encoding that the file declares (PEP 263)
         self.encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
         if content.count(b"\r") != content.count(b"\r\n") or b"".join(self.lines).count(b"\n") < len(self.lines) - 1:
             raise Unfixable("the file has odd line endings")

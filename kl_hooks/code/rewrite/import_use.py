@@ -469,6 +469,7 @@ def _words_of(node: ast.AST) -> Iterator[str]:
             yield from words(node.value.decode("utf-8", "replace"))
     elif isinstance(node, ast.keyword):
         yield from [node.arg] if node.arg else []
+    # `case Point(x=0)` reads the attribute x (PEP 634)
     elif isinstance(node, ast.MatchClass):
         yield from node.kwd_attrs
 

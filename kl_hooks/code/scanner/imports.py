@@ -171,6 +171,7 @@ def _checks_otherwise(content: bytes) -> bool:
 
 def _rows(tree: ast.Module) -> list[list[Any]]:
     rows: list[list[Any]] = []
+    # expressions are not walked: what imports in one is a call, and _may_call has ruled that out (ADR-0012)
     parts: list[_Part] = [(tree.body, False, False)]
     for body, lazy, checking in parts:  # grows while it is walked
         for node in body:

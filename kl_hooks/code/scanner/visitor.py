@@ -369,6 +369,7 @@ def _learn(cls: type) -> _Known:
 def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
     kind = "class" if node.__class__ is ast.ClassDef else "function"
     if frame.scope == "function":
+        # in a function only: its hash covers where its inner definitions are, that of a class or module must not
         frame.text.append("#def")
     frame.kids.append(Frame(kind, node, [node.name], frame, frame.checking))
 
@@ -418,6 +419,7 @@ def _if(frame: Frame, node: Node, stack: list[Any]) -> None:
     seen, other = (node.body, node.orelse) if checking > 0 else (node.orelse, node.body)
     frame.text += ("#If", "#checking" if checking > 0 else "#unchecked")
     if seen:
+        # ast.Module as something with a body, which is all that _enter needs of a block
         frame.kids.append(Frame("block", ast.Module(seen, []), [], frame, True))
     stack.append("}")
     stack.extend(reversed(other))
