@@ -179,6 +179,7 @@ def relink(
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
     others = [] if alone else files_to_relink(db, [*removed, *changed], was, now, outlines.of, targets.module_of)
+    # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, list[links.Row]] = {path: [] for path in removed}
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):

@@ -185,7 +185,7 @@ class _Maker:
         return (self._share(paths[start : start + _AT_ONCE]) for start in range(0, len(paths), _AT_ONCE))
 
     def _share(self, paths: Iterable[str]) -> bytes:
-        # its format differs between Pythons, but the same process reads it; unlike a pickle it can hold no class
+        # its format differs between Pythons, but the same one reads it back; unlike a pickle it can hold no class
         return marshal.dumps([tuple(self._rows(path)) for path in paths])
 
     def _rows(self, path: str) -> _Rows:

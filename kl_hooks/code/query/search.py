@@ -79,6 +79,7 @@ def path_matches(path: str, file: str) -> bool:
     if not file:
         return True
     file = file.removeprefix("./").rstrip("/")
+    # fnmatchcase: fnmatch() ignores case on Windows, while git's paths are compared as they are
     return path == file or path.startswith(f"{file}/") or path.endswith(f"/{file}") or fnmatchcase(path, file)
 
 

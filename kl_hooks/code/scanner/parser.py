@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
 
 
+# without a new number the database would go on giving facts of the older scanner: a blob is read once (ADR-0004)
 PARSER_VERSION: Final = "python-ast/9"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")

@@ -208,6 +208,7 @@ def return_expression(frame: Frame) -> str:
     if node.returns is None or node.__class__ is not ast.FunctionDef or not all(map(_keeps, node.decorator_list)):
         return UNKNOWN
     root, rest = annotated(node.returns) or ("", "")
+    # a type parameter may be any class (PEP 695)
     if any(parameter.name == root for parameter in getattr(node, "type_params", ())):
         return UNKNOWN
     if "Self" in (root, rest):
