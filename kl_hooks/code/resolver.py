@@ -204,6 +204,7 @@ class Resolver:
             return self.member(value.module, value.name, name, value.sort == "above")
         if value.prefix in CLASSES:
             return self.member(value.module, value.name, name)
+        # an attribute of a function is not one of what calling it returns
         typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
         found = self._value(typed, value.module, deep + 1) if typed else None
         if found is None or found is EXTERNAL:

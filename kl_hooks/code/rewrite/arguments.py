@@ -131,6 +131,7 @@ def may_accept(content: bytes, names: Collection[str]) -> bool:
 def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:
     """The functions with a parameter that is called like one of the names, or annotated with it; in order."""
     wanted = _wanted(names)
+    # searched in the text of an annotation: the name may be in quotes, or within `list[X]`
     noted = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b") if names else None
     found = []
     for node in near([tree], lines_with(content, {*names, *wanted})):

@@ -119,6 +119,7 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
             same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))  # `else` was walked before `if`
         chosen, doc, texts = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
         if len(same) > 1:
+            # an @overload is a declaration for type checkers; what is called is the definition after them (PEP 484)
             chosen = next((f for f in same if not _is_overload(f)), chosen)
             doc = next(filter(None, (_doc(f) for f in same)), "")
             texts = dict.fromkeys(text for f in same for text in f.text)

@@ -137,6 +137,7 @@ def annotated(node: Node) -> Chain | None:
         if cls is ast.Constant and node.value.__class__ is str:
             return dotted(node.value)
         if cls is ast.BinOp and node.op.__class__ is ast.BitOr:
+            # of `X | Y` (PEP 604) neither is certain; with None there is one class left
             node = node.left if _nothing(node.right) else node.right if _nothing(node.left) else None
         elif cls is ast.Subscript:
             outer = chain(node.value)
@@ -208,6 +209,7 @@ def note_bases(frame: Frame, node: Node) -> None:
 def note_parameters(frame: Frame, node: Node) -> None:
     """The classes that a function's annotated arguments are instances of."""
     args = node.args
+    # without vararg and kwarg: `*rest: C` is a tuple, `**more: C` a dict, and neither is a C
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
         if arg.annotation is not None:
             _typed(frame, arg.arg, annotated(arg.annotation))
