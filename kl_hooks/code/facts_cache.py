@@ -114,6 +114,7 @@ def delete_unused(db: Rows, spare: int) -> int:
     known, files = (int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files"))
     if known <= files + spare:
         return 0
+    # contents without a file stay until there are many: a checkout of an old branch then parses nothing (ADR-0004)
     db.execute("DELETE FROM facts WHERE (blob, scanner) NOT IN (SELECT blob, scanner FROM files)")
     return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
 
@@ -139,6 +140,7 @@ def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, Sequence[str]]]:
             yield scanner, some
 
 
+# made once: json.dumps makes an encoder for each call unless all its options are the defaults
 _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -168,6 +170,7 @@ class TempBlobFile(Iterable[bytes]):
 
     def _put(self, piece: bytes) -> bool:
         try:
+            # an unbuffered file may write only a part and raise nothing (RawIOBase.write)
             return self._file.write(piece) == len(piece)
         except OSError:  # the disk is full
             return False
@@ -183,6 +186,7 @@ class TempBlobFile(Iterable[bytes]):
         start, end = self._ends[place : place + 2]
         if isinstance(self._file, BytesIO):
             return bytes(self._file.getbuffer()[start:end])
+        # a process that was forked shares the position in the file (fork(2)): no seek, which others would move
         return os.pread(self._file.fileno(), end - start, start)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -210,6 +214,7 @@ class PackedFacts(Mapping[Key, Facts]):
         return Columns(error, *others)
 
     def _columns(self, key: Key) -> list[bytes]:
+        # at most five times: the error comes last and is any text, so it is not split
         return self._pile.at(self._places[key]).split(_BETWEEN, 5)
 
     def __getitem__(self, key: Key) -> Facts:

@@ -131,8 +131,11 @@ Scan = Callable[[Sequence[Any]], list[Any]]
 
 def processes() -> int:
     """How many processes may be forked for this: none where that is unsafe (threads), unusual, or no gain."""
+    # fork copies the calling thread alone: a lock that another one holds is never released in the copy, which is why
+    # CPython 3.12 warns. On macOS system libraries start threads, so spawn is the default there since 3.8
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
         return 0
+    # not cpu_count(): a container or taskset may allow fewer processors than there are
     return min(len(os.sched_getaffinity(0)), 8) if len(os.sched_getaffinity(0)) > 1 else 0
 
 
@@ -150,6 +153,7 @@ def scan_in_processes(items: Sequence[Any], scan: Scan, crashed: Callable[[Any],
                 try:
                     yield from future.result()
                 except BrokenProcessPool:
+                    # a broken pool fails all that it has not done yet, so the share that broke it is not known
                     broken.append(share)
         for share in broken:
             for item in share:
@@ -162,6 +166,7 @@ def _executor(count: int) -> ProcessPoolExecutor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    # by name: CPython 3.14 no longer forks by default, and the other methods would have to pickle what is in _WORK
     return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"), initializer=_end_with_parent)
 
 
@@ -176,6 +181,7 @@ def _wait_and_end() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+        # sys.exit() in a thread ends the thread only
         os._exit(1)
 
 

@@ -62,6 +62,7 @@ def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Sc
     if not rows:
         return whole_part(entries)
     how, rest = _scanner_versions(scanners), 0
+    # a tuple of the path alone sorts before the entry with that path
     starts = [0, *(bisect_left(entries, (row[0],)) for row in rows[1:]), len(entries)]
     ends = [*(row[0] for row in rows[1:]), None]
     ranges: list[Range] = []
@@ -87,12 +88,14 @@ def store_part(
     `source`: the paths of source files among them; `lost`: of those whose content could not be had, which keep their
     row from ever being the same, so that they are asked for again.
     """
+    # not a time: two writes within one tick of the clock would have the same
     how, stamp = _scanner_versions(scanners), os.urandom(8).hex()
     for within, entries in zip(part.ranges, part.entries, strict=True):
         condition, params = range_condition(within, "first")
         db.execute(f"DELETE FROM listed WHERE {condition}", params)
         rows: list[tuple[str, int, str, str]] = []
         for some in _split_entries(entries):
+            # the first row begins where its range does, so that together the rows cover every path
             first = some[0].path if rows else within[0]
             text = "" if any(entry.path in lost for entry in some) else _text(how, some)
             rows.append((first, sum(entry.path in source for entry in some), stamp, text))
@@ -213,4 +216,5 @@ def store_markers(db: Rows, markers: Collection[str]) -> None:
 
 def errors_of(db: Database) -> dict[str, str]:
     """Path → why it has no symbols, of all files that could not be read."""
+    # the condition as in the partial index files_error: SQLite uses one only where the query implies its WHERE
     return dict(db.rows("SELECT path, error FROM files WHERE error <> ''"))

@@ -294,6 +294,7 @@ class _Modules:
             near = own.startswith(f"{module}.") or not words.isdisjoint(names)
             return own == module or (near and (name == EVERY or name in words))
 
+        # `A` comes right after `@`: the range of all files that share the name of the module
         itself = self._numbers("f.module = ? OR (f.module >= ? AND f.module < ?)", module, f"{module}@", f"{module}A")
         yield from self._read(numbers | itself, reaches)
 
@@ -301,6 +302,7 @@ class _Modules:
         """The modules that may have a star import of this one."""
         if not module:
             return set()
+        # empty: a star import of the package around (`from . import *`) mentions no name
         words = ["", *sorted(self.names(module))]
         sql = (
             "SELECT f.module, r.word FROM renamed r JOIN files f ON f.path = r.path"
@@ -369,6 +371,7 @@ def _packages_around(module: str) -> Iterator[str]:
 
 def _is_still_package(db: Rows, package: str, changed: Collection[str]) -> bool:
     """True if a folder was a package before and still is (PEP 420): something in it is unchanged."""
+    # one more than can have changed: of so many, one at least is unchanged, and a large package need not be read
     sql = "SELECT path FROM files WHERE module >= ? AND module < ? LIMIT ?"
     return any(row[0] not in changed for row in db.rows(sql, (*_below(package), len(changed) + 1)))
 

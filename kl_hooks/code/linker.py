@@ -47,6 +47,7 @@ Target = tuple[str, bool, str, int]
 
 def defined_links(path: str, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """file → namespace → class → method …; `rows`: the file's symbols, Ids with their module, the module first."""
+    # reversed: of two symbols with one dotted name (a class and a function) the first one stays
     by_name = {row[0].partition(":")[2]: row[0] for row in reversed(rows)}
     module = rows[0][0].partition(":")[2] if rows else ""
     for identifier, line, *_ in rows:
@@ -111,6 +112,7 @@ def used_links(
     seen: set[tuple[str, str, str, int]] = set()
     made: list[Row] = []
     for expression, flat in uses.items():
+        # once for an expression, however many uses of it there are
         targets = list(_targets(expression, resolver.resolve(expression, module), resolver, defined))
         if not targets:
             continue
@@ -148,6 +150,7 @@ def _targets(expression: str, found: Resolved, resolver: Resolver, defined: Call
         if meant and value.prefix in CLASSES:
             made = resolver.member(value.module, value.name, "__init__")
             if made is not None and made.sort == "symbol":
+                # at most 90, as for self and super: a subclass may know better (docs/code-graph.md)
                 yield made.id, True, CONSTRUCTOR, min(confidence, 90)
     for place, name in enumerate(found.lost):
         if defined(name):
@@ -176,6 +179,7 @@ def relink(
     resolver = Resolver(targets, outlines.of)
     defined = _Defined(db, whole=len(changed) > _AT_ONCE)
     others = [] if alone else files_to_relink(db, [*removed, *changed], was, now, outlines.of, targets.module_of)
+    # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, list[links.Row]] = {path: [] for path in removed}
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):

@@ -32,6 +32,7 @@ MARKERS: Final = ("pyproject.toml", "setup.cfg")
 
 def is_marker(path: str) -> bool:
     """True for a file of `MARKERS`."""
+    # endswith first: one call that rules out nearly every path of a repository
     return path.endswith(MARKERS) and path.rpartition("/")[2] in MARKERS
 
 
@@ -115,11 +116,13 @@ def imported_names(facts: Iterable[Mapping[str, Any]]) -> set[str]:
     found: set[str] = set()
     for one in facts:
         for module, name, level, *_ in one["imports"]:
+            # a relative import starts from the package around it, wherever the names begin: it decides nothing
             if level == 0:
                 found.add(module)
                 if name and name != "*":
                     found.add(f"{module}.{name}")
     for module in list(found):
+        # up to a name that is in the set: its own parents are added with it
         while (module := module.rpartition(".")[0]) and module not in found:
             found.add(module)
     return found
@@ -281,6 +284,7 @@ def absolute(wanted: str, level: int, module: str, is_package: bool) -> str | No
     if not level:
         return wanted
     package = plain_name(module).split(".")
+    # one dot is the package itself in `__init__.py`, and in a module the package around it (PEP 328)
     up = level - 1 if is_package else level
     if up >= len(package):
         return None

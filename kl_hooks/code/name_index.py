@@ -58,6 +58,7 @@ def replace_files(db: Rows, removed: Iterable[str], changed: Mapping[str, str]) 
             f"SELECT path, number, names FROM said WHERE path IN ({placeholders(some)})", some
         )
     }
+    # a file keeps its number, so that only the buckets of names added to it or removed from it are written
     stay = now.keys() & before.keys()
     db.many("UPDATE said SET names = ? WHERE number = ?", [(now[path], before[path][0]) for path in sorted(stay)])
     db.many("DELETE FROM said WHERE number = ?", [(before[path][0],) for path in sorted(before.keys() - stay)])
@@ -129,6 +130,7 @@ def _buckets(names: str) -> set[int]:
 
 
 def _bucket(name: str) -> int:
+    # not hash(): that of a text differs from process to process (PYTHONHASHSEED), and this number is stored
     return int.from_bytes(name.encode(), "big") % _BUCKETS
 
 

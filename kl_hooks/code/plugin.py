@@ -42,6 +42,7 @@ CREATE INDEX symbols_id ON symbols (id);
 CREATE INDEX symbols_path ON symbols (path);
 """
 
+# a new step and not another text of the first: a database that has run a step is never given it again
 USES: Final = """
 DROP TABLE facts;
 DROP TABLE files;
@@ -99,6 +100,7 @@ INSERT INTO said (path, names)
     SELECT f.path, x.names FROM files f JOIN facts x ON x.blob = f.blob AND x.scanner = f.scanner;
 """
 
+# an empty blob is that of no file: the next update finds every file changed, and makes its rows anew
 LISTED: Final = """
 CREATE TABLE listed (
     -- The files of the work tree again, many to a row: one comparison tells that all of them are as they were.
@@ -153,6 +155,7 @@ def kl_schema() -> Schema:
 @hookimpl
 def kl_scanners() -> Sequence[Scanner]:
     """Python, by the standard library's parser."""
+    # hooks are loaded at every start: what they need is imported when they are called (ADR-0024)
     from kl_hooks.code.scanner.python import VERSION, imports_guarded, scan_guarded
 
     return [Scanner("python", (".py",), VERSION, scan_guarded, imports_guarded)]

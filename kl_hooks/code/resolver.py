@@ -69,6 +69,7 @@ def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
 
     Where there is no such order (Python would refuse the class) each is taken the first time it comes.
     """
+    # the merge of C3, Python's method resolution order since 2.3: next is a head that is in no tail
     left = [list(order) for order in [*orders, [order[0] for order in orders if order]] if order]
     made = [own]
     while left:
@@ -106,6 +107,7 @@ class Resolver:
             return NOTHING
         if value is None:  # the expression of what is called is a use by itself
             return Resolved((), names if ref.kind == RESULT else (ref.root_name, *names))
+        # step by step, since each symbol that is passed on the way gets a link of its own
         passed = [value] if value.sort == "symbol" else []
         for place, name in enumerate(names):
             value = self._attribute(value, name, 0)
@@ -161,10 +163,12 @@ class Resolver:
             return Value("instance", found.module, found.name) if found is not None and found is not EXTERNAL else found
         typed = self._type(value)
         made = self._value(typed, value.module, deep + 1) if typed else None
+        # `-> Self` is the class that the method is called on, not the one that defines it (PEP 673)
         if typed and typed.kind == SAME_CLASS and called.attributes:
             owner = self._value(called._replace(attributes=called.attributes[:-1]), module, deep)
             if owner is not None and (owner.sort == "instance" or owner.prefix in CLASSES):
                 made = Value("instance", owner.module, owner.name)
+        # EXTERNAL is compared by identity: a copy of it with `returned` would no longer be recognized
         return made if made is None or made is EXTERNAL else made._replace(returned=True)
 
     def _class(self, value: Value | None, deep: int) -> Value | None:
@@ -200,6 +204,7 @@ class Resolver:
             return self.member(value.module, value.name, name, value.sort == "above")
         if value.prefix in CLASSES:
             return self.member(value.module, value.name, name)
+        # an attribute of a function is not one of what calling it returns
         typed = self._type(value) if deep <= _DEEP and value.prefix not in FUNCTIONS else None
         found = self._value(typed, value.module, deep + 1) if typed else None
         if found is None or found is EXTERNAL:
@@ -257,6 +262,7 @@ class Resolver:
                 continue
             theirs = self._outline(source.module)
             listed = theirs["all"] if theirs is not None else None
+            # as `import *` does: `__all__`, else all names without a leading underscore (language reference, 7.11)
             if name in listed if listed is not None else not name.startswith("_"):
                 found = self._lookup(source.module, name, deep + 1, seen)
                 if found is not None:

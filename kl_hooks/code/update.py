@@ -185,6 +185,7 @@ class _Maker:
         return (self._share(paths[start : start + _AT_ONCE]) for start in range(0, len(paths), _AT_ONCE))
 
     def _share(self, paths: Iterable[str]) -> bytes:
+        # its format differs between Pythons, but the same one reads it back; unlike a pickle it can hold no class
         return marshal.dumps([tuple(self._rows(path)) for path in paths])
 
     def _rows(self, path: str) -> _Rows:
@@ -227,6 +228,7 @@ def update(
     """
     fresh = scan_missing(known.now, known.stale, facts, read, scanners, watch)
     both: MutableMapping[Key, Facts] = ChainMap(facts, cast("dict[Key, Facts]", fresh))  # only the first is written to
+    # a content that can't be read (too large, or missing) must not cause a write at every question
     if known.part.stamps and not both.keys() & set(known.stale.values()) and known.as_lost_as_before():
         return None
     ready = None
@@ -249,6 +251,7 @@ def _write(
     added = _names_of_added(db, known, facts)
     modules = {path: file[2] for path, file in known.before.items()} | (added or {})
     if added is None:
+        # other files may have other names now: all of them are compared, not only the part that differs
         known = pending_changes(db, entries, scanners, file_index.whole_part(entries))
         ready = ready if ready and ready.fits(known, facts) else None
         modules = (
@@ -263,6 +266,7 @@ def _write(
     }
     changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
     removed = sorted(known.before.keys() - now.keys())
+    # a file whose module has another name is written again, though its content is known and was not loaded
     facts.update(facts_cache.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True))
     files = {path: now[path] for path in changed}
     if added is None and ready:
@@ -365,6 +369,7 @@ def still_valid(db: Rows, old: Collection[str], new: Collection[str]) -> bool:
     if not changed:
         return True
     answers = dict(db.rows("SELECT name, asked_for FROM naming"))
+    # a name that was never asked for decided nothing: it passes
     return all(answers.get(name, 1 - answer) != answer for name, answer in changed)
 
 
@@ -435,6 +440,7 @@ def names_of_added(
         return None
     modules, imported = StoredModuleIndex(db), _ImportedNames(db, {*changed, *removed}, new)
     packages, projects = _Packages(db), _Projects(db)
+    # of several files with one name, another gets the plain name when this one is removed
     if any(len(modules.called(plain_name(module))) != 1 or "@" in module for module in removed.values()):
         return None
     found: dict[str, str] = {}
@@ -503,6 +509,7 @@ class _ImportedNames(Container[str]):
 
     def _by_others(self, name: str) -> bool:
         """True if an unchanged file imports it. Unsure where too many mention it."""
+        # whoever imports `a.b`, even as `from . import b`, mentions `b`
         words = WORD.findall(name.rpartition(".")[2])
         paths = sorted(name_index.files_mentioning(self._db, {words[-1]}).keys() - self._changed) if words else []
         if not words or len(paths) > _MENTIONING:

@@ -21,6 +21,7 @@ def components(nodes: Sequence[_N], edges: Mapping[_N, Sequence[_N]]) -> list[li
     for start in nodes:
         if start in index:
             continue
+        # a stack of our own: a chain of imports may be longer than Python's recursion limit (1,000)
         work = [(start, iter(edges.get(start, ())))]
         while work:
             node, rest = work[-1]
@@ -85,6 +86,7 @@ def _greedy(nodes: Sequence[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_
         elif source is not None:
             top.insert(0, source)
         else:
+            # the paper picks the largest out minus in for the front; here the bottom is filled first
             sink = max(left, key=lambda node: into[node] - out[node])
             bottom.append(sink)
         left.remove(source if sink is None and source is not None else bottom[-1])
@@ -105,6 +107,7 @@ def _improved(order: list[_N], weights: Mapping[tuple[_N, _N], int]) -> list[_N]
                 cost += weights.get((other, node), 0) - weights.get((node, other), 0)
                 costs.append(cost)
             best = min(range(len(costs)), key=costs.__getitem__)
+            # strictly less: between two equal places a node would move forever
             if costs[best] < costs[now]:
                 order = [*rest[:best], node, *rest[best:]]
                 moved = True

@@ -86,6 +86,7 @@ class Columns:
 
     @staticmethod
     def _numbers_of_classes(db: Rows) -> set[int]:
+        # a range, for the index on text: LIKE ignores case and can't use it. `;` is the character after `:`
         sql = "SELECT id FROM link_names WHERE text >= ? AND text < ?"
         return {row[0] for prefix in CLASSES for row in db.rows(sql, (prefix, prefix[:-1] + ";"))}
 
@@ -94,6 +95,7 @@ def _column(blocks: list[bytes], place: int) -> array[int]:
     """One column of all blocks, one after the other."""
     sizes = [(block, len(block) // COLUMNS) for block in blocks]
     joined = array("I", b"".join(block[place * size : (place + 1) * size] for block, size in sizes))
+    # blocks are little-endian on every machine (links.pack)
     if byteorder == "big":
         joined.byteswap()
     return joined
@@ -101,6 +103,7 @@ def _column(blocks: list[bytes], place: int) -> array[int]:
 
 def _each(column: Collection[int], marks: bytes) -> Any:
     """The mark of each number of a column; `itemgetter` is the fastest loop there is for it."""
+    # itemgetter needs a key, and with a single one returns the item instead of a tuple
     if len(column) < 2:
         return [marks[number] for number in column]
     return itemgetter(*column)(marks)
@@ -223,9 +226,11 @@ def _spread(edges: Blocks | Columns, first: set[int], depth: int) -> tuple[dict[
         found = edges.beyond(front)
         if found is None:  # too many blocks for look-ups
             edges = edges.columns()
+            # without the parts: one that counted with its class may still be reached by a link of its own
             edges.exclude(first | levels.keys())
             found = edges.beyond(front) or set()
         levels.update(dict.fromkeys(found, level))
+        # a part was in the front when its class was reached: what depends on it is known already
         front = found - parts.keys() if parts else found
         inside = edges.parts(found)
         if inside:

@@ -36,6 +36,7 @@ class Interned:
         self._db = db
         self._known: dict[str, int] = {}
         self._next = int(db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM link_names")[0][0])
+        # in an empty table every text is new: nothing has to be read
         self._whole = self._next == 1
 
     def of(self, texts: Collection[str]) -> dict[str, int]:
@@ -46,6 +47,7 @@ class Interned:
             self._known |= numbers(self._db, new, self._whole)
             new -= self._known.keys()
         if new:
+            # sorted: a set of texts has another order in every process (PYTHONHASHSEED), the database should not
             made = list(enumerate(sorted(new), self._next))
             self._next += len(made)
             self._db.many("INSERT INTO link_names (id, text) VALUES (?, ?)", made)
@@ -157,6 +159,7 @@ def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | No
             blocks.append((owner, len(numbered[0]), pack(numbered)))
             ends += [(name, owner) for name in {*numbered[0], *numbered[2]}]
     db.many("INSERT INTO link_owners (owner, count, packed) VALUES (?, ?, ?)", blocks)
+    # in the order of the key: a table WITHOUT ROWID is a B-tree of it, so neighbors go to one page
     db.many("INSERT INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
     return sum(count for _, count, _ in blocks)
 
@@ -207,6 +210,7 @@ def between(db: Rows, sources: set[str], targets: set[str]) -> list[Link]:
     found = [
         (owner, row)
         for owner, block in db.rows("SELECT owner, packed FROM link_owners")
+        # most blocks hold none of the targets: one look at a column saves a tuple for each link
         if not ends[1].isdisjoint(columns_of(block)[2])
         for row in unpack(block)
         if row[2] in ends[1] and row[0] in ends[0]
@@ -236,6 +240,7 @@ def count(db: Rows) -> int:
 def count_to(db: Rows, prefix: str) -> int:
     """How many links lead to something whose Id begins so."""
     sql = "SELECT id FROM link_names WHERE text >= ? AND text < ?"
+    # a range instead of LIKE, which ignores case and so can't use the index on text
     wanted = {row[0] for row in db.rows(sql, (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)))}
     blocks = db.rows("SELECT packed FROM link_owners")
     return sum(sum(map(wanted.__contains__, columns_of(block)[2])) for (block,) in blocks)

@@ -19,6 +19,7 @@ MOST: Final = 32
 """Words of a query that are looked at."""
 _LONGEST: Final = 200
 """Characters of a word of a query: nobody's name is longer, and LIKE refuses huge patterns."""
+# an ending comes before those that it ends in (`ies`, `es`, `s`): the first one that fits is removed
 _ENDINGS: Final = ("ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y")
 _SHORTEST: Final = 4
 """Letters of a stem."""
@@ -76,6 +77,7 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
             word = word.removesuffix(ending)
             break
+    # double l and s stay, as in step 1b of Porter's algorithm: `falling` → `fall`, `missed` → `miss`
     if word[-1:] == word[-2:-1] and len(word) > _SHORTEST - 1 and word[-1] not in "aeiousl":
         word = word[:-1]  # `running` → `run`
     return word
@@ -110,8 +112,10 @@ def _search_by_like(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[
     """
     fits, params = [], []
     for word in words:
+        # `_` and `%` are the wildcards of LIKE, and `_` is part of many identifiers
         like = re.sub(r"([\\_%])", r"\\\1", word)
         root = re.sub(r"([\\_%])", r"\\\1", stem(word)) + "%"
+        # a space in front of a column: a word or stem matches where a word begins, the first one included
         fits.append(
             "CASE WHEN lower(d.name) = ? THEN 10000000 WHEN ' ' || d.parts || ' ' LIKE ? ESCAPE '\\' THEN 6000000"
             " WHEN ' ' || d.parts LIKE ? ESCAPE '\\' THEN 5000000"
@@ -250,6 +254,7 @@ def add_rows(db: IndexRows, batch: Mapping[str, Sequence[Row]]) -> int:
     """Owner that has no documents yet → its documents; returns how many there are. Call it inside a transaction."""
     full_text = _writable_text(db)
     first = int(db.rows("SELECT COALESCE(MAX(seq), 0) + 1 FROM documents")[0][0])
+    # numbered here and not by SQLite: executemany() gives no row IDs back, and the full text needs the same ones
     made = ((owner, row) for owner, some in batch.items() for row in some)
     rows = [(seq, owner, *row) for seq, (owner, row) in enumerate(made, first)]
     if not rows:
@@ -287,11 +292,13 @@ def search_names(db: IndexRows, words: Sequence[str], limit: int, kinds: Sequenc
     wanted = _whole_words(words)
     if not wanted or limit < 1 or _state(db) != "ready" or not _has_fts5(db):
         return []
+    # to the tokenizer `CartLine` is the one word `cartline`
     whole = dict.fromkeys([*wanted, *(word.replace("_", "") for word in wanted)])
     found = _matching(db, " OR ".join(f'name : "{word}"' for word in whole), limit, kinds)
     for parts in map(split, re.findall(r"\w+", " ".join(words))[:MOST]):
         if len(parts) < 2:
             continue
+        # `^` means from the start of the column (FTS5); that the name ends there too is checked below
         same = _matching(db, f'parts : ^ "{" ".join(parts)}"', _MANY, kinds)
         found += [row for row in same if len(row[-1].split()) == len(parts)][:limit]
     hits = dict.fromkeys(Hit(*row[:-1]) for row in found)
@@ -302,6 +309,7 @@ def _matching(db: IndexRows, asked: str, limit: int, kinds: Sequence[str]) -> li
     """The rows of hits for a query in FTS5's language, best first, each with the parts of its name at the end."""
 
     only, params = _kind_condition(kinds)
+    # bm25() of FTS5 is negative, and smaller for a better hit
     weights = ", ".join(str(weight) for weight in _WEIGHTS)
     return db.rows(
         "SELECT d.id, d.kind, d.path, d.line, d.title,"
@@ -344,6 +352,7 @@ def _worth_asking(db: IndexRows, words: Sequence[str]) -> list[str]:
     """
     from kl_hooks.store.sqlite import full_text_terms
 
+    # SQLite itself is asked for the terms: no other stemmer folds exactly as its own does (ADR-0021)
     term_of = full_text_terms(tuple(words), _TOKENIZER)
     terms = sorted(set(term_of.values()))
     seen = dict(db.rows(f"SELECT term, doc FROM documents_words WHERE term IN ({placeholders(terms)})", tuple(terms)))
@@ -351,6 +360,7 @@ def _worth_asking(db: IndexRows, words: Sequence[str]) -> list[str]:
     found = sorted((term for term in terms if term in seen), key=lambda term: (seen[term], term))
     rare = [term for term in found if seen[term] < common]
     asked = set((rare or found)[:_RAREST])
+    # reversed twice: of several words with one term the first one given remains, in the order of the query
     return list({term: word for word, term in reversed(term_of.items()) if term in asked}.values())[::-1]
 
 
@@ -359,6 +369,7 @@ def _state(db: IndexRows) -> str:
 
 
 def _has_fts5(db: IndexRows) -> bool:
+    # asked each time: interpreters with and without FTS5 share one database (ADR-0021)
     return db.dialect == "sqlite" and bool(db.rows("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"))
 
 
@@ -367,6 +378,7 @@ def _writable_text(db: IndexRows) -> bool:
     state = _state(db)
     if not _has_fts5(db):
         if state == "ready":
+            # rows written from here on are missing in the full text; whoever has FTS5 rebuilds it before its next write
             db.execute("UPDATE index_state SET full_text = 'stale'")
         return False
     if state != "ready":

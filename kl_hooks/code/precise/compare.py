@@ -43,6 +43,7 @@ def export_packages(folder: Path, contents: Iterable[tuple[str, bytes]], modules
     """
     for path, content in contents:
         parts = modules[path].split(".")
+        # `@` distinguishes files with one name (code.modules), which can't both be written to its place
         if "@" in modules[path] or not all(_usable(part) for part in parts):
             continue
         if path.endswith("__init__.py") and parts[-1] != "__init__":
@@ -113,6 +114,7 @@ def _ours(
 
 
 def _usable(part: str) -> bool:
+    # a file name has at most 255 bytes on Linux (NAME_MAX)
     return bool(part) and "/" not in part and "\0" not in part and part not in (".", "..") and len(part) < 200
 
 
@@ -201,6 +203,7 @@ def _compare_with_grimp(
             return 0, [], {}, []
         try:
             seen, theirs = grimp_edges(packages)
+        # one file that grimp can't read fails its whole graph (ADR-0001); what libcst found is still worth a report
         except EnvironmentProblem as problem:
             return 0, [], {}, [Problem(".", 0, 0, str(problem))]
     count, rows, unseen = compare_imports(facts, modules, seen, theirs)

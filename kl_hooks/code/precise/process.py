@@ -56,6 +56,7 @@ def _definitions(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
 
 def _imports(fast: Facts, precise: Facts) -> Iterator[list[Any]]:
     ours, theirs = (sorted(tuple(row) for row in facts["imports"]) for facts in (fast, precise))
+    # a list and not a set: `import a; import a` are two equal rows
     left = list(theirs)
     for row in ours:
         if row in left:
@@ -82,10 +83,13 @@ _DEEP: Final = 20_000
 
 def main(work: str) -> None:
     """Runs `work`, `libcst` or `grimp`, on what stdin holds; the answers go to stdout."""
+    # only privileged processes may raise a hard limit (setrlimit(2)); a lower one that is set already is as good
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    # libcst's parser overflows its stack at some 1,200 nested brackets (ADR-0001): expected, and worth no core file
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, native code or not
+    # ulimit sets the stack of the main thread before we run; that of a new thread can be chosen
     threading.stack_size(_STACK)
     sys.setrecursionlimit(_DEEP)
     stage = threading.Thread(target=_libcst if work == "libcst" else _grimp)
@@ -109,6 +113,7 @@ def _libcst() -> None:
 
     _print_answer({"ready": scan.__name__})
     for about, content in frames(sys.stdin.buffer):
+        # a new alarm replaces the one before (alarm(2)): each file has its own time
         signal.alarm(SECONDS)
         try:
             answer = compare_file(content, about["path"], about["module"])
@@ -128,6 +133,7 @@ def _grimp() -> None:
     import grimp
 
     _set_folders(about["packages"])
+    # cache_dir: by default grimp writes a folder .grimp_cache where it is started
     graph = grimp.build_graph(*sorted(about["packages"]), include_external_packages=False, cache_dir=None)
     _print_answer({"modules": sorted(graph.modules)})
     for one in sorted(graph.modules):
@@ -186,6 +192,7 @@ def grimp_edges(packages: dict[str, str]) -> tuple[set[str], dict[tuple[str, str
 
     EnvironmentProblem if it does not come to an end: one file that it can't read fails a whole graph.
     """
+    # longer than the child's own alarm (10 * SECONDS), which ends native code too: that is set only once it has started
     ended, lines, complaint = _child("grimp", [({"packages": packages}, b"")], 11 * SECONDS)
     if ended:
         raise EnvironmentProblem(f"grimp gave up: {complaint or _exit_reason(ended)}", place="kl graph build --precise")
@@ -212,6 +219,7 @@ def _batch(jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
             found[answer.pop("path")] = answer
         left = [job for job in left if job[0] not in found]
         if left:
+            # answers come in the order of the files: the first one without an answer is where the child ended
             found[left[0][0]] = {"failed": _exit_reason(ended)}
             del left[0]
     return found
@@ -224,14 +232,17 @@ def _child(
     written = b"".join(
         json.dumps({**about, "size": len(content)}).encode() + b"\n" + content for about, content in frames
     )
+    # -I: no PYTHON* variable and no current folder on sys.path; -S: no site-packages, whose .pth files run code
     command = [sys.executable, "-I", "-S", "-c", _START, work, *_library_folders()]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, cwd="/") as child:
         try:
             out, complaint = child.communicate(written, timeout=seconds)
         except subprocess.TimeoutExpired:
             child.kill()
+            # once more after kill(), as the docs of subprocess ask: it collects the child and what it had written
             out, complaint = child.communicate()
         code = child.returncode
+    # what follows the last line end is half an answer of a child that was ended
     whole = [line for line in out.split(b"\n")[:-1] if line.startswith(b"{")]
     last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
     return code or bool(last and not whole), [json.loads(line) for line in whole], last

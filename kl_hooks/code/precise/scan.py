@@ -17,6 +17,7 @@ from kl_hooks.code.scanner.parser import LONGEST, Facts
 from kl_hooks.code.scanner.symbols import namespace_signature, tidy
 from kl_hooks.model.canonical import replace_surrogates
 
+# not str.splitlines(): it also splits at form feeds, U+0085 and U+2028, which end no line of Python source
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -54,6 +55,7 @@ def header(source: Source, node: Any) -> str:
         def leave_SimpleWhitespace(self, original_node: Any, updated_node: Any) -> Any:
             return updated_node.with_changes(value=" " if updated_node.value else "")
 
+    # code_for_node prints whole statements only: this body is short and known, and is cut off again below
     nothing = libcst.SimpleStatementSuite([libcst.Pass()], leading_whitespace=libcst.SimpleWhitespace(""))
     alone = node.with_changes(body=nothing, decorators=(), leading_lines=(), lines_after_decorators=())
     text = libcst.Module([]).code_for_node(alone.visit(Plain()))
@@ -178,8 +180,10 @@ def dynamic_row(node: Any, source: Source, importers: set[str]) -> list[list[Any
         package = positional[1] if len(positional) > 1 else named.get("package")
         given = _literal(package)
         if given:
+            # as importlib.util.resolve_name does: one dot is the package itself
             above = given.split(".")
             dots, module = 0, ".".join([*above[: len(above) - dots + 1], module])
+        # relative to its own __package__ is what an import statement with dots means (PEP 366): the dots stay
         elif last_name(package) != "__package__" or not _plain(package, attribute=False):
             return []
     return [[module, "", dots, source.place(node)[0], "dynamic import", source.statement(node)]]
@@ -193,6 +197,7 @@ def _dunder(node: Any) -> list[tuple[str, str, int]]:
     given: dict[str, Any] = {}
     for arg in node.args:
         key = arg.keyword.value if arg.keyword else "" if arg.star == "**" else next(order, "")
+        # what a starred argument passes is unknown; a name is no literal, so nothing is read from it
         given[key] = libcst.Name("_") if arg.star else arg.value
     if not isinstance(given.get("name"), libcst.SimpleString | libcst.ConcatenatedString):
         return []
@@ -203,6 +208,7 @@ def _dunder(node: Any) -> list[tuple[str, str, int]]:
     wanted = given.get("fromlist")
     items = [one.value for one in wanted.elements] if isinstance(wanted, libcst.List | libcst.Tuple) else []
     names = [name for name in map(_literal, items) if name]
+    # no name at level 0 is a ValueError of __import__; with a level it is the package itself
     return [(module, name, level) for name in names if module or level] or ([(module, "", level)] if module else [])
 
 
@@ -251,6 +257,7 @@ class Visitor(cst.CSTVisitor):
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self.found.append(Definition("class", self._name(node, node), node, self._around[-1].kind == "class"))
 
+    # at the body and not at the class: its decorators and bases are evaluated in the scope around it
     def visit_ClassDef_body(self, node: cst.ClassDef) -> None:
         self._around.append(_Scope("class", self._name(node, node), self._prefix(node.name.value)))
 
@@ -390,6 +397,7 @@ def scan_precise(content: bytes, path: str, module: str) -> Facts:
     import libcst
     from libcst.metadata import MetadataWrapper, PositionProvider, ScopeProvider
 
+    # the deep copy is for trees that hold a node twice; a tree that comes from the parser does not (libcst's docs)
     wrapper = MetadataWrapper(libcst.parse_module(content), unsafe_skip_copy=True)
     known = wrapper.resolve_many((PositionProvider, ScopeProvider))
     source = Source(wrapper.module, known[PositionProvider])

@@ -136,6 +136,7 @@ def dependency_path(graph: Graph, from_text: str, to_text: str) -> DependencyPat
     if not (_is_code(graph, start) and _is_code(graph, end)):
         return _across(graph, start, end)
     reached = reach(graph.db, theirs, lookups=False)
+    # of equally near ones the start itself comes before its parts
     near = [(level, name != start.id, name) for name, level in reached.levels.items() if name in mine]
     if not near:
         return DependencyPath(start, end, (), 0, Answer(False, tuple(_unseen(graph, mine, theirs, reached)), lost))
@@ -178,6 +179,7 @@ def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | No
         fresh: list[str] = []
         for node in front:
             for link in (*_inside(graph, node), *out.get(node, ())):
+                # by way of an unresolved name (`name:get`) everything would be near everything
                 if link.target not in reached_by and not link.target.startswith("name:"):
                     reached_by[link.target] = link
                     fresh.append(link.target)
@@ -200,6 +202,7 @@ def _inside(graph: Graph, node: str) -> list[Link]:
     if mark:
         return [Link(node, PART_OF, f"file:{page}")]
     below = f"{name.rstrip('/')}/"
+    # a range for the index on path: `0` is the character after `/`
     rows = graph.db.rows("SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path", (below, f"{below[:-1]}0"))
     return [Link(node, HOLDS, f"file:{path}") for (path,) in rows]
 

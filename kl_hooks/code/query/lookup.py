@@ -28,6 +28,7 @@ _COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decor
 
 def select_symbols(db: Rows, condition: str, params: Iterable[Any]) -> list[Symbol]:
     """The symbols that fit a condition over the table's columns, by path and place."""
+    # of two that begin on one line the longer one is around the other
     sql = f"SELECT {_COLUMNS} FROM symbols WHERE {condition} ORDER BY path, line, end_line DESC, id"
     rows = db.rows(sql, tuple(params))
     return [_symbol(*row) for row in rows]
@@ -151,6 +152,7 @@ def _pages(graph: Graph, text: str) -> list[str]:
     path, mark, anchor = text.removeprefix("file:").partition("#")
     if not path.endswith(_PAGES):
         return []
+    # not LIKE: it ignores case, and `_`, one of its wildcards, is in many paths
     sql = "SELECT DISTINCT path FROM documents WHERE kind = 'page' AND substr(path, -?) = ?"
     found = [row[0] for row in graph.db.rows(sql, (len(path) + 1, f"/{path}"))]
     return [f"file:{one}{mark}{anchor}" for one in found] if len(found) == 1 else []
@@ -221,6 +223,7 @@ def _in_file(graph: Graph, name: str) -> list[Symbol] | None:
     """The symbol for a path, a place, or a test in a file; None if `name` is none of these."""
     path, colons, test = name.partition("::")
     if colons:
+        # without `[…]`: pytest adds the parameters of a case to its ID, the graph has one Id for the function
         tests = select_symbols(graph.db, "id LIKE 'test:%' AND name = ?", (test.rpartition("::")[2].partition("[")[0],))
         return [one for one in tests if _ends(split_id(one.id)[1], name.partition("[")[0], "/")]
     place = _PLACE.fullmatch(name)
@@ -256,6 +259,7 @@ def _paths(graph: Graph, name: str) -> list[str]:
 def _symbols_named(graph: Graph, prefix: str, name: str) -> list[Symbol]:
     """Symbols with a dotted name, or a name that ends so; nothing less than whole parts."""
     last = name.rpartition(".")[2]
+    # LIKE ignores the case of ASCII letters only, and can't use the index: asked where the exact name has no match
     for condition, fold in (("name = ?", False), ("name LIKE ? ESCAPE '\\'", True)):
         asked = re.sub(r"([\\%_])", r"\\\1", last) if fold else last
         wanted = name.lower() if fold else name
@@ -277,6 +281,7 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
     modules = [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
     if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({placeholders(modules)})", modules):
         return None
+    # imported late: a name that is defined where it is looked for, as most are, needs no resolver
     from kl_hooks.code.facts_cache import Outlines
     from kl_hooks.code.modules import ModuleIndex
     from kl_hooks.code.resolver import Resolver

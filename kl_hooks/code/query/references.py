@@ -88,11 +88,13 @@ def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
 def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
     """A base that is not of this repository may call what it expects to be overridden."""
     owner = split_id(symbol.id)[1].rpartition(".")[0]
+    # the Id of a method does not show which of the two its class is
     classes = [f"type:{owner}", f"interface:{owner}"]
     for one in symbols_by_id(graph.db, [*classes, *_superclasses(graph.db, classes)]).values():
         known = {
             last_name(k.target) for k in links.outgoing(graph.db, one.id) if k.relation in ("inherits", "implements")
         }
+        # links lead to bases of the repository only: the others are in the signature and nowhere else
         for base in _bases(one.signature):
             if base.partition("[")[0].rpartition(".")[2] not in known | _PLAIN_BASES:
                 return [f"{base}, which {one.id} inherits from, is not of this repository and may call it"]
@@ -102,6 +104,7 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
 def _bases(signature: str) -> list[str]:
     """The bases in a class's signature; none where it was cut."""
     try:
+        # a signature is source up to the colon: with a body Python's own parser reads it
         (node,) = ast.parse(f"{signature}: pass").body
     except (SyntaxError, ValueError):
         return []
@@ -149,6 +152,7 @@ def callers(graph: Graph, text: str) -> References:
     if prefix == "property":
         relations.append("references")
     calls = _to(graph, asked, relations)
+    # `C()` has a link to the class and one to its `__init__`, and is one call: listed once
     direct = {(k.source, k.path, k.line) for k in calls if k.target == symbol.id}
     rest = [k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct]
     found = _by_position([*[k for k in calls if k.target == symbol.id], *rest])

@@ -66,6 +66,7 @@ def find_all(
     found = list(dict.fromkeys([*whole, *others, *begun, *_files(graph, words, kinds, file)]))
     seen = {(one.id, one.path) for one in found}
     if len(found) <= limit:
+        # what was found by name may come again among these; one more shows whether there are more
         spare = BY_WORDS if file else limit + len(found) + 1
         indexed = [kind for kind in wanted if kind not in ("test", "file") and (kinds or kind in SYMBOL_KINDS)]
         hits = index.search(graph.db, words, spare, indexed) if indexed else []
@@ -78,6 +79,7 @@ def path_matches(path: str, file: str) -> bool:
     if not file:
         return True
     file = file.removeprefix("./").rstrip("/")
+    # fnmatchcase: fnmatch() ignores case on Windows, while git's paths are compared as they are
     return path == file or path.startswith(f"{file}/") or path.endswith(f"/{file}") or fnmatchcase(path, file)
 
 
@@ -189,6 +191,7 @@ def retrieve_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
                 raise trouble
             return []
         found = {
+            # a key of a dict stays where it first was: classes named by a word remain in front
             (hit.id, hit.path): hit
             for hit in (*_classes(db, signals.keywords), *search(db, words, limit, SYMBOL_KINDS))
         }
@@ -199,6 +202,7 @@ def _classes(db: Database, words: Sequence[str]) -> list[Hit]:
     """The classes that plain words name: `why do baskets lose items` is about `Basket`, though a class of one word
     has so few words of its own that BM25 puts every test of it first. Not those of tests, or inside of functions.
     """
+    # more than are needed: those of tests and those inside of functions are dropped below
     hits = search_names(db, words, _NAMED * 10, ("type", "interface"))
     return [hit for hit in hits if "<locals>" not in hit.id and not _is_test(hit.path)][:_NAMED]
 

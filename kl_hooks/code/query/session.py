@@ -110,6 +110,7 @@ def refresh(
         facts = _facts(db, known) if db is not None else {}
     parsed = removed = 0
     if not known.same():
+        # imported late: a question about files that are unchanged does without it
         from kl_hooks.code.update import update
 
         done = update(store, known, facts, entries, read, scanners, watch)
@@ -139,11 +140,13 @@ def problem(path: str, error: str) -> Problem:
 
 def _readable_names(entries: Sequence[FileEntry]) -> tuple[Sequence[FileEntry], list[Problem]]:
     """Without the files whose names are not UTF-8: no Id and no row could hold them. They are reported."""
+    # without a loop in Python, as in nearly every repository all paths are ASCII
     if all(map(str.isascii, map(itemgetter(0), entries))):
         return entries, []
     good: list[FileEntry] = []
     odd: list[Problem] = []
     for entry in entries:
+        # bytes that are not UTF-8 are surrogates in a decoded path (surrogateescape, PEP 383)
         if entry.path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in entry.path):
             good.append(entry)
         else:
@@ -174,6 +177,7 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
     scanners = scanners_of(ws.plugins)
     suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
     entries = files.files_at(repo, tree, (*suffixes, *MARKERS))
+    # with the versions of the scanners: others give other facts of the same tree
     name = hashlib.sha256(repr((tree, [scanner.version for scanner in scanners])).encode()).hexdigest()[:24]
     with _folder(ws) as folder:
         store = _cache_store(ws, folder / f"{name}.db")
@@ -181,6 +185,7 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
             _seed(ws, repo, entries, store)
         scan = refresh(store, entries, lambda some: files.read_files(repo, some, "objects"), scanners)
         with suppress(OSError):
+            # a question that writes nothing leaves its time alone, by which _remove_old knows what was asked last
             os.utime(store.state.graph)
         _remove_old(folder, store.state.graph)
         with store.reading("graph") as db:
@@ -220,6 +225,7 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
     from kl_hooks.git import files
     from kl_hooks.index import index
 
+    # into the working tree's graph and before the copy: the next revision finds these facts there, too
     facts_of(
         ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws.plugins), symbols=False
     )
@@ -228,8 +234,10 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
     with ws.store.reading("graph") as db:
         if db is not None:
             new.unlink(missing_ok=True)
+            # consistent while others write, and with what is still in the journal only: a copy of the file is neither
             db.execute("VACUUM INTO ?", (str(new),))
             new.chmod(0o600)
+            # renamed when it is whole: another process that asks for this revision sees all or nothing (rename(2))
             new.rename(path)
     with store.writing("graph") as copy, copy.transaction():
         # Records and violations belong to the working tree, not to the revision.

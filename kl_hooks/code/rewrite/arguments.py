@@ -31,6 +31,7 @@ def signatures(content: bytes) -> Iterator[tuple[int, int]]:
     spent = 0
     for found in _DEF.finditer(content):
         start = found.end()
+        # signatures overlap where one holds the word `def`: each is read on its own, all together up to this limit
         end = _end(content, start) if spent <= 4 * len(content) else len(content)
         spent += end - start
         yield start, end
@@ -42,6 +43,7 @@ def _end(content: bytes, start: int) -> int:
     depth, string_end = 0, -1
     for token in _TOKEN.finditer(content, start, start + _LONGEST):
         if token["quote"]:
+            # neighboring strings are one string: `"Bas" "ket"` spells a name that neither piece has
             joined = string_end >= 0 and not content[string_end : token.start()].strip()
             if joined or b"\\" in token["text"] or {*b"fFtT"} & {*(token["prefix"] or b"")}:
                 break
@@ -129,6 +131,7 @@ def may_accept(content: bytes, names: Collection[str]) -> bool:
 def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:
     """The functions with a parameter that is called like one of the names, or annotated with it; in order."""
     wanted = _wanted(names)
+    # searched in the text of an annotation: the name may be in quotes, or within `list[X]`
     noted = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b") if names else None
     found = []
     for node in near([tree], lines_with(content, {*names, *wanted})):

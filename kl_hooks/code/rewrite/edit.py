@@ -75,6 +75,7 @@ class _Edit:
         # bytes.splitlines cuts at \n, \r and \r\n only, as the tokenizer does; str.splitlines also at \f and \x1c
         self.lines = content.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = b"\r\n" if b"\r\n" in content else b"\n"
+        # lines that are inserted must be in the encoding that the file declares (PEP 263)
         self.encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
         if content.count(b"\r") != content.count(b"\r\n") or b"".join(self.lines).count(b"\n") < len(self.lines) - 1:
             raise Unfixable("the file has odd line endings")
@@ -159,6 +160,7 @@ class _Edit:
         if not any(_names(node, *_FUTURE) for node in self.body):
             if any("annotations" in binds(node) for node in ast.walk(self.tree)):
                 raise Unfixable("something in the file is called annotations, as what it would have to import is")
+            # a __future__ import may only follow the docstring, comments and its like (language reference, 7.11.1)
             docstring = self.body[0] if self.body and _is_docstring(self.body, self.body[0]) else None
             place = (docstring.end_lineno or 0) + 1 if docstring else self.body[0].lineno
             future = self._text_of("from __future__ import annotations")
@@ -169,12 +171,15 @@ class _Edit:
         """Import TYPE_CHECKING: in an import from typing that fits on its line, else after the standard library."""
         for node in head:
             if _names(node, "typing") and node.lineno not in self.new and isinstance(node, ast.ImportFrom):
+                # in front: isort and ruff sort constants before classes and functions (order-by-type)
                 longer = self._text(node, [ast.alias(_FLAG), *node.names])
+                # only one that is written as we would write it: another would be formatted anew along with it
                 plain = [self.lines[node.lineno - 1]] == self._text(node, node.names)
                 if plain and len(longer) == 1:
                     self.new[node.lineno] = longer
                     return
         own = [node for node in head if _module(node).partition(".")[0] in sys.stdlib_module_names - {"__future__"}]
+        # where isort would put it: plain imports first, then `from` imports by module (its default order)
         before = [node for node in own if isinstance(node, ast.Import) or _module(node) < "typing"]
         rest = [node for node in head if not _names(node, "__future__") and not _is_docstring(self.body, node)]
         text = self._text_of(f"from typing import {_FLAG}")
@@ -212,6 +217,7 @@ class _Edit:
         return self._text_of(text)
 
     def _text_of(self, *lines: str) -> list[bytes]:
+        # the codec utf-8-sig would put a byte order mark before each line
         return [line.encode(self.encoding.removesuffix("-sig")) + self.newline for line in lines]
 
 

@@ -17,6 +17,7 @@ _LOOKS: Final = frozenset({"globals", "eval", "exec"})
 _BARE_LOOKS: Final = frozenset({"dir", "vars", "locals"})
 _SILENT: Final = frozenset({ast.Load, ast.Store, ast.Del, ast.Attribute, ast.Expr, ast.Return, ast.keyword, ast.Tuple})
 """The commonest nodes that neither bind a name nor mention one themselves."""
+# type comments of PEP 484; `# type: ignore` names no type
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -66,6 +67,7 @@ class Mentions:
         if isinstance(node, ast.Name):
             self.used = min(self.used or node.lineno, node.lineno)
         elif isinstance(node, ast.Constant):
+            # doctest runs what follows `>>>` with the names of the module
             if not docstring or ">>>" in str(node.value):
                 self.string = self.string or node.lineno
         else:
@@ -153,6 +155,7 @@ WORDS: Final = frozenset(
 )  # fmt: skip
 """Names and attributes by which code looks at annotations itself."""
 _HARMLESS: Final = frozenset({"click", "pytest", "hypothesis"})
+# dataclasses recognizes these in the text of an annotation, by the names that the module has (_is_type in CPython)
 _KEYS: Final = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
@@ -176,6 +179,7 @@ def reader_of(tree: ast.Module, trusted: Collection[str], adding_future: bool) -
     `adding_future`: whether all annotations of the file turn into text, not those of one name alone.
     """
     known = set(trusted) | set(dir(builtins)) | _own(tree)
+    # PEP 563: once annotations are text, names of a function around the class can no longer be looked up
     local = {id(part) for node in ast.walk(tree) if _is_function(node) for part in ast.walk(node) if part is not node}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -237,6 +241,7 @@ def _own(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         for module in _imported(node):
             top = module.partition(".")[0]
+            # what the standard library has to read annotations (get_type_hints, singledispatch) is in WORDS
             if top in sys.stdlib_module_names or top in _HARMLESS or top in ("attr", "attrs", "typing_extensions"):
                 found.update(a.asname or a.name.partition(".")[0] for a in node.names)  # type: ignore[attr-defined]
     return found
@@ -265,6 +270,7 @@ def _does(note: ast.expr) -> bool:
 UNUSED: Final = "unused"
 NOTED: Final = "annotations"
 NEEDED: Final = "needed"
+# what flake8 and ruff (a bare noqa, or F401: unused import), pycln and isort take as an order to leave an import
 _KEEP_COMMENT = re.compile(rb"#.*?(noqa(?!:)|noqa:[^#]*F401|nopycln|isort:\s*skip|import-side-effect)", re.I)
 
 
@@ -362,6 +368,7 @@ def statement(tree: ast.Module, row: Sequence[Any]) -> ast.Import | ast.ImportFr
 def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     if source.path.rpartition("/")[2] == "__init__.py":
         return "it is in an __init__.py, where others may import it from"
+    # the explicit re-export of PEP 484, which mypy asks for under --no-implicit-reexport
     if alias.asname == alias.name:
         return f"`{alias.name} as {alias.name}` offers it to others"
     if sum(other.name == alias.name for other in node.names) > 1:
@@ -462,6 +469,7 @@ def _words_of(node: ast.AST) -> Iterator[str]:
             yield from words(node.value.decode("utf-8", "replace"))
     elif isinstance(node, ast.keyword):
         yield from [node.arg] if node.arg else []
+    # `case Point(x=0)` reads the attribute x (PEP 634)
     elif isinstance(node, ast.MatchClass):
         yield from node.kwd_attrs
 

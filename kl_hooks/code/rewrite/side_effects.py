@@ -70,6 +70,7 @@ def _of_block(node: ast.If | ast.Try, known: Collection[str]) -> _Found:
 
 def _of_class(node: ast.ClassDef, known: Collection[str]) -> _Found:
     for base in node.bases:
+        # an unknown base may have a metaclass or an `__init_subclass__`, which run when the class is defined
         if _root(base) not in known:
             yield node.lineno, f"class {node.name}({_brief(base)})"
     for keyword in node.keywords:
@@ -77,6 +78,7 @@ def _of_class(node: ast.ClassDef, known: Collection[str]) -> _Found:
             yield node.lineno, f"class {node.name}({keyword.arg}=…)"
     yield from _decorators(node)
     for part in node.body:
+        # hooks of PEP 487: they run when another class is defined
         if isinstance(part, ast.FunctionDef) and part.name in ("__init_subclass__", "__set_name__"):
             yield part.lineno, f"{node.name}.{part.name}"
     yield from _of_body(node.body, known)
@@ -96,6 +98,7 @@ def _of_values(node: ast.stmt, values: Sequence[ast.expr]) -> _Found:
         stack: list[ast.AST] = [value]
         while stack:
             part = stack.pop()
+            # its body runs when it is called
             if isinstance(part, ast.Lambda):
                 continue
             if isinstance(part, ast.Await | ast.Yield | ast.YieldFrom) or (

@@ -47,6 +47,7 @@ def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
 
 def any_of(words: Iterable[str]) -> re.Pattern[bytes]:
     """Find any of these identifiers in a text."""
+    # in a pattern for bytes \b knows ASCII letters only: callers treat other text as a match
     return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words)))
 
 

@@ -69,6 +69,7 @@ def decode(expression: str) -> Ref:
     """The parts of an expression that is not empty."""
     kind, module = expression[0], ""
     if kind == RESULT:
+        # expressions are nested (`~~=f>|read>`): the last `>` closes the outermost one
         end = expression.rindex(">")
         path, rest = expression[1:end], expression[end + 2 :]
     else:

@@ -145,6 +145,7 @@ def scan_imports(content: bytes) -> Facts | None:
 
 def _may_call(content: bytes) -> bool:
     """True if something may be imported by a call: its name is there, or could be in another spelling."""
+    # in another encoding, UTF-7 for one, the same name may be other bytes
     if any(name in content for name in _CALLED) or encoding_of(content) != "utf-8":
         return True
     return not content.isascii() and _in_another_script(content)
@@ -155,6 +156,7 @@ def _in_another_script(content: bytes) -> bool:
     from unicodedata import normalize
 
     try:
+        # Python compares identifiers in NFKC (PEP 3131): full-width letters spell the same name
         text = normalize("NFKC", content.decode())
     except UnicodeDecodeError:
         return True
@@ -169,6 +171,7 @@ def _checks_otherwise(content: bytes) -> bool:
 
 def _rows(tree: ast.Module) -> list[list[Any]]:
     rows: list[list[Any]] = []
+    # expressions are not walked: what imports in one is a call, and _may_call has ruled that out (ADR-0012)
     parts: list[_Part] = [(tree.body, False, False)]
     for body, lazy, checking in parts:  # grows while it is walked
         for node in body:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
 
 
+# without a new number the database would go on giving facts of the older scanner: a blob is read once (ADR-0004)
 PARSER_VERSION: Final = "python-ast/9"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")
@@ -85,6 +86,7 @@ def parse_facts(
     except RecursionError:
         return unreadable_facts("0:0: nested too deeply for Python's parser")
     except MemoryError:
+        # CPython's parser also raises it where its own stack is full (MAXSTACK), with memory left
         return unreadable_facts("0:0: nested too deeply, or too large, for Python's parser")
     except ValueError as problem:  # NUL bytes on some Pythons, numbers with thousands of digits
         return unreadable_facts(f"0:0: {problem}")
@@ -126,6 +128,7 @@ LONGEST: Final = 300
 _ENOUGH: Final = 4 * LONGEST + 4
 """Bytes that certainly hold `LONGEST` characters and one more: a line may be a megabyte long."""
 
+# the expression of PEP 263, for bytes
 _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 _FIRST_TWO: Final = re.compile(rb"([^\r\n]*)(?:\r\n?|\n)?([^\r\n]*)")
 _BOM: Final = b"\xef\xbb\xbf"
@@ -136,6 +139,8 @@ def lines_of(content: bytes) -> list[bytes]:
     """The lines without their ends; columns of syntax trees (bytes of UTF-8) fit. Never raises: what can't be decoded
     is replaced.
     """
+    # after a BOM the parser accepts no other encoding than UTF-8 (PEP 263). bytes.splitlines() splits at \n, \r and
+    # \r\n only, as the parser does; that of str would split at form feeds and U+2028 too
     if content.startswith(_BOM):
         return content[len(_BOM) :].splitlines()
     name = encoding_of(content)
@@ -164,6 +169,7 @@ def encoding_of(content: bytes) -> str:
 
 
 def _normal_encoding(name: str) -> str:
+    # as get_normal_name in CPython's tokenizer, which looks at the first 12 characters
     start = name[:12].lower().replace("_", "-")
     if start in ("utf-8", "utf8") or start.startswith("utf-8-"):
         return "utf-8"

@@ -120,6 +120,7 @@ _NAMES_AND_GAPS: Final = bytes(
 )
 _RUN: Final = rb"(?:\." + _GAP + rb"[^\s.,;:()\[\]{}'\"\\#=]+" + _GAP + rb"){%d}" % PARTS
 _IMPORT: Final = rb"\b(?:import|from)\b[^;\r\n#]*$"
+# PEP 695; 696; 750 (t-strings) and 758 (except without brackets); 810 (lazy imports)
 _NEWER: Final = (
     ((3, 12), r"\s*type\s+\w+\s*(\[.*\])?\s*=|\s*(async\s+def|def|class)\s+\w+\s*\["),
     ((3, 13), r"\s*(type|(async\s+def|def|class))\s+\w+\s*\[[^\]]*="),
@@ -169,10 +170,12 @@ def _guarded(content: bytes, scan: Callable[[], Facts]) -> Facts:
 
 def _endless_name(content: bytes) -> int:
     """The line of an import of too long a dotted name, or 0."""
+    # without names and gaps, which translate() removes in C, only such a name leaves that many dots in a row
     if len(content) < _SMALL or _DOTS not in content.translate(None, _NAMES_AND_GAPS):
         return 0
     for run in re.finditer(_RUN, content):
         start = content.rfind(b"\n", 0, run.start()) + 1
+        # a backslash at its end joins a line to the next one: `import` may be lines above
         while start > 1 and content[:start].rstrip(b"\r\n").endswith(b"\\"):
             start = content.rfind(b"\n", 0, start - 1) + 1
         if re.search(_IMPORT, content[start : run.start()].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")):
@@ -186,6 +189,7 @@ def _maybe_newer(content: bytes, error: str) -> str:
     lines = content.decode("utf-8", "replace").splitlines() if number != "0" else []
     line = lines[int(number) - 1] if int(number) <= len(lines) and lines else ""
     since = next((first for first, looks in _NEWER if first > sys.version_info[:2] and re.match(looks, line)), None)
+    # since PEP 701 (Python 3.12) an f-string may hold its own quotes, backslashes and comments
     if since is None and sys.version_info < (3, 12) and reason.strip().startswith("f-string:"):
         since = (3, 12)
     return f"; it may be newer than Python {sys.version_info[0]}.{sys.version_info[1]}" if since else ""

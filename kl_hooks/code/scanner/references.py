@@ -31,6 +31,7 @@ from kl_hooks.code.scanner.expressions import (
 from kl_hooks.code.scanner.parser import WORD, Outline
 from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
 
+# plus names that no statement binds: the import system sets them, and the compiler `__class__` in methods
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__path__", "__class__", "__builtins__"}
 
 
@@ -62,6 +63,7 @@ def name_expression(frame: Frame, scope: Frame | None, name: str) -> str:
         if name in scope.globals and scope.outer is not None:
             scope, first = _module(scope), True
             continue
+        # names of a class body are not visible in the functions inside it (Python's execution model)
         if name not in scope.nonlocals and (first or scope.kind != "class"):
             found = table(scope).get(name)
             if found is not None:
@@ -76,10 +78,12 @@ def table(scope: Frame) -> dict[str, str]:
     """Name → what it refers to, of all names that a scope binds itself."""
     if scope.table is None:
         scope.table = made = dict.fromkeys(scope.stores, UNKNOWN)
+        # later ones win: a store alone means nothing known, an import names its origin, a definition is here
         made.update(scope.binds)
         made.update(_defined(scope))
         if scope.kind == "function":
             owner = owner_class(scope)
+            # a static method is given no instance: its first argument is one like any other
             if scope.receiver and owner and not _marked(scope, "staticmethod"):
                 made[scope.receiver] = f"{INSTANCE}{qualified(owner)}"
             _add_instances(scope, made)
@@ -129,6 +133,7 @@ def _add_instances(scope: Frame, made: dict[str, str]) -> None:
         if name in elsewhere:
             continue
         classes = {one for one in found if one[0] != "None"}
+        # every store must have been understood: `for x in …` or `del x` counts among stores, but has no class
         if len(classes) == 1 and len(found) == scope.stores.count(name):
             made[name] = instance(scope, *classes.pop())
 
@@ -199,9 +204,11 @@ KEEPING: Final = frozenset(
 def return_expression(frame: Frame) -> str:
     """The expression for what a function returns; `UNKNOWN` without an annotation, or if a decorator may change it."""
     node = frame.node
+    # calling an async function gives a coroutine, whatever its annotation names
     if node.returns is None or node.__class__ is not ast.FunctionDef or not all(map(_keeps, node.decorator_list)):
         return UNKNOWN
     root, rest = annotated(node.returns) or ("", "")
+    # a type parameter may be any class (PEP 695)
     if any(parameter.name == root for parameter in getattr(node, "type_params", ())):
         return UNKNOWN
     if "Self" in (root, rest):
@@ -231,6 +238,7 @@ def uses_of(frames: Sequence[Frame], places: dict[str, int]) -> dict[str, list[i
     for frame in frames:
         owner = places[(frame.ids or frame.home.ids)[0]]
         home, around, head = frame.home, _around(frame), frame.head
+        # an assignment with a lambda or a comprehension has names that its scope does not have: no cache
         own = frame.home is frame or not frame.stores
         hidden = _hidden(found, frame, around, owner) if head else ()
         for number, (root, rest, line, code) in enumerate(frame.uses):

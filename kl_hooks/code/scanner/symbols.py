@@ -23,6 +23,7 @@ def set_digests(frames: Sequence[Frame]) -> None:
     fields stay. A function includes everything inside it: a changed inner function is a changed function.
     """
     for frame in reversed(frames):
+        # surrogatepass: a literal such as '\ud800' is a lone surrogate, which UTF-8 can't hold
         digest = sha256("\0".join(frame.text).encode("utf-8", "surrogatepass"))
         if not frame.kids:
             frame.own = frame.full = digest.digest()
@@ -47,6 +48,7 @@ def combined_digest(digests: Sequence[bytes]) -> str:
     return sha256(b"".join(digests)).hexdigest()[:16]
 
 
+# bytes: a signature shows LONGEST characters of them, while a default may be a megabyte long
 _HEADER = 20_000
 _PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
 _PIECE = rb"""(?xs)
@@ -117,6 +119,7 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
             same.sort(key=lambda frame: getattr(frame.node, "lineno", 0))  # `else` was walked before `if`
         chosen, doc, texts = same[0], _doc(same[0]), dict.fromkeys(same[0].text)
         if len(same) > 1:
+            # an @overload is a declaration for type checkers; what is called is the definition after them (PEP 484)
             chosen = next((f for f in same if not _is_overload(f)), chosen)
             doc = next(filter(None, (_doc(f) for f in same)), "")
             texts = dict.fromkeys(text for f in same for text in f.text)
@@ -155,6 +158,7 @@ def _ids(frame: Frame, module: str) -> list[str]:
     if frame.kind == "block":
         return []
     if frame.kind == "field" and outer.scope == "function":
+        # `self.x: int` in a method: the prefix is `C.m.<locals>.`, the field belongs to `C`
         owner = outer.prefix.rpartition(".<locals>.")[0].rpartition(".")[0]
         return [f"field:{module}.{owner}.{name}" for name in frame.names]
     sort = _id_prefix(frame, outer)
@@ -211,6 +215,7 @@ def _doc(frame: Frame) -> str:
         return ""
     clean = text.lstrip().partition("\n")[0].rstrip()
     if not clean.isascii() or "\0" in clean:
+        # sqlite3 raises UnicodeEncodeError for a lone surrogate
         from kl_hooks.model.canonical import replace_surrogates
 
         clean = str(replace_surrogates(clean)).replace("\0", "")

@@ -137,6 +137,7 @@ def annotated(node: Node) -> Chain | None:
         if cls is ast.Constant and node.value.__class__ is str:
             return dotted(node.value)
         if cls is ast.BinOp and node.op.__class__ is ast.BitOr:
+            # of `X | Y` (PEP 604) neither is certain; with None there is one class left
             node = node.left if _nothing(node.right) else node.right if _nothing(node.left) else None
         elif cls is ast.Subscript:
             outer = chain(node.value)
@@ -208,6 +209,7 @@ def note_bases(frame: Frame, node: Node) -> None:
 def note_parameters(frame: Frame, node: Node) -> None:
     """The classes that a function's annotated arguments are instances of."""
     args = node.args
+    # without vararg and kwarg: `*rest: C` is a tuple, `**more: C` a dict, and neither is a C
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
         if arg.annotation is not None:
             _typed(frame, arg.arg, annotated(arg.annotation))
@@ -255,6 +257,7 @@ def _note(frame: Frame, target: Node, node: Node) -> None:
         note_quoted(frame, node.annotation)
         _typed(frame, name, annotated(node.annotation))
     elif node.value.__class__ is ast.Constant and node.value.value is None:
+        # `self.x = None` until the real value comes: an assignment to be counted, but no class
         _typed(frame, name, ("None", ""))
     elif node.value.__class__ is ast.Call:
         _typed(frame, name, chain(node.value.func))
@@ -304,6 +307,7 @@ _STATEMENTS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 _Known = tuple[str, tuple[tuple[str, str, bool], ...]]
 _PLAIN: dict[type, _Known] = {}
 """Node class → its mark and (field, the field's mark, is a list of statements)."""
+# operators have no fields: the name of the class is all there is to write
 _LEAVES: dict[type, str] = {
     cls: "#" + cls.__name__
     for base in (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
@@ -316,6 +320,7 @@ def constant(value: object) -> str:
     cls = value.__class__
     if cls is str:
         words = str(value)
+        # the pieces of a text are joined by NUL before they are hashed (symbols.set_digests): none may hold one
         return '"' + words if "\0" not in words else "%" + words.encode("utf-8", "surrogatepass").hex()
     if cls is int:
         return hex(value) if isinstance(value, int) else ""  # repr() of a huge int is refused
@@ -344,6 +349,7 @@ def plain(node: Node, stack: list[Any], text: list[str]) -> None:
                 stack += value[::-1]
             else:
                 text.append(str(len(value)))
+                # None is the key of `**x` in a dict, and the default of a keyword argument that has none
                 stack += value if None not in value else ["0" if item is None else item for item in value]
         elif cls in _LEAVES:
             text.append(_LEAVES[cls])
@@ -365,6 +371,7 @@ def _learn(cls: type) -> _Known:
 def _definition(frame: Frame, node: Node, stack: list[Any]) -> None:
     kind = "class" if node.__class__ is ast.ClassDef else "function"
     if frame.scope == "function":
+        # in a function only: its hash covers where its inner definitions are, that of a class or module must not
         frame.text.append("#def")
     frame.kids.append(Frame(kind, node, [node.name], frame, frame.checking))
 
@@ -414,6 +421,7 @@ def _if(frame: Frame, node: Node, stack: list[Any]) -> None:
     seen, other = (node.body, node.orelse) if checking > 0 else (node.orelse, node.body)
     frame.text += ("#If", "#checking" if checking > 0 else "#unchecked")
     if seen:
+        # ast.Module as something with a body, which is all that _enter needs of a block
         frame.kids.append(Frame("block", ast.Module(seen, []), [], frame, True))
     stack.append("}")
     stack.extend(reversed(other))
@@ -468,6 +476,7 @@ RULES: dict[type, Any] = {
     ast.FunctionDef: _definition, ast.AsyncFunctionDef: _definition, ast.ClassDef: _definition,
     ast.Import: _import, ast.ImportFrom: _import, ast.Assign: _assignment, ast.AnnAssign: _assignment,
     ast.If: _if, ast.Global: _global, ast.Nonlocal: _nonlocal, ast.JoinedStr: _joined, ast.arg: _stored,
+    # no AsyncWith: annotations of async functions such as `__aenter__` are not followed (docs/code-graph.md)
     ast.ExceptHandler: _handler, ast.With: _with,
     ast.MatchAs: _stored, ast.MatchStar: _stored, ast.MatchMapping: _stored,
 }  # fmt: skip
@@ -500,6 +509,7 @@ def _enter(frame: Frame) -> None:
         if outer is not None:
             _walk_head(frame, node, outer)
         stack.extend(reversed(node.body))
+        # a docstring is no code: another wording leaves the content hash as it is
         if docstring(node) is not None:
             stack.pop()
     _walk(frame, stack)
@@ -512,6 +522,7 @@ def _walk_head(frame: Frame, node: Node, outer: Frame) -> None:
     qualified = name if name in outer.globals else outer.prefix + name
     frame.prefix = f"{qualified}." if frame.kind == "class" else f"{qualified}.<locals>."
     frame.text += ("#" + node.__class__.__name__, name)
+    # type_params: since Python 3.12 (PEP 695)
     for field in ("decorator_list", "bases", "keywords", "type_params"):
         items = getattr(node, field, None)
         if items:
@@ -537,6 +548,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
 
     A chain such as `a.b.c` is visited at once: one use, and in the text what its nodes would have written one by one.
     """
+    # methods in local variables: this loop runs for every node of a repository
     text, use = frame.text, frame.uses.append
     append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
     while stack:
@@ -564,6 +576,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
         elif cls is str:
             append(node)
         elif cls is Attribute:
+            # of a chain over several lines the last one: lineno is where the chain starts, not where this name is
             name, line = node.attr, node.end_lineno
             text += (".", name)
             node = node.value
