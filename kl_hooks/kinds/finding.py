@@ -472,6 +472,7 @@ def _symbol_named(graph: Graph, name: str) -> Symbol | None:
     from kl_hooks.code.query.search import find_all
 
     hits, _ = find_all(graph, (name,), (), "", 20)
+    # a dot before both: `get` is the end of `Basket.get`, and not of `forget`
     exact = {hit.id for hit in hits if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")}
     return symbols_by_id(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
 
@@ -481,6 +482,7 @@ def blob_of(ws: Workspace, path: str) -> str:
     place = ws.root / path
     try:
         state = place.lstat()
+        # lstat() sees a link at the end of a path only; resolve() one in a folder above it too
         inside = place.resolve().is_relative_to(ws.root.resolve())
         if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_FILE_BYTES or not inside:
             return ""

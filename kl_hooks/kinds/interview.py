@@ -268,6 +268,7 @@ def _coverage_changes(answer: str, gates: Sequence[Record]) -> _Changes:
 def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     """From this complexity on a review of at least this score; of the types of work that are reviewed at all."""
     size = next((int(a or b) for a, b in _SIZE.findall(answer)), None)
+    # without its size: the 4 of `complexity 4 and more` is no score
     least = _percent(_SIZE.sub("", answer))
     if size is None and least is None:
         return {}

@@ -36,6 +36,7 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     try:
         create_record(ws, OUTCOME, raw, asked=identifier, by=by)
     except EnvironmentProblem as problem:
+        # ASCII: JSON has an escape for lone surrogates (undecodable bytes of an argument, PEP 383), UTF-8 has none
         data = json.dumps({"raw": values, "by": by, "at": ws.clock.now()}, ensure_ascii=True).encode()
         for folder in _queue_folders(ws):
             with suppress(OSError):

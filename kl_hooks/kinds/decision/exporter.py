@@ -81,6 +81,7 @@ def write_files(folder: Path, files: Mapping[str, str], force: bool = False) -> 
 
     EnvironmentProblem where one can't be written.
     """
+    # exists() follows links, so it is False for a dangling one, which would be replaced unasked
     existing = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
     if existing and not force:
         more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""

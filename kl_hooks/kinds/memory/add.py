@@ -171,6 +171,7 @@ def _was_deleted_by_person(ws: Workspace, identifier: str) -> bool:
 def _max_authority(ws: Workspace, asked: str) -> str:
     """Return the authority that whoever runs this may claim: an agent is never a person."""
     own = "agent" if agent(ws.environ) else "human"
+    # AUTHORITIES begins with the weightiest, so this is the weaker of the two
     return max(asked or own, own, key=AUTHORITIES.index)
 
 

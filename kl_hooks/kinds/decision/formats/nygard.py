@@ -19,6 +19,7 @@ _LINKS: Final = (
     ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
     ("amended_by", "Amended by"), ("related_adrs", "Related to"),
 )  # fmt: skip
+# in the text of a Markdown link these would end it early
 _NO_LINK: Final = str.maketrans("[]()<>", "      ")
 
 
