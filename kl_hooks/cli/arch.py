@@ -507,6 +507,7 @@ def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
 
     refuse_linked_folder(ws.root)
     target = ws.root / MANIFEST
+    # exists() follows links, and is False for one that leads nowhere
     if (target.exists() or target.is_symlink()) and not force:
         raise UsageProblem("is there already.", place=MANIFEST, hint="Print it without --write, or add --force.")
     if target.is_symlink() or target.is_dir():

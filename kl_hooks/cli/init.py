@@ -133,6 +133,7 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
         there = target.read_bytes()
         if text.strip() in there:
             continue
+        # a new file takes the place of this one, so it must be given the mode of the old one
         write_atomic(target, there + text, mode=target.stat().st_mode & 0o777, within=root)
 
 
@@ -142,6 +143,7 @@ def _undo(root: Path, state: State) -> list[tuple[str, str]]:
         raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
     _read_record(state, needed=True)
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init --undo"):
+        # read again under the lock: another command may have changed it since
         return _undo_files(root, state, _read_record(state, needed=True))
 
 
@@ -174,6 +176,7 @@ def _cut(path: Path, text: bytes) -> str:
     data = path.read_bytes() if path.is_file() else b""
     if text not in data:
         return "left: what was added is no longer there as it was"
+    # the last one: it was added at the end, and the same words may have been there before
     before, _, after = data.rpartition(text)
     write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
     return "restored" if not after else "taken out"
@@ -242,6 +245,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     return made
 
 
+# without this key `pre-commit install` installs the hook of the stage pre-commit alone
 _STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
 
 
@@ -298,6 +302,7 @@ def _excluded(ws: Workspace) -> str:
     globs = outside_testpaths(content_source(ws.repo, "")) if ws.repo is not None else []
     if not globs:
         return ""
+    # a JSON string is a double-quoted scalar of YAML 1.2; names of files need not be UTF-8, the settings must be
     lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)
     return f"verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect them\n{lines}"
 

@@ -73,6 +73,7 @@ def _option(field: Field) -> Callable[..., Any]:
 
 
 def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
+    # reversed: decorators apply from the inside out, and click lists the option that was applied last first
     for field in reversed(kind.all_fields):
         if field.name not in (*_SET_BY_VERBS, "title") and not field.internal:
             command = _option(field)(command)
@@ -119,6 +120,7 @@ def _new(kind: Kind) -> click.Command:
     if "agent" not in kind.by_name:  # else it is a field, and whoever names an agent there is taken at his word
         flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
         made = flag(made)
+    # click's help is the docstring, and an f-string in its place is none
     made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     more = " --edit" if any(field.required and field.name != "title" for field in kind.all_fields) else ""
     return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"{more}')(made)
@@ -319,6 +321,7 @@ def _fields_from_editor(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any]
             warn(str(problem))
         if not click.confirm("edit it again?", default=True, err=True):
             raise click.Abort
+        # None where the editor was closed without saving
         text = click.edit(text, extension=".md") or text
 
 
@@ -410,6 +413,7 @@ def _search(kind: Kind) -> click.Command:
     ) -> None:  # fmt: skip
         ws = workspace()
         wanted = RecordFilter((kind.name,), statuses, tag, about, archived=True, expired=everything)
+        # the topic is looked at after the search, so a limit before it would drop matches
         found = search_live(ws, list(words), wanted, NO_LIMIT if topic else limit)
         if topic:
             some = _with_topic(kind, found.records, topic)

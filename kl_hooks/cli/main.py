@@ -161,6 +161,7 @@ def help_(context: click.Context, words: tuple[str, ...]) -> None:
     for word in words:
         if not isinstance(command, click.Group):
             raise click.UsageError(f"{above.command_path} has no commands.", above)
+        # not get_command(): this one suggests a near name, and reads the spellings that are no longer listed
         _, found, _ = command.resolve_command(above, [word])
         assert found is not None  # else resolve_command raised
         command, above = found, click.Context(found, info_name=word, parent=above)

@@ -126,6 +126,7 @@ def show(id: str, shape: str) -> None:
     else:
         echo_lines((*record_lines(ws, record, [record]), "", *_use_lines(seen, today)))
     try:
+        # last: a store that can't be written must not withhold the memory
         record_opened(ws, record)
     except EnvironmentProblem as problem:
         warn(f"this access is not counted: {problem}")
@@ -607,4 +608,5 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
 
+# `kl memory new` is read for one more release (groups.py)
 new = add
