@@ -388,6 +388,7 @@ def baseline_write(grow: bool, shape: str) -> None:
             "added" if grow or not grows else "would be added", seen.added if seen.before is not None else ()
         )
         _print_entries("fixed", seen.fixed)
+    # after the answer: what would be added is shown before it is refused
     if grows and not grow:
         more = counted(_total(seen.added), "violation")
         hint = "Fix them, or accept them too: kl arch baseline write --grow"

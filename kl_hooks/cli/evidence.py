@@ -381,6 +381,7 @@ def verify(shape: str) -> int:
     from kl_hooks.proof.gate import accepted
 
     ws = workspace()
+    # before the store is opened: afterwards another process may have moved them on
     marks = read_marks(ws)
     with open_store(ws) as db:
         done = audit(db, marks)

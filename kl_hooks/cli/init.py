@@ -123,6 +123,7 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
     for path, data in plan.create.items():
         target = root / path
         if target.exists() or target.is_symlink():
+            # by another kl init that this one waited for
             if read_small(target, within=root) == data:
                 continue
             raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
@@ -240,6 +241,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     if made.set_up:
         made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
     _pre_commit(ws, made, append)
+    # pre-commit sets it for the hooks that it runs, each in an environment of its own
     made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
     made.hooked = ws.repo is not None and all_hooks_run(ws.repo)
     return made

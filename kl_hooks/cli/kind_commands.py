@@ -67,6 +67,7 @@ def _option(field: Field) -> Callable[..., Any]:
     if field.type in ("map", "lines", "words", "ids"):
         shape = "KEY=TEXT" if field.type == "map" else "TEXT"
         return click.option(name, field.name, multiple=True, metavar=shape, help=f"{help_text} May be repeated.")
+    # no click.Choice: it refuses other spellings, which `records.validate` reads
     if field.type == "choice" and len(field.choices) < 5:
         return click.option(name, field.name, help=field.description, metavar=f"[{'|'.join(field.choices)}]")
     return click.option(name, field.name, help=help_text, type=_TYPES.get(field.type))
@@ -300,6 +301,7 @@ def _open_in_editor(ws: Workspace, record: Record) -> None:
 def _require_editor(command: str) -> None:
     """UsageProblem where nobody would see the editor: no terminal, and none named for this call."""
     environ = workspace().environ
+    # where click.edit() looks; without either it starts an editor of its own choice, which waits for nobody
     named = environ.get("VISUAL") or environ.get("EDITOR")
     if not named and not (sys.stdin is not None and sys.stdin.isatty()):
         raise UsageProblem("there is no terminal for an editor.", place=command, hint="Give fields: see --help")

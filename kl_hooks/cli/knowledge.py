@@ -513,6 +513,7 @@ def _decide_proposal(identifier: str, word: str, shape: str) -> None:
     if record.status != kind.proposal or not kind.proposal or verb is None:
         decide_changes(ws, record, shape, accepted=word == "accept")
     elif kind.name == "memory":
+        # not by the verb alone: a review also writes rejected.txt and the Event that it took place
         from kl_hooks.cli.memory import decide_memory
 
         decide_memory(record.id, verb.name, shape=shape)

@@ -77,6 +77,7 @@ class Commands(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._lines:
+            # only for a word that is no command of ours: those need no workspace, and no process of git, to be found
             self._lines |= self._described(ctx, asked=args[0])
         return super().resolve_command(ctx, args)
 

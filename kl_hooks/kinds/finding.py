@@ -353,6 +353,7 @@ def _line_count(lines: list[str]) -> str:
 
 def _error_line(lines: list[str]) -> str:
     """The line that explains best why a command failed: the last that names an error, else trouble of any sort."""
+    # from the end: CPython's traceback ends with the exception
     named = (line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line))
     return next(named, lines[-1] if lines else "no output").strip()
 

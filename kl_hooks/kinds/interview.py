@@ -205,6 +205,7 @@ def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
     for question in QUESTIONS:
         effect = _effect_of(question) if question.key in answers else None
         if effect is not None:
+            # read again for each answer: the one before may have changed the same records
             changes = effect.changes(answers[question.key], _live_records(ws, effect.kind))
             changes = {key: values for key, values in changes.items() if key in new}
             changed |= {one.id: one for one in _apply_changes(ws, changes, "interview")}

@@ -60,6 +60,7 @@ def record_queued(ws: Workspace) -> list[str]:
             return recorded  # the store is still not writable
         except (KlError, ValueError, KeyError, TypeError):
             continue
+        # missing_ok: another process may have recorded it and removed the file
         path.unlink(missing_ok=True)
         recorded.append(path.stem)
     return recorded

@@ -166,6 +166,7 @@ def _shortest_cycle(waits: Mapping[str, Sequence[str]], first: str, group: Colle
     """The shortest cycle through `first` inside `group`, breadth first."""
     waiting: dict[str, str] = {}  # name → one that waits for it
     queue = [first]
+    # the list grows while it is read: a queue that also remembers
     for name in queue:
         for other in waits[name]:
             if other == first:

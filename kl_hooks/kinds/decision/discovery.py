@@ -88,6 +88,7 @@ def _all_proposals(ws: Workspace) -> list[Proposal]:
     from kl_hooks.git import files
 
     assert ws.repo is not None
+    # without .kl/: what kl wrote is no decision that the code has taken
     paths = [one.path for one in files.worktree_files(ws.repo) if not one.path.startswith(".kl/")]
     dependencies = declared_dependencies({path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths})
     with open_graph(ws) as graph:
@@ -327,6 +328,7 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
         ("protocols", "Describe interfaces as protocols", protocols, abstract),
         ("abc", "Describe interfaces as abstract classes", abstract, protocols),
     ):
+        # where both are in use, neither was decided on
         if len(found) >= _LEAST and len(found) > 3 * len(others):
             yield _pattern(key, title, found, min(90, 70 + 4 * len(found)))
     functions = [one for one in own if one.id.startswith(("function:", "method:"))]

@@ -73,6 +73,7 @@ class _Found:
     @property
     def source(self) -> str:
         """The source of its record."""
+        # a JSON file may have several decisions; 2,000 characters are the longest line of a field (records/validate.py)
         return (self.path if self.path.endswith(".md") else f"{self.path} {self.entry.name}".strip())[:2000]
 
     @property
@@ -109,6 +110,7 @@ def import_decisions(
         one.id = twin.id
     named = [*new, *(one for one, _ in existing)]
     of_new = _names_of(new)
+    # a name in the files of this import means one of them rather than an earlier record
     names = _names_of(named) | {name: i for name, i in _names_of_records(records).items() if name not in of_new}
     known_ids = {one.id for one in records} | {one.id for one in new}
     remarks = reader.remarks
