@@ -384,6 +384,7 @@ def _seed(ws: Workspace) -> list[str]:
     made = [step.record.path for step in done if step.what == "created" and step.record]
     with store_lock(ws.state.lock, wait=10.0, what="kl init"):
         record = _read_record(ws.state, needed=True)
+        # so that --undo removes those that nobody has edited since
         hashes = {path: hashlib.sha256((ws.root / path).read_bytes()).hexdigest() for path in made}
         _write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
     return made
@@ -498,6 +499,7 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     if upgrade:
         return _upgrade_hooks(ws, shape)
     refuse_linked_folder(ws.root)
+    # sys.stdin is None in a process that was started with its standard input closed (CPython)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
     found = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
     found.seeds = _seeds_left(ws)

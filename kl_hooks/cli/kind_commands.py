@@ -488,6 +488,7 @@ def _delete(kind: Kind) -> click.Command:
     def delete_(id: str, yes: bool, shape: str) -> None:
         ws = workspace()
         record = get_record(ws, id, kind.name)
+        # before the question: nobody is asked about what is refused
         refuse_delete(kind, record, agent_author(ws, ""))
         if not yes:
             confirm(f"delete {record.id} {record.title}?")

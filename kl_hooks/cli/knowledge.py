@@ -199,6 +199,7 @@ def search(
         found, total = list(some[:limit]), len(some)
     records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
     pages = [one for one in found if not isinstance(one, Record)]
+    # a claim is of no kind and has no topic
     claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
     warn_of_index_problems()
     warn_of_omitted(omitted)

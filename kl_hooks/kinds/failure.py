@@ -40,6 +40,7 @@ def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     approach = str(raw.get("approach", ""))
     identifier = f"{FAILURE.prefix}-{identity_digest(FAILURE, redact_values({'approach': approach}))}"
     for left in reversed(range(_TRIES)):
+        # in each try: the record that a faster process has made must be found now
         sync(ws)
         if found := get_records(ws, [identifier]):
             record = _record_again(ws, found[0], raw, by)

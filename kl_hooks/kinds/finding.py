@@ -382,6 +382,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
         if one is None:
             nothing += 1
         else:
+            # the first of equal ones: the ID is a hash of entity and wording, so they are one finding
             found.setdefault(
                 f"{FINDING.prefix}-{identity_digest(FINDING, {'entity': one.entity, 'finding': one.finding})}", one
             )

@@ -59,6 +59,7 @@ def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
 
 
 def _number(identifier: str) -> str:
+    # without zeros: adr-tools writes `7.` in the title of 0007-….md
     found = re.search(r"0*(\d+)$", identifier)
     return found[1] if found else identifier
 

@@ -102,6 +102,7 @@ def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
         raise UsageProblem("promote is for people.", place=record.id)
     if record.authority == "human":
         return record
+    # AUTHORITIES begins with the weightiest: one step up is the one before
     authority = AUTHORITIES[AUTHORITIES.index(record.authority) - 1]
     values: dict[str, Any] = {"authority": authority, "expires": _until(ws, KIND.ttl.get(authority, 0))}
     if authority == "human":

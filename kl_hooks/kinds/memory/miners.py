@@ -346,6 +346,7 @@ _OF_SESSION: Final = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of a sentence about the session, not about the repository."""
+# a KeyError may name any key: only one with an underscore in capitals is taken for a variable
 _MISSING: Final = re.compile(
     r"(?:environment variable|env(?:ironment)? var)s? [`'\"]?([A-Z][A-Z0-9_]{2,60})\b"
     r"|KeyError: ['\"]([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})['\"]"
