@@ -335,6 +335,7 @@ def _damaged(ws: Workspace, problem: EnvironmentProblem) -> tuple[str, str, str]
 def _receipt_facts(ws: Workspace) -> _Facts:
     """Receipts that are lost, edited or unreadable; and losses that were accepted."""
     database = ws.state.database
+    # before the store is opened, as `kl evidence verify` does: another process may move them on
     marks = read_marks(ws)
     try:
         with ws.store.reading() as db:

@@ -123,7 +123,7 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
     for path, data in plan.create.items():
         target = root / path
         if target.exists() or target.is_symlink():
-            # by another kl init that this one waited for
+            # created by another kl init that this one waited for
             if read_small(target, within=root) == data:
                 continue
             raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")

@@ -256,7 +256,7 @@ def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> 
 
     commands: dict[str, bool] = {}
     for entry in entries:
-        # a content that changed under way, or a receipt of another store, proves nothing here (ADR-0003, ADR-0006)
+        # a content that changed under way, or a receipt of another store, is no evidence here (ADR-0003, ADR-0006)
         if entry.receipt.source != "command" or entry.receipt.moved or entry.origin.startswith("imported"):
             continue
         for one in entry.receipt.evidence:

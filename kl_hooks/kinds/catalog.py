@@ -190,7 +190,7 @@ FAILURE: Final = Kind(
     ),
 )  # fmt: skip
 
-# the ID is given: it is the one that the specification's file, branches and tasks already use (FEAT-AUTH-12)
+# the ID is given: a specification has one already, in its name or its title (FEAT-AUTH-12; seeds.py)
 FEATURE: Final = with_proposals(Kind(
     name="feature", plural="features", prefix="FEAT",
     purpose="A feature: what it is, what it is not, and what must always hold of it.",

@@ -126,7 +126,7 @@ class Draft:
         """Add what has no field to `more`."""
         text = until_stable(text, demote_headings)
         if heading:
-            # a comment that never ends would hide the rest of the file (CommonMark 4.6)
+            # an open comment reaches to the end of the text (`blank_code`): it would hide every section below
             words = " ".join(heading.split()).replace("<!--", "&lt;!--")
             self._more.append(tidy(f"### {words}\n\n{shift_headings(text)}"))
         elif text:

@@ -41,6 +41,7 @@ def _read_status(draft: Draft, part: Section) -> None:
         if found := relation(line.strip().strip("-*+ ")):
             draft.put(*found)
             if found[0] == "superseded_by":
+                # adr-tools writes this line in place of the status that was there (`adr new -s`)
                 draft.values["status"] = "superseded"
         elif "status" not in draft.values:
             put_status(draft, line)
