@@ -388,6 +388,7 @@ def baseline_write(grow: bool, shape: str) -> None:
             "added" if grow or not grows else "would be added", seen.added if seen.before is not None else ()
         )
         _print_entries("fixed", seen.fixed)
+    # after the answer: what would be added is shown before it is refused
     if grows and not grow:
         more = counted(_total(seen.added), "violation")
         hint = "Fix them, or accept them too: kl arch baseline write --grow"
@@ -507,6 +508,7 @@ def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
 
     refuse_linked_folder(ws.root)
     target = ws.root / MANIFEST
+    # exists() follows links, and is False for one that leads nowhere
     if (target.exists() or target.is_symlink()) and not force:
         raise UsageProblem("is there already.", place=MANIFEST, hint="Print it without --write, or add --force.")
     if target.is_symlink() or target.is_dir():

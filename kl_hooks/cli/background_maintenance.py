@@ -37,6 +37,7 @@ def start_in_background(ws: Workspace) -> None:
         if not ws.initialized or not ws.state.directory.is_dir() or not may_run(ws.environ):
             return
         mark = ws.state.directory / MARK
+        # 0 <=: a mark from the future (a clock that was set back) would keep it from running until then
         if mark.exists() and 0 <= ws.clock.now() / 1_000_000 - mark.stat().st_mtime < _DAY:
             return
         mark.touch()  # first: one that fails is not tried again today

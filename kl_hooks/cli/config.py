@@ -93,6 +93,7 @@ class _Sources:
         user = f"git config kl.{git_key}" if git_key in self._git else self._user.get(key, "")
         if name == "verify_exclude":
             return checkout or _DEFAULT
+        # what a repository asks for here is refused (config/settings.py), so it is never the source
         if name in ("plugins", "maintain"):
             return user or _DEFAULT
         if name == "reviewers":  # the repository may name fewer of the user's

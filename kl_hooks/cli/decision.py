@@ -120,6 +120,7 @@ def supersede(old: str, new: str, shape: str) -> None:
     from kl_hooks.records.write import supersede as run
 
     ws = workspace()
+    # run() takes records of any kind; this command refuses others
     get_record(ws, old, "decision")
     get_record(ws, new, "decision")
     first, second = run(ws, old, new)
@@ -168,6 +169,7 @@ def renumber(file: str, shape: str) -> None:
     show_default=True, help="The format of the files.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what would be made; write nothing.")
+# `--format` is the format of the files here
 @click.option("--json", "as_json", is_flag=True, help="Show what was done as JSON.")
 def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) -> int:
     """Make a record of every decision in these files and folders: MADR, adr-tools (Nygard), log4brains, JSON.

@@ -86,6 +86,7 @@ def _examine(root: str | None) -> list[_Finding]:
         try:
             findings += [_Finding(what, *fact) for fact in question(ws)]
         except (KlError, OSError) as problem:
+            # one question that fails must not hide the answers to the others
             findings.append(_Finding(what, "wrong", str(problem), ""))
     return findings
 
@@ -275,6 +276,7 @@ def _index_facts(ws: Workspace) -> _Facts:
 
 
 def _no_folder(path: Path) -> _Facts:
+    # lexists(): a link that leads nowhere is in the way too, and exists() is False for it
     if os.path.lexists(path) and not path.is_dir():
         yield _aside(path, f"is {_file_type(path)}, where kl stores a folder")
 
@@ -333,6 +335,7 @@ def _damaged(ws: Workspace, problem: EnvironmentProblem) -> tuple[str, str, str]
 def _receipt_facts(ws: Workspace) -> _Facts:
     """Receipts that are lost, edited or unreadable; and losses that were accepted."""
     database = ws.state.database
+    # before the store is opened, as `kl evidence verify` does: another process may move them on
     marks = read_marks(ws)
     try:
         with ws.store.reading() as db:

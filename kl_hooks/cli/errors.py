@@ -62,6 +62,7 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
     try:
         code = _call(command, argv)
     except KlError as problem:
+        # a place may be what was typed, line ends and all: it is shown on one line
         print_problem(str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1))
         code = problem.exit_code
     except Exception as fault:  # the one place where internal errors end
@@ -143,6 +144,7 @@ def _write_report(fault: Exception, argv: list[str]) -> str:
 
     text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
     try:
+        # mkstemp() makes it for this user alone (0600) and follows no link: the arguments may be private
         handle, name = tempfile.mkstemp(prefix="kl-crash-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(redact(text))

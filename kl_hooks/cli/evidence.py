@@ -342,6 +342,7 @@ def import_(reader: str, file: Path, tree: str | None) -> int:
     """Import FILE with READER: `junit`, or `receipts` (what export wrote)."""
     from kl_hooks.evidence.ingestion import import_file
 
+    # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the repository grows
     if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
         raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
     done = import_file(workspace(), reader, str(file), file.read_bytes(), tree)
@@ -380,6 +381,7 @@ def verify(shape: str) -> int:
     from kl_hooks.proof.gate import accepted
 
     ws = workspace()
+    # before the store is opened: afterwards another process may have moved them on
     marks = read_marks(ws)
     with open_store(ws) as db:
         done = audit(db, marks)

@@ -42,6 +42,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     try:
         ws = workspace()
         require_setup(ws)
+        # one byte more than allowed, so that what is too long is refused and not cut
         stored = record_findings(ws, [call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1))])
     except (KlError, OSError) as problem:
         if strict:

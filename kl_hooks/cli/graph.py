@@ -328,6 +328,7 @@ def search(
         echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
     lines = [_Line(hit.path, hit.line, f"{hit.id}  {hit.signature}".rstrip()) for hit in hits]
+    # where tests are all there is, their number alone would answer nothing
     only_tests = all(_TEST_FILE.search(one.path) for one in lines)
     _print_by_file(lines, limit, tests=tests or only_tests)
     if more:

@@ -123,6 +123,7 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
     for path, data in plan.create.items():
         target = root / path
         if target.exists() or target.is_symlink():
+            # created by another kl init that this one waited for
             if read_small(target, within=root) == data:
                 continue
             raise UsageProblem("appeared just now; it is left as it is.", place=path, hint="Run kl init again.")
@@ -133,6 +134,7 @@ def _write_files(root: Path, state: State, plan: _Plan) -> None:
         there = target.read_bytes()
         if text.strip() in there:
             continue
+        # a new file takes the place of this one, so it must be given the mode of the old one
         write_atomic(target, there + text, mode=target.stat().st_mode & 0o777, within=root)
 
 
@@ -142,6 +144,7 @@ def _undo(root: Path, state: State) -> list[tuple[str, str]]:
         raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
     _read_record(state, needed=True)
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init --undo"):
+        # read again under the lock: another command may have changed it since
         return _undo_files(root, state, _read_record(state, needed=True))
 
 
@@ -174,6 +177,7 @@ def _cut(path: Path, text: bytes) -> str:
     data = path.read_bytes() if path.is_file() else b""
     if text not in data:
         return "left: what was added is no longer there as it was"
+    # the last one: it was added at the end, and the same words may have been there before
     before, _, after = data.rpartition(text)
     write_atomic(path, before + after, mode=path.stat().st_mode & 0o777)
     return "restored" if not after else "taken out"
@@ -237,11 +241,13 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     if made.set_up:
         made.found.append(("rules", made.set_up, "import-linter" if made.set_up != "tach.toml" else "tach"))
     _pre_commit(ws, made, append)
+    # pre-commit sets it for the hooks that it runs, each in an environment of its own
     made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
     made.hooked = ws.repo is not None and all_hooks_run(ws.repo)
     return made
 
 
+# without this key `pre-commit install` installs the hook of the stage pre-commit alone
 _STAGES: Final = "default_install_hook_types: [pre-commit, post-commit, pre-push]\n"
 
 
@@ -298,6 +304,7 @@ def _excluded(ws: Workspace) -> str:
     globs = outside_testpaths(content_source(ws.repo, "")) if ws.repo is not None else []
     if not globs:
         return ""
+    # a JSON string is a double-quoted scalar of YAML 1.2; names of files need not be UTF-8, the settings must be
     lines = "".join(f"    - {json.dumps(os.fsencode(one).decode('utf-8', 'replace'))}\n" for one in globs)
     return f"verify:\n  exclude:  # named like tests, and outside testpaths: kl verify does not expect them\n{lines}"
 
@@ -377,6 +384,7 @@ def _seed(ws: Workspace) -> list[str]:
     made = [step.record.path for step in done if step.what == "created" and step.record]
     with store_lock(ws.state.lock, wait=10.0, what="kl init"):
         record = _read_record(ws.state, needed=True)
+        # so that --undo removes those that nobody has edited since
         hashes = {path: hashlib.sha256((ws.root / path).read_bytes()).hexdigest() for path in made}
         _write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
     return made
@@ -491,6 +499,7 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
     if upgrade:
         return _upgrade_hooks(ws, shape)
     refuse_linked_folder(ws.root)
+    # sys.stdin is None in a process that was started with its standard input closed (CPython)
     person = sys.stdin is not None and sys.stdin.isatty() and shape == "text"
     found = _survey(ws, append=yes or (person and _confirm_append(ws)), exact=exact)
     found.seeds = _seeds_left(ws)

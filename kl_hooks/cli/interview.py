@@ -148,6 +148,7 @@ class _Answers:
 
     def questions(self, focus: str, most: int) -> list[Question]:
         """The gaps, the most important first."""
+        # after each review the same questions have new answers
         done = set() if self.mode else answered_questions(self.ws, self.all())
         self.open = len(open_questions(self.all(), done, focus, 1_000))
         found = open_questions(self.all(), done, focus, most)

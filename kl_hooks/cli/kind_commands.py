@@ -67,12 +67,14 @@ def _option(field: Field) -> Callable[..., Any]:
     if field.type in ("map", "lines", "words", "ids"):
         shape = "KEY=TEXT" if field.type == "map" else "TEXT"
         return click.option(name, field.name, multiple=True, metavar=shape, help=f"{help_text} May be repeated.")
+    # no click.Choice: it refuses other spellings, which `records.validate` reads
     if field.type == "choice" and len(field.choices) < 5:
         return click.option(name, field.name, help=field.description, metavar=f"[{'|'.join(field.choices)}]")
     return click.option(name, field.name, help=help_text, type=_TYPES.get(field.type))
 
 
 def _options(kind: Kind, command: Callable[..., Any]) -> Callable[..., Any]:
+    # reversed: decorators apply from the inside out, and click lists the option that was applied last first
     for field in reversed(kind.all_fields):
         if field.name not in (*_SET_BY_VERBS, "title") and not field.internal:
             command = _option(field)(command)
@@ -119,6 +121,7 @@ def _new(kind: Kind) -> click.Command:
     if "agent" not in kind.by_name:  # else it is a field, and whoever names an agent there is taken at his word
         flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
         made = flag(made)
+    # click's help is the docstring, and an f-string in its place is none
     made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     more = " --edit" if any(field.required and field.name != "title" for field in kind.all_fields) else ""
     return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"{more}')(made)
@@ -298,6 +301,7 @@ def _open_in_editor(ws: Workspace, record: Record) -> None:
 def _require_editor(command: str) -> None:
     """UsageProblem where nobody would see the editor: no terminal, and none named for this call."""
     environ = workspace().environ
+    # where click.edit() looks; without either it starts an editor of its own choice, which waits for nobody
     named = environ.get("VISUAL") or environ.get("EDITOR")
     if not named and not (sys.stdin is not None and sys.stdin.isatty()):
         raise UsageProblem("there is no terminal for an editor.", place=command, hint="Give fields: see --help")
@@ -319,6 +323,7 @@ def _fields_from_editor(kind: Kind, raw: dict[str, Any]) -> tuple[dict[str, Any]
             warn(str(problem))
         if not click.confirm("edit it again?", default=True, err=True):
             raise click.Abort
+        # None where the editor was closed without saving
         text = click.edit(text, extension=".md") or text
 
 
@@ -410,6 +415,7 @@ def _search(kind: Kind) -> click.Command:
     ) -> None:  # fmt: skip
         ws = workspace()
         wanted = RecordFilter((kind.name,), statuses, tag, about, archived=True, expired=everything)
+        # the topic is looked at after the search, so a limit before it would drop matches
         found = search_live(ws, list(words), wanted, NO_LIMIT if topic else limit)
         if topic:
             some = _with_topic(kind, found.records, topic)
@@ -482,6 +488,7 @@ def _delete(kind: Kind) -> click.Command:
     def delete_(id: str, yes: bool, shape: str) -> None:
         ws = workspace()
         record = get_record(ws, id, kind.name)
+        # before the question: nobody is asked about what is refused
         refuse_delete(kind, record, agent_author(ws, ""))
         if not yes:
             confirm(f"delete {record.id} {record.title}?")

@@ -192,12 +192,14 @@ def search(
     _refuse_unknown_kinds(tuple(kind for kind in kinds if kind != PAGE_KIND))
     meant = Selection(ws.kinds, topic) if topic else None
     wanted = RecordFilter(kinds or (meant.kinds if meant else ()), archived=True, expired=everything)
+    # the topic is looked at after the search, so a limit before it would drop matches
     found, total, omitted = search_all(ws, words, wanted, NO_LIMIT if meant else limit)
     if meant is not None:
         some = [one for one in found if isinstance(one, Record) and meant.holds(one)]
         found, total = list(some[:limit]), len(some)
     records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
     pages = [one for one in found if not isinstance(one, Record)]
+    # a claim is of no kind and has no topic
     claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
     warn_of_index_problems()
     warn_of_omitted(omitted)
@@ -512,6 +514,7 @@ def _decide_proposal(identifier: str, word: str, shape: str) -> None:
     if record.status != kind.proposal or not kind.proposal or verb is None:
         decide_changes(ws, record, shape, accepted=word == "accept")
     elif kind.name == "memory":
+        # not by the verb alone: a review also writes rejected.txt and the Event that it took place
         from kl_hooks.cli.memory import decide_memory
 
         decide_memory(record.id, verb.name, shape=shape)
@@ -569,6 +572,7 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
     sorts = {file: sort or _document_type(ws, file) for file in files}
     seeds = [seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])]
     read = {_name_from_root(ws, file) for file in files}
+    # of seeds with one key the first counts: a dict stores the last value, so it is filled from the end
     unique = list({seed.key: seed for seed in reversed(seeds)}.values())[::-1]
     if dry_run:
         done = plan_seeding(ws, unique, force=force, paths=read)
@@ -615,6 +619,7 @@ def _documents(path: Path, pattern: str) -> Iterator[Path]:
         return
     if ".." in Path(pattern).parts or Path(pattern).is_absolute():
         raise UsageProblem("must stay inside the folder.", place="--pattern", hint="Such as **/*.md")
+    # bounded: else `**/*` above an installed environment is walked to its end, only to be refused
     found = [one for one in islice(path.glob(pattern), _MOST_DOCUMENTS * 20) if one.is_file() and not one.is_symlink()]
     if len(found) > _MOST_DOCUMENTS:
         raise UsageProblem(

@@ -77,6 +77,7 @@ class Commands(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._lines:
+            # only for a word that is no command of ours: those need no workspace, and no process of git, to be found
             self._lines |= self._described(ctx, asked=args[0])
         return super().resolve_command(ctx, args)
 
@@ -161,6 +162,7 @@ def help_(context: click.Context, words: tuple[str, ...]) -> None:
     for word in words:
         if not isinstance(command, click.Group):
             raise click.UsageError(f"{above.command_path} has no commands.", above)
+        # not get_command(): this one suggests a near name, and reads the spellings that are no longer listed
         _, found, _ = command.resolve_command(above, [word])
         assert found is not None  # else resolve_command raised
         command, above = found, click.Context(found, info_name=word, parent=above)

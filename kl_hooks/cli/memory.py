@@ -126,6 +126,7 @@ def show(id: str, shape: str) -> None:
     else:
         echo_lines((*record_lines(ws, record, [record]), "", *_use_lines(seen, today)))
     try:
+        # last: a store that can't be written must not withhold the memory
         record_opened(ws, record)
     except EnvironmentProblem as problem:
         warn(f"this access is not counted: {problem}")
@@ -340,6 +341,7 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     ws = workspace()
     require_setup(ws)
     if agent_event and not ws.settings.memory_auto_extract:
+        # an agent hook calls this unasked, so the setting decides; no error, since nobody called
         transcripts, taken = (), MiningResult()
         warn("nothing is mined unasked here: kl memory configure --auto-extract yes")
     elif agent_event or transcripts:
@@ -460,6 +462,7 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
 
     UsageProblem where the input ends before that is answered: a person who left has confirmed nothing.
     """
+    # first: nobody should answer fifty questions and be refused at the end
     current_reviewer(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
     review, shown = Review(tuple(by_id)), ("", "")
@@ -607,4 +610,5 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
 
+# `kl memory new` is read for one more release (groups.py)
 new = add

@@ -156,6 +156,7 @@ def path_from_root(root: Path, name: str) -> str:
 
 def path_from_top(path: str, top: Path) -> str:
     """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it leads out."""
+    # as typed and with links resolved: git resolves its top, and /tmp of macOS is a link to /private/tmp
     for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
         for base in (top, top.resolve()):
             if here.is_relative_to(base):

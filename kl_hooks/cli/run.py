@@ -11,6 +11,7 @@ from kl_hooks.errors import KlError
 
 
 @click.command(
+    # else click takes options of COMMAND for its own: `kl run make -k`
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog="Example: kl run -- make build",
 )

@@ -66,6 +66,7 @@ def status(shape: str) -> None:
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     if is_outdated(ws):
+        # only where something is new: the modules that mine and review add 60 ms (kinds/memory/status.py)
         from kl_hooks.kinds.memory.mining import update_memories
 
         update_memories(ws)

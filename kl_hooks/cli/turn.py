@@ -58,6 +58,7 @@ def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **
 
 
 def _criteria(given: tuple[str, ...]) -> dict[str, str]:
+    # from the right: a criterion may have `=` in it (`total = 0`), a state does not
     pairs = [one.rpartition("=") for one in given]
     if any(not sign or not name.strip() for name, sign, _ in pairs):
         raise click.UsageError("--criterion: write TEXT=STATE.")

@@ -256,10 +256,12 @@ def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> 
 
     commands: dict[str, bool] = {}
     for entry in entries:
+        # a content that changed under way, or a receipt of another store, is no evidence here (ADR-0003, ADR-0006)
         if entry.receipt.source != "command" or entry.receipt.moved or entry.origin.startswith("imported"):
             continue
         for one in entry.receipt.evidence:
             if one.kind == "ExitCode":
+                # the newest comes first, and decides
                 commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
     return check_demands(gate, tests_pass, commands)
 

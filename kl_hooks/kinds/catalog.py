@@ -124,6 +124,8 @@ TASK: Final = Kind(
     ),
 )  # fmt: skip
 
+# random numbers: an outcome is queued under its ID while the store can't be written (outcome.py), and a serial
+# number can only be taken under the store's lock (ADR-0013)
 OUTCOME: Final = Kind(
     name="outcome", plural="outcomes", prefix="OUT",
     purpose="How a task ended: what was tried, what failed, what was learned.",
@@ -158,6 +160,7 @@ OUTCOME: Final = Kind(
     ),
 )  # fmt: skip
 
+# numbered by a hash of the approach: two clones that record the same one count on the same record (ADR-0013, ADR-0019)
 FAILURE: Final = Kind(
     name="failure", plural="failures", prefix="FAIL",
     purpose="An approach that failed, why, and what prevents it.",
@@ -187,6 +190,7 @@ FAILURE: Final = Kind(
     ),
 )  # fmt: skip
 
+# the ID is given: a specification has one already, in its name or its title (FEAT-AUTH-12; seeds.py)
 FEATURE: Final = with_proposals(Kind(
     name="feature", plural="features", prefix="FEAT",
     purpose="A feature: what it is, what it is not, and what must always hold of it.",

@@ -40,6 +40,7 @@ def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     approach = str(raw.get("approach", ""))
     identifier = f"{FAILURE.prefix}-{identity_digest(FAILURE, redact_values({'approach': approach}))}"
     for left in reversed(range(_TRIES)):
+        # in each try: the record that a faster process has made must be found now
         sync(ws)
         if found := get_records(ws, [identifier]):
             record = _record_again(ws, found[0], raw, by)
@@ -58,6 +59,7 @@ def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str
         name: value for name, value in raw.items()
         if name not in _NO_NEWS and not (name in _FIRST_ONLY and record.values.get(name))
     }  # fmt: skip
+    # written only where it adds something: else every failed attempt would leave the working tree dirty (ADR-0019)
     if any(record.values.get(name) != (tuple(v) if isinstance(v, list) else v) for name, v in news.items()):
         record = change_record(ws, record, news, by=by)
     if record.status == "mitigated":

@@ -29,6 +29,7 @@ def related_features(feature: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return those of `known` with the same prefix (`FEAT-AUTH-`), without the feature itself."""
     prefix = _prefix(feature)
     found = {one.upper() for one in known if prefix and _prefix(one) == prefix} - {feature.upper()}
+    # by number: FEAT-A-9 before FEAT-A-10
     return tuple(sorted(found, key=lambda one: (int(one.rpartition("-")[2]), one)))
 
 

@@ -353,6 +353,7 @@ def _line_count(lines: list[str]) -> str:
 
 def _error_line(lines: list[str]) -> str:
     """The line that explains best why a command failed: the last that names an error, else trouble of any sort."""
+    # from the end: CPython's traceback ends with the exception
     named = (line for pattern in (_ERROR, _TROUBLE) for line in reversed(lines) if pattern.search(line))
     return next(named, lines[-1] if lines else "no output").strip()
 
@@ -381,6 +382,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
         if one is None:
             nothing += 1
         else:
+            # the first of equal ones: the ID is a hash of entity and wording, so they are one finding
             found.setdefault(
                 f"{FINDING.prefix}-{identity_digest(FINDING, {'entity': one.entity, 'finding': one.finding})}", one
             )
@@ -472,6 +474,7 @@ def _symbol_named(graph: Graph, name: str) -> Symbol | None:
     from kl_hooks.code.query.search import find_all
 
     hits, _ = find_all(graph, (name,), (), "", 20)
+    # a dot before both: `get` is the end of `Basket.get`, and not of `forget`
     exact = {hit.id for hit in hits if split_id(hit.id)[0] != "file" and f".{split_id(hit.id)[1]}".endswith(f".{name}")}
     return symbols_by_id(graph.db, exact).get(next(iter(exact))) if len(exact) == 1 else None
 
@@ -481,6 +484,7 @@ def blob_of(ws: Workspace, path: str) -> str:
     place = ws.root / path
     try:
         state = place.lstat()
+        # lstat() sees a link at the end of a path only; resolve() one in a folder above it too
         inside = place.resolve().is_relative_to(ws.root.resolve())
         if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_FILE_BYTES or not inside:
             return ""

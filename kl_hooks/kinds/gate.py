@@ -27,6 +27,7 @@ def gates_for(gates: Sequence[Record], task_type: str, complexity: int) -> list[
         if one.status == "active" and one.text("task_type").strip().casefold() == wanted
         and ranges[one.id][0] <= complexity <= ranges[one.id][1]
     ]  # fmt: skip
+    # the order decides: `kl verify --task` applies the first one
     return sorted(found, key=lambda one: (ranges[one.id][1] - ranges[one.id][0], one.id))[:_MAX_GATES]
 
 

@@ -205,6 +205,7 @@ def apply_answers_to(ws: Workspace, made: Iterable[Record]) -> list[Record]:
     for question in QUESTIONS:
         effect = _effect_of(question) if question.key in answers else None
         if effect is not None:
+            # read again for each answer: the one before may have changed the same records
             changes = effect.changes(answers[question.key], _live_records(ws, effect.kind))
             changes = {key: values for key, values in changes.items() if key in new}
             changed |= {one.id: one for one in _apply_changes(ws, changes, "interview")}
@@ -268,6 +269,7 @@ def _coverage_changes(answer: str, gates: Sequence[Record]) -> _Changes:
 def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     """From this complexity on a review of at least this score; of the types of work that are reviewed at all."""
     size = next((int(a or b) for a, b in _SIZE.findall(answer)), None)
+    # without its size: the 4 of `complexity 4 and more` is no score
     least = _percent(_SIZE.sub("", answer))
     if size is None and least is None:
         return {}

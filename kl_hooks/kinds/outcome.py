@@ -36,6 +36,7 @@ def record_outcome(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     try:
         create_record(ws, OUTCOME, raw, asked=identifier, by=by)
     except EnvironmentProblem as problem:
+        # ASCII: JSON has an escape for lone surrogates (undecodable bytes of an argument, PEP 383), UTF-8 has none
         data = json.dumps({"raw": values, "by": by, "at": ws.clock.now()}, ensure_ascii=True).encode()
         for folder in _queue_folders(ws):
             with suppress(OSError):
@@ -59,6 +60,7 @@ def record_queued(ws: Workspace) -> list[str]:
             return recorded  # the store is still not writable
         except (KlError, ValueError, KeyError, TypeError):
             continue
+        # missing_ok: another process may have recorded it and removed the file
         path.unlink(missing_ok=True)
         recorded.append(path.stem)
     return recorded

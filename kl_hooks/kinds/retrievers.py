@@ -208,6 +208,7 @@ def _anchored(ws: Workspace, record: Record, matches: Mapping[str, _Match], file
         match = matches.get(node) if node else None
         if match is None and any(sign in node for sign in "*?["):
             pattern = node.removeprefix("file:")
+            # not fnmatch(), which folds case where the machine's paths do (os.path.normcase); git's paths keep theirs
             match = next((_Match(_FOLDER, path) for path in files if fnmatchcase(path, pattern)), None)
         if match is not None and (best is None or match.distance < best.match.distance):
             best = _Anchored(record, node, match)

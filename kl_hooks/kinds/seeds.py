@@ -275,7 +275,9 @@ def _cut(text: str, name: str) -> str:
         return text
     head = text[:MAX_SECTION_LENGTH]
     paragraphs = head.rfind("\n\n")
+    # not at a paragraph that ends early: a long one after it would cost most of the text
     head = head[:paragraphs] if paragraphs > MAX_SECTION_LENGTH // 2 else head[: head.rfind("\n")] or head
+    # an odd number: the cut is inside a code block, which would swallow the note below and all that follows
     fences = len(re.findall(r"(?m)^ {0,3}```", head))
     return head.rstrip() + ("\n```" if fences % 2 else "") + f"\n\n(The rest is in {name}.)"
 

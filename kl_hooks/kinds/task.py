@@ -166,6 +166,7 @@ def _shortest_cycle(waits: Mapping[str, Sequence[str]], first: str, group: Colle
     """The shortest cycle through `first` inside `group`, breadth first."""
     waiting: dict[str, str] = {}  # name → one that waits for it
     queue = [first]
+    # the list grows while it is read: a queue that also remembers
     for name in queue:
         for other in waits[name]:
             if other == first:
@@ -305,6 +306,7 @@ def _work(reader: NodeReader, node: Node) -> Work | None:
     if not isinstance(node, MapNode):
         reader.report(node, "expected a map with name, requires and produces.")
         return None
+    # reversed: of `Name` and `name`, which are one key here, the first counts
     found = {snake_case(key.value): value for key, value in reversed(node.entries)}
     name = next((found[key] for key in _NAMES if key in found), None)
     text = reader.text(name, "its name") if name is not None else ""

@@ -35,6 +35,7 @@ class Selection:
             for kind, field in fields.items() if word in field.choices or word in field.also
         }  # fmt: skip
         """Kind → (field, its word); two empty texts: all records of the kind."""
+        # a group goes first: `role_constraints` is the kind as a whole, though a fact has a category of that name
         if _GROUPS.get(word) in kinds:
             self._words = {_GROUPS[word]: ("", "")}
         if not self._words:

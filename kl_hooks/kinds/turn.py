@@ -24,8 +24,10 @@ def add_turn(ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by:
     UsageProblem for an ID that is none of a feature; Problems as `create_record`.
     """
     feature, task = feature.strip().upper(), " ".join(task.split())
+    # the ID of a turn has that of its feature in it, so both must be IDs
     if not feature.startswith("FEAT-") or not all(map(RECORD_ID.fullmatch, (feature, f"TURN-{feature}-1"))):
         raise UsageProblem("is no id of a feature.", place=feature or "--feature", hint="Such as FEAT-AUTH-12.")
+    # expired and archived ones too: their numbers are taken, and a citation must not come to mean another turn
     turns = list_records(ws, RecordFilter((TURN.name,), archived=True, expired=True))
     number = next_number(turns, feature, task)
     title = " ".join(f"{feature} {task} turn {number}".split())

@@ -291,6 +291,7 @@ def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
         field = kind.by_name[name]
         changed = _change_field(kind, text, field, value)
         read = read_document(kind, "a.md", changed.encode("utf-8", "replace")).record
+        # a section that would be read as another text (one with a heading in it) goes to the front matter, escaped
         if read is not None and read.values.get(field.name) != value:
             changed = _change_front_matter(kind, _change_field(kind, text, field, None), field, value)
         text = changed
@@ -368,6 +369,7 @@ def _change_front_matter(kind: Kind, text: str, field: Field, value: Value | Non
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
+    # the comment after the old value is its author's, and stays
     if span.one_line and len(new) == 1:
         new[0] += trailing_comment(lines[span.start], span.column, str(front.raw[span.key]))
     lines[span.start : span.end] = new

@@ -104,6 +104,7 @@ def occurrence_count(record: Record, clone: str, moments: Sequence[str], *, made
     releases before 0.2 wrote it, was counted by its first Event.
     """
     by_clone = {name: int(number) for name, number in _counts_by_clone(record).items() if number.isdecimal()}
+    # the larger: a merge may have taken either number, and the lines of both clones (ADR-0019)
     base = max(record.number("occurrence_count"), sum(by_clone.values()))
     base = base or (0 if made_here and moments else 1)
     new = max(0, len(moments) - by_clone.get(clone, 0))

@@ -114,6 +114,7 @@ def format_records(kinds: Mapping[str, Kind], records: Sequence[Record], form: s
     ]
     text = "".join(f"{'- ' if not n else '  '}{line}\n" for block in blocks for n, line in enumerate(block))
     text = "\n".join(blocks[0]) + "\n" if len(blocks) == 1 else text
+    # eight digits: the `\u` of YAML has four, and no surrogate pairs as JSON has them
     return _NOT_ASCII.sub(lambda found: f"\\U{ord(found[0]):08x}", text) if ascii_only else text
 
 
@@ -174,6 +175,7 @@ def _with_unknown_fields(body: str, rest: Mapping[str, Any]) -> str:
 def _parse_json(path: str, data: bytes) -> tuple[Any, list[Problem]]:
     try:
         return json.loads(data), []
+    # ValueError: also bytes that are no UTF (UnicodeDecodeError), which has no line and column
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 0)
         return None, [Problem(path, line, getattr(error, "colno", 0), f"can't be read as JSON: {error}.")]

@@ -85,6 +85,7 @@ def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
         return frozenset(paths)
     from kl_hooks.git.files import differing_from_head
 
+    # an empty path is a row of the database, which no commit has
     return differing_from_head(ws.repo, files) | ({""} & {*paths})
 
 

@@ -20,6 +20,7 @@ _WIKILINK: Final = re.compile(r"(?<!\\)\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{0,
 _MARKDOWN_LINK: Final = re.compile(
     r"(?<![\\!])\[([^\[\]\n]{1,300})\]\(<?([^()\s<>]{1,500})>?(?:[ \t]+[\"'][^\n]{0,300})?\)"
 )
+# A scheme (RFC 3986, 3.1), the root of a web site, a place on the same page.
 _NOT_A_FILE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|/|#", re.IGNORECASE)
 _RST_LINE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
 LONGEST_SLUG: Final = 10_000

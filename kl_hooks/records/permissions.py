@@ -183,6 +183,7 @@ def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsagePro
 def insert_proposal(db: Database, record: Record, how: str, changes: Mapping[str, Any], by: str, now: int) -> int:
     """Store a proposal in the caller's transaction; return its number, that of an equal one if it is pending."""
     for one in _pending(stored_events(db, "record = ?", [record.id])):
+        # an agent that asks again must not fill the list that a person goes through
         if (one.how, dict(one.changes), one.by) == (how, dict(changes), by):
             return one.number
     insert_events(db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": dict(changes)})], iso(now))

@@ -177,6 +177,7 @@ def _decoded(word: str) -> bytes:
     """Return the bytes of base64; nothing where it is none, or a path, or a name in words."""
     standard = word.rstrip("=").replace("-", "+").replace("_", "/")
     try:
+        # validate: else characters outside the alphabet are skipped, and any text decodes to something
         return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
     except (binascii.Error, ValueError):
         return b""

@@ -171,6 +171,7 @@ class FileChanges:
     ) -> None:
         if kind is not None:
             for path, data in self._before.items():
+                # the error on its way is the cause: one of restoring a file must not take its place
                 with suppress(OSError):
                     self._put(path, data)
             return
@@ -189,6 +190,7 @@ class FileChanges:
                 self._before.setdefault(path, before)
                 self._put(path, data)
             elif before is not None:
+                # asked now, of the folder (unlink(2)): the removal comes after the transaction, too late to refuse
                 if not os.access((self._root / path).parent, os.W_OK):
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
                 self._removed.append(path)
@@ -208,6 +210,7 @@ def _write_error(path: str, error: OSError) -> EnvironmentProblem:
 
 def _prepare_folders(root: Path, folder: Path, *, make: bool) -> None:
     """Make the folders of a file; EnvironmentProblem if any of them is a link, which may lead out of the repository."""
+    # without the first, which is `.`: the root itself may be reached through a link
     for place in [*reversed(folder.parents), folder][1:]:
         if (root / place).is_symlink():
             raise EnvironmentProblem("is a link.", place=str(place), hint="Put the folder itself here.")
@@ -334,6 +337,7 @@ def used_numbers(ws: Workspace, kind: Kind) -> set[int]:
 def identity_digest(kind: Kind, values: dict[str, Any]) -> str:
     """Return hex digits over what makes two records of a kind the same, whatever the case and the spaces."""
     texts = [" ".join(str(values.get(name, "")).split()).casefold() for name in kind.identity]
+    # NUL between them: (`a b`, `c`) and (`a`, `b c`) are not the same
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[: kind.digits or 8]
 
 
@@ -346,6 +350,7 @@ def _file_names_ever_used(ws: Workspace, kind: Kind) -> Iterable[str]:
         from kl_hooks.git.run import GitFailed
 
         try:
+            # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since git 2.9)
             out = git_in(
                 ws.repo, "log", "--all", "--format=", "--name-only", "--no-renames", "-z", "--", f":(top){folder}"
             )

@@ -44,6 +44,7 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 def search_live(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> SearchResult:
     """Search for live records. Where `wanted` names statuses, or includes expired ones, nothing is omitted."""
+    # all matches, expired ones too: the answer states how many of them are not live
     found = search_records(ws, words, replace(wanted, expired=True), NO_LIMIT)
     live, omitted = filter_live(ws, found, wanted)
     return SearchResult(live[:limit], len(live), omitted)

@@ -273,6 +273,7 @@ def _paths_in_history(repo: Repository, revision: str) -> set[str]:
     from kl_hooks.git.repository import git_in
     from kl_hooks.git.run import GitFailed
 
+    # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since git 2.9)
     options = ("--format=", "--name-only", "--no-renames", "-z")
     try:
         out = git_in(repo, "log", revision, *options, "--", f":(top){KNOWLEDGE_FOLDER}")

@@ -126,6 +126,7 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         changed, newest = _changed_rows(ws, cursor)
         pages = docs_pages(ws) if whole else _known_pages(db)
         same = known == listed and newest == cursor and _known_pages(db) == pages
+        # an empty stamp: changed so lately that equal times prove nothing (as with the index of git: racy-git)
         if same and "" not in listed.values() and "" not in pages.values():
             return SyncResult(0, _stored_problems(db))
     if not listed and not known and not changed and not pages:

@@ -167,6 +167,7 @@ def _choice(field: Field, given: Any) -> str:
 
 def _number(field: Field, given: Any) -> int:
     """A whole number within the field's bounds; where 100 is the most, a fraction (0.82) is read as percent."""
+    # bool is a subclass of int (PEP 285): `true` would be 1
     if isinstance(given, bool):
         raise InvalidValue("must be a number.")
     text = str(given).strip() if isinstance(given, str | int | float) else ""

@@ -62,6 +62,7 @@ def discover_decisions(ws: Workspace, threshold: int = _THRESHOLD) -> tuple[list
     if ws.repo is None:
         raise EnvironmentProblem("there is no git repository to look at.", place=str(ws.root))
     found = [one for one in _all_proposals(ws) if one.confidence >= threshold]
+    # rejected and archived ones too: what a person refused is not proposed again
     records = list_records(ws, RecordFilter((DECISION.name,), archived=True, expired=True))
     known = {one.text("source") for one in records}
     new = [one for one in found if one.source not in known]
@@ -87,6 +88,7 @@ def _all_proposals(ws: Workspace) -> list[Proposal]:
     from kl_hooks.git import files
 
     assert ws.repo is not None
+    # without .kl/: what kl wrote is no decision that the code has taken
     paths = [one.path for one in files.worktree_files(ws.repo) if not one.path.startswith(".kl/")]
     dependencies = declared_dependencies({path: _text(ws, path) for path in _DEPENDENCY_FILES if path in paths})
     with open_graph(ws) as graph:
@@ -172,12 +174,14 @@ def declared_dependencies(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _in_requirements(text: str) -> Iterator[str]:
+    # lines with a dash are options of pip's format: `-r other.txt`, `-e .`, `--hash=…`
     return _names([line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))])
 
 
 def _in_pyproject(text: str) -> Iterator[str]:
     try:
         data = tomllib.loads(text)
+    # tomllib recurses into nested arrays and tables, and RecursionError is no TOMLDecodeError
     except (tomllib.TOMLDecodeError, RecursionError):
         return
     project, poetry = _table(data, "project"), _table(_table(data, "tool"), "poetry")
@@ -185,6 +189,7 @@ def _in_pyproject(text: str) -> Iterator[str]:
     # PEP 621 has the first two, PEP 735 the groups
     for one in (*lists, *_table(data, "dependency-groups").values()):
         yield from _names(one)
+    # Poetry has groups since 1.2; older projects list theirs under dev-dependencies
     for table in (poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))):
         yield from (name for key in ("dependencies", "dev-dependencies") for name in _table(table, key))
 
@@ -207,6 +212,7 @@ def from_dependencies(dependencies: Mapping[str, str], importers: Mapping[str, l
         if name in _LIBRARIES:
             shown, module, use = _LIBRARIES[name]
             files = sorted(importers.get(module, ()))
+            # imported nowhere: 60 is below the threshold, since what is declared may be a leftover
             confidence = 95 if len(files) > 2 else 85 if files else 60
             if files:
                 evidence.append(f"{name_list(files, 3)} import{'s' if len(files) == 1 else ''} it.")
@@ -307,6 +313,7 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
     own = [one for one in symbols if not one.path.startswith(_TESTS)]
     classes = [one for one in own if one.id.startswith(("type:", "interface:"))]
     for ending, title in _ENDINGS:
+        # a letter before the ending: a base class that is just `Repository` is no second example of it
         found = [one for one in classes if re.search(rf"[a-z0-9]{ending}$", one.id)]
         if len(found) >= _LEAST:
             yield _pattern(ending.lower(), title, found, min(95, 70 + 5 * len(found)))
@@ -321,6 +328,7 @@ def from_patterns(symbols: Sequence[Symbol]) -> Iterator[Proposal]:
         ("protocols", "Describe interfaces as protocols", protocols, abstract),
         ("abc", "Describe interfaces as abstract classes", abstract, protocols),
     ):
+        # where both are in use, neither was decided on
         if len(found) >= _LEAST and len(found) > 3 * len(others):
             yield _pattern(key, title, found, min(90, 70 + 4 * len(found)))
     functions = [one for one in own if one.id.startswith(("function:", "method:"))]

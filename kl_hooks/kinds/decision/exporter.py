@@ -59,6 +59,7 @@ def _entry_in(record: Record, form: str, names: Mapping[str, Other]) -> Entry:
 
 
 def _number(identifier: str) -> str:
+    # without zeros: adr-tools writes `7.` in the title of 0007-….md
     found = re.search(r"0*(\d+)$", identifier)
     return found[1] if found else identifier
 
@@ -81,6 +82,7 @@ def write_files(folder: Path, files: Mapping[str, str], force: bool = False) -> 
 
     EnvironmentProblem where one can't be written.
     """
+    # exists() follows links, so it is False for a dangling one, which would be replaced unasked
     existing = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
     if existing and not force:
         more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""

@@ -73,6 +73,7 @@ class _Found:
     @property
     def source(self) -> str:
         """The source of its record."""
+        # a JSON file may have several decisions; 2,000 characters are the longest line of a field (records/validate.py)
         return (self.path if self.path.endswith(".md") else f"{self.path} {self.entry.name}".strip())[:2000]
 
     @property
@@ -109,6 +110,7 @@ def import_decisions(
         one.id = twin.id
     named = [*new, *(one for one, _ in existing)]
     of_new = _names_of(new)
+    # a name in the files of this import means one of them rather than an earlier record
     names = _names_of(named) | {name: i for name, i in _names_of_records(records).items() if name not in of_new}
     known_ids = {one.id for one in records} | {one.id for one in new}
     remarks = reader.remarks
@@ -120,6 +122,7 @@ def import_decisions(
     made: Sequence[Record] = ()
     if raws and not dry_run:
         made = create_records(ws, DECISION, raws, asked=[one.id for one in new], by=f"agent:{agent}" if agent else "")
+    # an agent's import only proposes: its word puts no decision out of force (ADR-0018)
     if not dry_run and not agent:
         remarks += _supersede_existing(ws, named, names, known_ids)
     titles = [one.title for one in made] or [str(raw["title"]) for raw in raws]
@@ -263,6 +266,7 @@ def _assign_ids(found: Sequence[_Found], used: set[int]) -> None:
         if one.number and one.number not in used:
             one.id = f"ADR-{one.number:04}"
             used.add(one.number)
+    # a second pass: a decision without a number must not take one that a later file has in its name
     following = max(used | {one.number for one in found}, default=0)
     for one in found:
         if not one.id:
@@ -336,6 +340,7 @@ def _resolve_references(
     for name in REFERENCES:
         ids = []
         for one in values.get(name, ()):
+            # adr-tools pads the numbers of its files (0007), texts often do not
             found = names.get(one.lower()) or names.get(one.lower().lstrip("0")) or (one if one in known else "")
             if found or name == "related":  # which may be any ID
                 ids.append(found or one)

@@ -149,6 +149,7 @@ def _meant_lines(ws: Workspace, path: str, hits: list[int], moved: str, others: 
         out = git_in(ws.repo, "blame", "--porcelain", "--", path).decode("utf-8", "surrogateescape")
     except GitFailed:
         return {}
+    # 40 digits in a repository of SHA-1, 64 in one of SHA-256
     commits = re.findall(r"^([0-9a-f]{40,64}) \d+ (\d+)", out, re.MULTILINE)
     by_line = {int(line) - 1: commit for commit, line in commits}
     meant: dict[int, bool] = {}

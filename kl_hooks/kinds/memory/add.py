@@ -102,6 +102,7 @@ def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
         raise UsageProblem("promote is for people.", place=record.id)
     if record.authority == "human":
         return record
+    # AUTHORITIES begins with the weightiest: one step up is the one before
     authority = AUTHORITIES[AUTHORITIES.index(record.authority) - 1]
     values: dict[str, Any] = {"authority": authority, "expires": _until(ws, KIND.ttl.get(authority, 0))}
     if authority == "human":
@@ -171,6 +172,7 @@ def _was_deleted_by_person(ws: Workspace, identifier: str) -> bool:
 def _max_authority(ws: Workspace, asked: str) -> str:
     """Return the authority that whoever runs this may claim: an agent is never a person."""
     own = "agent" if agent(ws.environ) else "human"
+    # AUTHORITIES begins with the weightiest, so this is the weaker of the two
     return max(asked or own, own, key=AUTHORITIES.index)
 
 

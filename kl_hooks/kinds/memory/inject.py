@@ -79,6 +79,7 @@ def inject(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, 
     try:
         append_events(ws, [Event(INJECTED, one) for one in made.ids])
     except (EnvironmentProblem, OSError) as problem:
+        # a store that can't be written must not keep an agent from what is approved
         return replace(made, trouble=str(problem))
     return made
 

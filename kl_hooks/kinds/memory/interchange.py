@@ -76,6 +76,7 @@ def _read(entry: Any) -> ForeignMemory:
     if authority not in AUTHORITIES:
         raise ValueError(f"trust_tier must be one of: {', '.join(AUTHORITIES)}.")
     return ForeignMemory(
+        # at most an agent's: `human` there was a person of another tool, and nobody reviewed it here
         pattern, status == "rejected", max(authority, "agent", key=AUTHORITIES.index), _tags(values.get("tags")),
         str(values.get("source_session_id") or values.get("source") or "")[:80],
         _time(values, "expires_at"), _time(values, "last_reinforced_at") or _time(values, "created_at"),
@@ -124,6 +125,7 @@ def import_memories(ws: Workspace, memories: Sequence[ForeignMemory], source: st
         }
         for one in live
     }  # fmt: skip
+    # without the limit of mining: what an import leaves waiting would not be read again by itself, as receipts are
     return store_patterns(ws, found, extra, most=len(found))
 
 

@@ -37,6 +37,7 @@ def write_page(ws: Workspace) -> str:
         rules = _read(ws, IGNORE)
         if _RULE not in rules.splitlines():  # else the page would be in every content tree
             rules += ("" if rules.endswith("\n") or not rules else "\n") + f"# Generated.\n{_RULE}\n"
+            # before the page: a process killed in between must not leave a page that git would take for untracked work
             write_atomic(ws.root / IGNORE, rules.encode("utf-8", "replace"), within=ws.root)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, text.encode("utf-8", "replace"), within=ws.root)

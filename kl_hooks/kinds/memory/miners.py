@@ -346,6 +346,7 @@ _OF_SESSION: Final = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of a sentence about the session, not about the repository."""
+# a KeyError may name any key: only one with an underscore in capitals is taken for a variable
 _MISSING: Final = re.compile(
     r"(?:environment variable|env(?:ironment)? var)s? [`'\"]?([A-Z][A-Z0-9_]{2,60})\b"
     r"|KeyError: ['\"]([A-Z][A-Z0-9]*_[A-Z0-9_]{1,60})['\"]"
@@ -415,6 +416,7 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
     """Yield commands that failed, and passed after files were edited."""
     failed: dict[str, ToolCall] = {}
     edited: dict[str, list[str]] = {}
+    # by id(): a call holds the map of its arguments, so it can't be hashed
     writes = {id(did): path for did, path in _writes(transcript)}
     for item in transcript.items:
         if not isinstance(item, ToolCall):
@@ -503,6 +505,7 @@ def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
     A run that another run started belongs to that one's session.
     """
     root, seen = receipt, {receipt.run}
+    # `seen`: a parent is what a receipt states, and nothing keeps two from naming each other
     while root.parent and root.parent not in seen and root.parent in by_run:
         root = by_run[root.parent]
         seen.add(root.run)
@@ -529,6 +532,7 @@ def _parts(command: str, depth: int) -> Iterator[list[str]]:
 def _split(command: str) -> Iterator[list[str]]:
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|")
+        # shlex would end a word at any `#`, a shell only where a word begins with it
         lexer.whitespace_split, lexer.commenters = True, ""
         words = list(lexer)
     except ValueError:  # shlex: "No closing quotation"; the plain words decide
@@ -560,6 +564,7 @@ def _unwrapped(words: Sequence[str]) -> list[str]:
 def _shell_script(words: Sequence[str]) -> str | None:
     if len(words) < 3 or PurePosixPath(words[0]).name not in _SHELLS:
         return None
+    # `-lc` and `-euc` too: options without a value may share one word (POSIX, Utility Syntax Guidelines)
     at = next((i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")), None)
     return words[at + 1] if at else None
 

@@ -134,6 +134,7 @@ def _create_candidates(ws: Workspace, values: Sequence[Mapping[str, Any]]) -> No
         create_records(ws, KIND, values, by="mine")
     except UsageProblem:
         for one in values:
+            # one by one: the one that is there already must not cost the others
             with suppress(UsageProblem):
                 create_record(ws, KIND, one, by="mine")
 

@@ -56,6 +56,7 @@ def identity(text: str) -> str:
 
 def id_of(text: str) -> str:
     """Return `MEM-3f9a1c2b`: the same for the same `identity`, in every clone."""
+    # redacted first: the stored words are, and another clone must get the same ID from them
     return f"{KIND.prefix}-{identity_digest(KIND, {'pattern': redact(text)})}"
 
 

@@ -221,7 +221,9 @@ def decay(value: int, at: int, now: int, *, opened: int | None = None, rate: int
     """
     days = max(0, now - at) // _DAY
     left = value * _power(_MILLION - rate, days) // _SCALE
+    # 0 <=: a clock that was set back would give it for longer than a day
     bonus = OPENED_BONUS if opened is not None and 0 <= now - opened < _DAY else 0
+    # the inner min: a floor must not raise what was below it from the beginning
     return min(_MILLION, max(left, min(value, LEAST_IMPORTANCE)) + bonus)
 
 

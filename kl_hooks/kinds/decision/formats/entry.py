@@ -126,6 +126,7 @@ class Draft:
         """Add what has no field to `more`."""
         text = until_stable(text, demote_headings)
         if heading:
+            # an open comment reaches to the end of the text (`blank_code`): it would hide every section below
             words = " ".join(heading.split()).replace("<!--", "&lt;!--")
             self._more.append(tidy(f"### {words}\n\n{shift_headings(text)}"))
         elif text:
@@ -173,6 +174,7 @@ def _as_item(text: str) -> str:
 
 def _percent(text: str) -> int | str:
     """`0.82` → 82, `82` → 82; what is no number stays as it is."""
+    # nine digits at most: int() raises ValueError for more than 4,300 (CPython 3.11, sys.set_int_max_str_digits)
     if re.fullmatch(r"0?\.\d{1,9}|[01]\.0{1,9}", text):
         return round(float(text) * 100)
     return int(text) if re.fullmatch(r"\d{1,9}", text) else text
@@ -212,6 +214,7 @@ def field_of_heading(heading: str) -> str:
 
 def plain_heading(heading: str) -> str:
     """Return the words of a heading in small letters, without numbers before, signs around and comments after them."""
+    # cut: from every `<!--` the rest is searched for an end, which takes the square of the length where none comes
     return _one_line(re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000]).lower())
 
 
@@ -229,6 +232,7 @@ def front_matter(text: str) -> tuple[dict[str, object], str]:
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
         return {}, text
+    # `...` ends a YAML document too, and pandoc ends front matter with either
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
     if not end:
         raise NotReadable("front matter begins here and never ends; a line `---` is missing.", 1)

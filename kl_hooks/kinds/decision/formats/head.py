@@ -104,6 +104,7 @@ def relation(line: str) -> tuple[str, tuple[str, ...]] | None:
     rest = _LINK.sub("", found[2])
     links = [match[2].partition("#")[0].rpartition("/")[2] or match[1] for match in _LINK.finditer(found[2])]
     names = tuple(dict.fromkeys([*links, *_PLAIN_NAME.findall(rest)]))
+    # other words besides `and` between two names: then it is prose, and stays as it is
     if not names or re.search(r"\w", _PLAIN_NAME.sub("", rest).replace("and", "")):
         return None
     return _FIELD.get(found[1].lower(), "related_adrs"), names

@@ -33,6 +33,7 @@ def read_all(text: str) -> list[Entry]:
         found = json.loads(text.lstrip("\ufeff"))
     except json.JSONDecodeError as error:
         raise NotReadable(f"is no JSON: {error.msg}.", error.lineno) from None
+    # json raises a plain ValueError for an integer of more than 4,300 digits (CPython 3.11)
     except (RecursionError, ValueError) as error:
         raise NotReadable(f"is no JSON that can be read: {error}.") from None
     if isinstance(found, dict):

@@ -68,6 +68,7 @@ def _read_outcome(draft: Draft, part: Section) -> None:
             draft.section(Section(sub.heading, text, sub.line))
         else:
             continue
+        # None, not deleted: the line numbers of the subsections after this one must stay right
         lines[sub.line - 1 : sub.line - 1 + sub.lines] = [None] * sub.lines
     draft.put("decision", "\n".join(line for line in lines if line is not None))
 
@@ -78,6 +79,7 @@ def write(entry: Entry, names: Mapping[str, Other]) -> str:
     line, exact = title_heading(entry.text("title"))
     for field, value in entry.values.items():
         if field not in _KEYS and (field not in IN_BODY or (field == "title" and not exact)):
+            # the prefix keeps our keys apart from those that MADR has or will have
             front[f"kl-{field.replace('_', '-')}"] = value
     newer = entry.many("superseded_by")
     if entry.text("status") == "superseded" and len(newer) == 1:
@@ -93,6 +95,7 @@ def outline(entry: Entry) -> str:
     made = []
     for name, heading in _HEADS:
         text = bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name)
+        # an empty Decision Outcome is written where subsections follow: they are read as its parts only below it
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
             made.append(f"\n{heading}\n\n{shift_headings(text) if name in _INSIDE else text}".rstrip() + "\n")
     return "".join(made)

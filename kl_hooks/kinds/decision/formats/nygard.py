@@ -19,6 +19,7 @@ _LINKS: Final = (
     ("supersedes", "Supersedes"), ("superseded_by", "Superseded by"), ("amends", "Amends"),
     ("amended_by", "Amended by"), ("related_adrs", "Related to"),
 )  # fmt: skip
+# in the text of a Markdown link these would end it early
 _NO_LINK: Final = str.maketrans("[]()<>", "      ")
 
 
@@ -40,6 +41,7 @@ def _read_status(draft: Draft, part: Section) -> None:
         if found := relation(line.strip().strip("-*+ ")):
             draft.put(*found)
             if found[0] == "superseded_by":
+                # adr-tools writes this line in place of the status that was there (`adr new -s`)
                 draft.values["status"] = "superseded"
         elif "status" not in draft.values:
             put_status(draft, line)

@@ -53,6 +53,7 @@ def format_of(name: str, text: str) -> Format:
     """Return the format of a file, by its name and its text; MADR, the most forgiving, where nothing decides."""
     if name.lower().endswith(".json") or text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         return FORMATS["json"]
+    # only MADR has front matter: log4brains has a list below the title, adr-tools a section Status
     if text.lstrip("\ufeff").startswith("---"):
         return FORMATS["madr"]
     parts = split_sections(text.replace("\r\n", "\n"))

@@ -64,6 +64,7 @@ def shift_headings(text: str, by: int = 1) -> str:
     lines = text.split("\n")
     shown = blank_code(text).split("\n")
     for one in headings(text):
+        # an underlined heading has two levels at most (CommonMark 4.3), so it gets signs before it is shifted
         if one.lines == 2:
             lines[one.line], lines[one.line + 1] = f"{'#' * one.level} {one.words}", ""
             shown[one.line] = lines[one.line]
@@ -113,5 +114,6 @@ def list_items(text: str) -> tuple[str, ...]:
 def _item(lines: list[str]) -> str:
     """An item without the indentation of its further lines."""
     indents = [len(line) - len(line.lstrip(" ")) for line in lines[1:] if line.strip()]
+    # two columns at most: what `bullet_list` adds; deeper ones are the item's own (a list inside, code)
     cut = min(2, min(indents, default=0))
     return tidy("\n".join([lines[0], *(line[cut:] if line.strip() else "" for line in lines[1:])]))
