@@ -67,7 +67,7 @@ class Scanner(NamedTuple):
     version: str
     """Part of the cache key: another version, another reading."""
     scan: Callable[[bytes, str, str], Mapping[str, Any]]
-    """(content, path, module) → facts: plain JSON values, see `code.facts`. Never raises for bad source."""
+    """(content, path, module) → facts: plain JSON values, see `code.scanner`. Never raises for bad source."""
     imports: Callable[[bytes, str], Mapping[str, Any]] | None = None
     """(content, path) → facts of which only `error` and `imports` count; None: there is no shorter way to these."""
 

@@ -337,7 +337,7 @@ class _Repository:
 
 
 def _import_rows(survey: Survey, violation: Violation) -> list[_Row]:
-    """The rows of a file's imports (see `code.imports_found`) that a violation is about."""
+    """The rows of a file's imports (see `code.scanner.imports`) that a violation is about."""
     known = survey.known()
     rows = survey.facts.get(violation.path, {}).get("imports", ())
     here = [row for row in rows if row[3] == violation.line and row[4] == violation.method]

@@ -566,7 +566,7 @@ class Survey:
         return known
 
     def _rows(self, link: Link) -> list[list[Any]]:
-        """The imports of a file (see `code.imports_found`) behind a link."""
+        """The imports of a file (see `code.scanner.imports`) behind a link."""
         rows = self._lines(link.path).get(link.line, [])
         # most lines have one import: for these the index of modules is not built
         if len(rows) < 2:

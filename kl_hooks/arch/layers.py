@@ -108,7 +108,7 @@ class EdgeFinder:
 
 
 def edges(manifest: Manifest, links: Iterable[Link], modules: Mapping[str, str]) -> Iterator[Edge]:
-    """The imports between different layers (see `Borders.edges`), asked for once."""
+    """The imports between different layers (see `EdgeFinder.edges`), asked for once."""
     return EdgeFinder(manifest, modules).edges(links)
 
 

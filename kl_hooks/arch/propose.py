@@ -30,7 +30,7 @@ _LAZY: Final = 1
 """Weight of an import in a function: written there, it often is the one that goes against the order."""
 
 Through = Callable[[Sequence[Layer]], Iterable[Link]]
-"""Layers → the imports that reach one of them through files in none, see `unassigned.through`."""
+"""Layers → the imports that reach one of them through files in none, see `arch.import_survey`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class _CycleFinder:
     def __init__(
         self, index: ImportIndex | None, links: Callable[[], Iterable[Link]], modules: Mapping[str, str]
     ) -> None:
-        """`ready`: all imports, or None: then those that `links` gives. `modules`: path → dotted name."""
+        """`index`: all imports, or None: then those that `links` gives. `modules`: path → dotted name."""
         self._index, self._links, self._modules = index, links, modules
         self._walks: dict[tuple[str, str], set[str]] = {}
 
@@ -188,7 +188,7 @@ class Suggestions:
         crossing: Callable[[], Iterable[Link]],
         modules: Mapping[str, str],
     ) -> None:
-        """`ready`: who imports whom, to be asked about a few modules; `crossing`: gives all imports between layers.
+        """`index`: who imports whom, to be asked about a few modules; `crossing`: gives all imports between layers.
 
         Both are read only where a suggestion is searched for.
         """

@@ -80,7 +80,7 @@ def test_links(tests: Sequence[Sequence[Any]]) -> Iterator[Row]:
 def from_import_links(module: str, rows: Iterable[Sequence[Any]], resolver: Resolver) -> Iterator[Row]:
     """module → what it imports by name (`from m import f`): who renames that must touch this line, used or not.
 
-    `rows`: the file's imports (see `code.imports_found`). What is a module has its link already.
+    `rows`: the file's imports (see `code.scanner.imports`). What is a module has its link already.
     """
     seen: set[tuple[str, int, str]] = set()
     for wanted, name, level, line, how, _ in rows:

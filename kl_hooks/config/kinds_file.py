@@ -221,7 +221,7 @@ _FOLDER: Final = ".kl/kinds"
 _STORAGES: Final = ("file", "state")
 _NUMBERINGS: Final = ("serial", "hash", "random", "given")
 _DIGITS: Final = {"hash": (8, 16), "random": (8, 16)}
-"""Of ids that do not count: fewest and most (`model.ids.RECORD_ID`). Those that count have 4 to 9."""
+"""Of ids that do not count: fewest and most (`model.symbol.RECORD_ID`). Those that count have 4 to 9."""
 _KEYS: Final = (
     "version", "name", "plural", "prefix", "purpose", "home", "statuses", "live", "fields", "verbs", "section",
     "beside", "share", "filed", "nature", "numbering", "identity", "digits", "ttl", "retention", "spellings",

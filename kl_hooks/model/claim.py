@@ -132,7 +132,7 @@ class Claim:
     rule: str = "independent"
     """What two hard observations must be for `verified`, see `tier`."""
     max_tier: Tier = Tier.VERIFIED
-    """The highest tier that its age allows, see `evidence.decay`."""
+    """The highest tier that its age allows, see `evidence.claims`."""
     cites: tuple[str, ...] = ()
     """What its author cites for it: IDs of records, hashes of commits."""
 

@@ -68,7 +68,7 @@ class Evidence:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evidence:
-        """The way back from `plain()`. KeyError or TypeError where it is not one."""
+        """The inverse of `to_dict()`. KeyError or TypeError where it is not one."""
         known = ("class", "subject", "outcome", "duration_us", "executed")
         detail = {k: v for k, v in plain.items() if k not in known}
         return cls(

@@ -231,7 +231,7 @@ def proof(
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files must not count for it alone.
-    `tree_contains`: whether a path from the repository's root is in this content; where that is unknown, it is.
+    `holds`: whether a path from the repository's root is in this content; where that is unknown, it is.
     `expected`: the tests that the content has; without it a run counts for what it reported. `earlier_runs`:
     the complete runs of other contents before one, in the same environment, newest first.
     """

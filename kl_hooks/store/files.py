@@ -115,8 +115,10 @@ def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
     best, kind = "", ""
     for line in lines:
         fields = line.split(" ")
-        # a space in a path is \040 here, see getmntent(3)
-        point = fields[1].encode("utf-8", "surrogateescape").decode("unicode_escape") if len(fields) > 2 else ""
+        point = fields[1] if len(fields) > 2 else ""
+        # only these four characters are escaped here, see getmntent(3); everything else is plain UTF-8
+        for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+            point = point.replace(code, character)
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         # `>=`: of two file systems mounted at one point the later one hides the earlier
         if point and inside and len(point) >= len(best):

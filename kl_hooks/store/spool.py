@@ -156,7 +156,7 @@ class SpoolWriter:
 
 
 def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[SpoolWriter, str]:
-    """A new spool in the first of `places` (see `state.spool_places`) that takes one, and that place's origin word.
+    """A new spool in the first of `places` (see `state.spool_directories`) that takes one, and that place's origin.
 
     Missing directories are made (0700). OSError, of the last place, if none takes it.
     """

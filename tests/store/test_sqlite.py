@@ -90,9 +90,22 @@ def test_wal_only_where_it_is_safe(tmp_path: Path) -> None:
     unsafe = [(3, 40, 1), (3, 51, 2), (3, 51, 0), (3, 50, 6), (3, 44, 5), (3, 45, 0), (3, 49, 2), (3, 7, 0)]
     assert [_wal_is_safe(v) for v in safe + unsafe] == [True] * 6 + [False] * 8
     mounts = tmp_path / "mounts"
-    lines = ["/dev/a / ext4 rw", "server:/x /net nfs4 rw", "x /net/tmp tmpfs rw", "x /with\\040blank fuse.sshfs rw"]
-    mounts.write_text("".join(f"{line} 0 0\n" for line in lines))
-    answers = {"/": True, "/net/repo": False, "/net/tmp/x": True, "/with blank/x": False, "/network": True}
+    lines = [
+        "/dev/a / ext4 rw",
+        "server:/x /net nfs4 rw",
+        "x /net/tmp tmpfs rw",
+        "x /with\\040blank fuse.sshfs rw",
+        "y /Entwürfe nfs4 rw",
+    ]
+    mounts.write_text("".join(f"{line} 0 0\n" for line in lines), encoding="utf-8")
+    answers = {
+        "/": True,
+        "/net/repo": False,
+        "/net/tmp/x": True,
+        "/with blank/x": False,
+        "/network": True,
+        "/Entwürfe/x": False,
+    }
     assert {place: is_local(Path(place), mounts) for place in answers} == answers
     assert not is_local(Path("/"), tmp_path / "no such list")
     assert _journal_mode((3, 40, 1), tmp_path) == "DELETE"

@@ -19,7 +19,7 @@ from typing import Any, Final
 from kl_hooks.code.rewrite.import_use import binds, statement
 
 Row = Sequence[Any]
-"""An import as the scanner stores it, see `code.imports_found`."""
+"""An import as the scanner stores it, see `code.scanner.imports`."""
 _FLAG: Final = "TYPE_CHECKING"
 _FUTURE: Final = ("__future__", "annotations")
 _WIDTH: Final = 88

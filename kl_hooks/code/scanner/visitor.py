@@ -548,8 +548,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
 
     A chain such as `a.b.c` is visited at once: one use, and in the text what its nodes would have written one by one.
     """
-    # methods in local variables: this loop runs for every node of a repository
-    text, use = frame.text, frame.uses.append
+    text, use = frame.text, frame.uses.append  # local variables: this loop runs for every node of a repository
     append, pop, push, special = text.append, stack.pop, stack.append, RULES.get
     while stack:
         node = pop()
@@ -576,8 +575,7 @@ def _walk(frame: Frame, stack: list[Any]) -> None:
         elif cls is str:
             append(node)
         elif cls is Attribute:
-            # of a chain over several lines the last one: lineno is where the chain starts, not where this name is
-            name, line = node.attr, node.end_lineno
+            name, line = node.attr, node.end_lineno  # lineno is where a chain over several lines starts
             text += (".", name)
             node = node.value
             while node.__class__ is Attribute:
