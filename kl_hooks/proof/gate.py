@@ -185,10 +185,8 @@ def _path_exists(repo: Repository, tree: str) -> Callable[[str], bool]:
     def there(path: str) -> bool:
         if tree:
             return tree_contains(repo, tree, path)
-        try:
-            return os.path.lexists(repo.top / path)
-        except ValueError:
-            return True
+        # of a name with NUL `lexists` answers False instead of raising, and an absent file would end a failure
+        return "\0" in path or os.path.lexists(repo.top / path)
 
     return there
 

@@ -75,6 +75,7 @@ KEPT = [
     ("from shop.web.page import *\n", "imports everything"),
     ("from shop.web.page import Page\nprint(globals())\n", "looks at its own names (line 2)"),
     ("from shop.web.page import Page\nimport pydantic\nx: Page\n", "pydantic reads annotations"),
+    ("from shop.web.page import Page\nfrom hypothesis import given\nx: Page\n", "hypothesis reads annotations"),
     ("from shop.web.page import Page\nx: Page\nfrom app import a\n@a.get('/')\ndef f(): ...\n", "@a.get may read"),
     ("from shop.web.page import Page\n# why\nx = 1\nfrom shop.web.page import Page\n", "called Page too"),
     ("from shop.web.page import Page\nx = b'cshop.core.m11\\nPage\\n.'\n", "a string names it (line 2)"),

@@ -141,12 +141,12 @@ def words(text: str) -> list[str]:
 LIBRARIES: Final = frozenset(
     ("aiogram", "apischema", "arguably", "beanie", "beartype", "blacksheep", "cappa", "cattr", "cattrs", "clize",
      "cyclopts", "dacite", "dagster", "dataclasses_json", "defopt", "dishka", "disnake", "discord", "esmerald",
-     "fastapi", "fastmcp", "faststream", "flytekit", "injector", "jaxtyping", "jsonargparse", "kfp", "lagom",
-     "langchain_core", "litestar", "magicgui", "marshmallow_dataclass", "mashumaro", "mcp", "mirascope", "msgspec",
-     "multimethod", "nextcord", "ninja", "odmantic", "ovld", "pandera", "piccolo", "plac", "plum", "prefect", "punq",
-     "pydantic", "pydantic_ai", "pydantic_settings", "pyserde", "runtype", "sanic_ext", "serde", "simple_parsing",
-     "spock", "sqlalchemy", "sqlmodel", "starlite", "strawberry", "svcs", "taskiq", "that_depends", "tortoise",
-     "trycast", "typeguard", "typer", "typic", "tyro", "wireup", "zenml")
+     "fastapi", "fastmcp", "faststream", "flytekit", "hypothesis", "injector", "jaxtyping", "jsonargparse", "kfp",
+     "lagom", "langchain_core", "litestar", "magicgui", "marshmallow_dataclass", "mashumaro", "mcp", "mirascope",
+     "msgspec", "multimethod", "nextcord", "ninja", "odmantic", "ovld", "pandera", "piccolo", "plac", "plum",
+     "prefect", "punq", "pydantic", "pydantic_ai", "pydantic_settings", "pyserde", "runtype", "sanic_ext", "serde",
+     "simple_parsing", "spock", "sqlalchemy", "sqlmodel", "starlite", "strawberry", "svcs", "taskiq", "that_depends",
+     "tortoise", "trycast", "typeguard", "typer", "typic", "tyro", "wireup", "zenml")
 )  # fmt: skip
 """Top-level names of libraries that evaluate annotations at run time, or may."""
 WORDS: Final = frozenset(
@@ -154,7 +154,7 @@ WORDS: Final = frozenset(
      "singledispatch", "singledispatchmethod", "resolve_types", "make_dataclass", "ForwardRef")
 )  # fmt: skip
 """Names and attributes by which code looks at annotations itself."""
-_HARMLESS: Final = frozenset({"click", "pytest", "hypothesis"})
+_HARMLESS: Final = frozenset({"click", "pytest"})
 # dataclasses recognizes these in the text of an annotation, by the names that the module has (_is_type in CPython)
 _KEYS: Final = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 

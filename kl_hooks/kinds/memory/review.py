@@ -155,7 +155,8 @@ def _reinforced(tally: Tally, one: Event) -> Tally:
     return replace(
         tally,
         sessions=tally.sessions | {one.session},
-        receipts=(tally.receipts + tuple(dict.fromkeys(new)))[:_MOST_RECEIPTS],
+        # the newest, since these decide the tier
+        receipts=(tally.receipts + tuple(dict.fromkeys(new)))[-_MOST_RECEIPTS:],
         reinforced_at=max(tally.reinforced_at, str(one.body.get("seen") or one.at)),
     )
 

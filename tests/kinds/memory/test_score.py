@@ -59,6 +59,14 @@ def test_a_fold_in_pieces_is_the_fold_of_the_whole(events: list[Event], data: st
     assert (whole.positive, whole.negative) == (results.count("positive"), results.count("negative"))
 
 
+def test_of_very_many_receipts_the_newest_are_stored() -> None:
+    events = [
+        happened(names.REINFORCED, iso(n), "s", {"receipts": [f"r{n}"], "proof": "ExitCode"}) for n in range(1, 250)
+    ]
+    receipts = [receipt for receipt, _ in tally_of(events).receipts]
+    assert (len(receipts), receipts[0], receipts[-1]) == (200, "r50", "r249")
+
+
 @pytest.mark.requirement("A44")
 def test_a_session_reinforces_once_however_often_it_is_told() -> None:
     event = happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
