@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -38,12 +39,11 @@ class Commit:
     subject: str
     body: str
     files: tuple[str, ...]
-    """Touched, renames as both names; of a merge, against its first parent. At most `_MAX_FILES`."""
+    """Touched, renames as both names; of a merge, against its first parent. At most `_MAX_FILES`.
+
+    None where history was cut off: the parents are unknown, and so are the files it touched.
+    """
     trailers: tuple[tuple[str, str], ...]
-    more_files: int = 0
-    """How many more than `files`."""
-    boundary: bool = False
-    """History was cut off here: its parents are unknown, and so are the files it touched."""
 
 
 def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
@@ -52,7 +52,10 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
     Of a longer history the newest are given. Ids in `known` that git does not have (any more) are ignored.
     No commit yet: none. GitFailed where the history is damaged.
     """
-    cut = _boundary(repo)
+    cut: frozenset[str] = frozenset()
+    # a shallow clone lists here the commits whose parents it does not have (gitrepository-layout)
+    with suppress(OSError, ValueError):
+        cut = frozenset((repo.common_dir / "shallow").read_text("ascii").split())
     mark = secrets.token_hex(16)  # unguessable: no message and no file name can pretend to begin a commit
     wanted = "HEAD\n" + "".join(f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64))
     command = (
@@ -64,11 +67,9 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
     )  # fmt: skip
     with start_git(*directory_options(repo), *command, cwd=repo.top, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
-        try:
+        with suppress(BrokenPipeError):  # git ended early: the exit code below has the reason
             process.stdin.write(wanted.encode("ascii"))
             process.stdin.close()
-        except BrokenPipeError:  # git ended early: the exit code below has the reason
-            pass
         found = [_commit(cells, cut) for cells in _records(process.stdout, f"\0{mark}\0".encode())]
         code = process.wait()
     if code != 0:
@@ -76,13 +77,6 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
             return []
         raise GitFailed(f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck")
     return found
-
-
-def _boundary(repo: Repository) -> frozenset[str]:
-    try:
-        return frozenset((repo.common_dir / "shallow").read_text("ascii").split())
-    except (OSError, ValueError):
-        return frozenset()
 
 
 def _records(out: IO[bytes], mark: bytes) -> Iterator[list[bytes]]:
@@ -105,24 +99,14 @@ def _commit(cells: list[bytes], cut: frozenset[str]) -> Commit:
     sha, tree, parents, time, author, subject, body, trailers = (
         cell.decode("utf-8", "replace") for cell in cells[:_FIXED]
     )
-    boundary = sha in cut
-    # compared with no parent, such a commit would seem to touch every file
-    names = [] if boundary else [name for name in cells[_FIXED + 1 :] if name]
+    # compared with no parent, a commit in `cut` would seem to touch every file
+    names = [] if sha in cut else [name for name in cells[_FIXED + 1 :] if name]
     if names:  # git puts a newline before the first one; any other is the name's own
         names[0] = names[0].removeprefix(b"\n")
     return Commit(
-        sha=sha,
-        tree=tree,
-        parents=tuple(parents.split()),
-        time=_time(time),
-        author=author[:_MAX_LINE],
-        subject=subject[:_MAX_LINE],
-        body=body[:_MAX_BODY],
-        files=tuple(os.fsdecode(name) for name in names[:_MAX_FILES]),
-        trailers=tuple(_trailers(trailers)),
-        more_files=max(0, len(names) - _MAX_FILES),
-        boundary=boundary,
-    )
+        sha, tree, tuple(parents.split()), _time(time), author[:_MAX_LINE], subject[:_MAX_LINE], body[:_MAX_BODY],
+        files=tuple(os.fsdecode(name) for name in names[:_MAX_FILES]), trailers=tuple(_trailers(trailers)),
+    )  # fmt: skip
 
 
 def _time(seconds: str) -> str:

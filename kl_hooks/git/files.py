@@ -26,9 +26,9 @@ _WITH_FLAGS: Final = re.compile(
     r"  ctime: .*\n  mtime: .*\n  dev: .*\n  uid: .*\n  size: \d+\tflags: ([0-9a-f]+)\n"
 )
 
-
-_IndexRow = tuple[str, str, str, str]
-"""(path as `os.fsdecode` gives it, mode, blob id, stage). A path in conflict has up to three, with stages 1 to 3."""
+_FILES: Final = ("100644", "100755")
+_LINK: Final = "120000"
+UNREADABLE_BLOB: Final = "0" * 40
 
 
 def suffix_pathspecs(suffixes: Sequence[str]) -> list[str]:
@@ -37,10 +37,11 @@ def suffix_pathspecs(suffixes: Sequence[str]) -> list[str]:
     return ["*" + re.sub(r"([*?\[\\])", r"\\\1", suffix) for suffix in suffixes]
 
 
-def index_rows(repo: Repository, suffixes: Sequence[str] = ()) -> list[_IndexRow]:
-    """The index's lines, without files that are only announced (`git add -N`). One git process.
+def index_rows(repo: Repository, suffixes: Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
+    """(path as `os.fsdecode` gives it, mode, blob ID, stage) of the index, without what is only announced (`add -N`).
 
-    The index is that of the commit being made, if this is its git hook; else the repository's own.
+    A path in conflict has up to three rows, with stages 1 to 3. The index is that of the commit being made, if this is
+    its git hook; else the repository's own. One git process.
     """
     ours = is_commit_index(repo)
     flags = ["--debug"] if _may_hold_intents(repo, ours) else []
@@ -69,11 +70,6 @@ def _may_hold_intents(repo: Repository, ours: bool) -> bool:
     return start != b"DIRC\0\0\0\2" or any(repo.git_dir.glob("sharedindex.*"))
 
 
-_FILES: Final = ("100644", "100755")
-UNREADABLE_BLOB: Final = "0" * 40
-_LINK: Final = "120000"
-
-
 class FileEntry(NamedTuple):
     """A file by its content."""
 
@@ -97,17 +93,19 @@ def files_at(repo: Repository, rev: str, suffixes: Sequence[str] = ()) -> list[F
     """What a revision holds. One git process. UsageProblem if there is no such revision."""
     if not rev or rev.startswith("-"):
         raise UsageProblem(f"{rev!r} is not a revision.")
-    out = git_in(repo, "ls-tree", "-r", "-z", "--full-tree", rev, ok=(0, 128))
-    if not out and not git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
+    rows = _tree_rows(repo, "-r", rev, ok=(0, 128))
+    if not rows and not git_in(repo, "rev-parse", "-q", "--verify", f"{rev}^{{tree}}", ok=(0, 1, 128)):
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     # filtered here: ls-tree takes literal paths and knows no globs
-    ends, found = tuple(suffixes), []
-    for line in out.decode("utf-8", "surrogateescape").split("\0"):
-        about, _, path = line.partition("\t")
-        mode = about[:6]
-        if mode in _FILES and (not ends or path.endswith(ends)):
-            found.append(FileEntry(path, about.rpartition(" ")[2], mode))
-    return found
+    ends = tuple(suffixes) or ("",)
+    return [one for one in rows if one.mode in _FILES and one.path.endswith(ends)]
+
+
+def _tree_rows(repo: Repository, *args: str, ok: Sequence[int] = (0,)) -> list[FileEntry]:
+    """The rows of `git ls-tree ARGS…`, folders, links and submodules among them. One git process. GitFailed."""
+    out = git_in(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", *args, ok=ok)
+    rows = (line.partition("\t") for line in out.decode("utf-8", "surrogateescape").split("\0") if line)
+    return [FileEntry(path, about.rpartition(" ")[2], about[:6]) for about, _, path in rows]
 
 
 def worktree_files(repo: Repository, suffixes: Sequence[str] = (), scan: WorktreeScan | None = None) -> list[FileEntry]:
@@ -122,7 +120,7 @@ def worktree_files(repo: Repository, suffixes: Sequence[str] = (), scan: Worktre
     wanted = {path: change.mode for path, change in changes.items() if change.mode != worktree.REMOVED}
     untracked = [path for path in scan.listing.untracked if path.endswith(ends) and not path.endswith(b"/")]
     wanted.update(dict.fromkeys(untracked))
-    large = {path for path in wanted if _size(repo, path) > MAX_BLOB_BYTES}
+    large = {path for path in wanted if _is_large(repo, path)}
     content = scan.contents({path: mode for path, mode in wanted.items() if path not in large})
     found = {path: content.files[path] for path in wanted if path in content.files}
     found |= dict.fromkeys(large | (content.unreadable & wanted.keys()), (b"100644", UNREADABLE_BLOB))
@@ -134,36 +132,33 @@ def worktree_files(repo: Repository, suffixes: Sequence[str] = (), scan: Worktre
     return [files[path] for path in sorted(files)]
 
 
-def _size(repo: Repository, path: bytes) -> int:
+def _is_large(repo: Repository, path: bytes) -> bool:
     try:
         state = os.lstat(os.path.join(os.fsencode(repo.top), path))  # noqa: PTH118
     except OSError:
-        return 0
-    return state.st_size if stat.S_ISREG(state.st_mode) else 0
+        return False
+    return stat.S_ISREG(state.st_mode) and state.st_size > MAX_BLOB_BYTES
 
 
 def symbolic_links(repo: Repository, source: str, paths: Sequence[str]) -> list[str]:
     """Those of these paths that are symbolic links in what is staged (`source` empty) or in a revision."""
     if not source:
         return [path for path, mode, _, _ in index_rows(repo, paths) if path in paths and mode == _LINK]
-    out = git_in(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", source, "--", *paths)
-    rows = [line.partition("\t") for line in out.decode("utf-8", "surrogateescape").split("\0")]
-    return [path for about, _, path in rows if about.startswith(_LINK)]
+    return [one.path for one in _tree_rows(repo, source, "--", *paths) if one.mode == _LINK]
 
 
 def tree_contains(repo: Repository, tree: str, path: str) -> bool:
     """Whether a file or folder of this path is in a tree; True where git has no answer. One git process."""
     try:
-        return bool(git_in(repo, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path))
+        return bool(_tree_rows(repo, tree, "--", path))
     except (GitFailed, ValueError):
         return True
 
 
 def list_paths(repo: Repository, suffixes: Sequence[str]) -> list[str]:
     """The paths with these endings that git tracks, or neither tracks nor ignores. One git process."""
-    out = git_in(
-        repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *suffix_pathspecs(suffixes)
-    )
+    kinds = ("--cached", "--others", "--exclude-standard")
+    out = git_in(repo, "ls-files", "-z", *kinds, "--", *suffix_pathspecs(suffixes))
     # a set: ls-files names a path in conflict once for each stage
     return sorted({os.fsdecode(path) for path in out.split(b"\0") if path})
 
@@ -190,8 +185,8 @@ def read_files(
             yield entry, content
 
 
-def _read_from_disk(repo: Repository, entry: FileEntry) -> bytes | None:
-    path = os.path.join(repo.top, entry.path)  # noqa: PTH118
+def _read_from_disk(repo: Repository, name: str) -> bytes | None:
+    path = os.path.join(repo.top, name)  # noqa: PTH118
     try:
         state = os.lstat(path)
         if not stat.S_ISREG(state.st_mode) or state.st_size > MAX_BLOB_BYTES:
@@ -204,7 +199,7 @@ def _read_from_disk(repo: Repository, entry: FileEntry) -> bytes | None:
 
 def _content_on_disk(repo: Repository, entry: FileEntry) -> bytes | None:
     """The file's content if it still is that of the entry: facts stored by blob ID must not be mixed up."""
-    content = _read_from_disk(repo, entry)
+    content = _read_from_disk(repo, entry.path)
     if content is None or object_id(repo.object_format, b"blob", content) == entry.blob:
         return content
     # core.autocrlf: the blob has LF where the disk has CRLF
@@ -214,7 +209,7 @@ def _content_on_disk(repo: Repository, entry: FileEntry) -> bytes | None:
 
 def _converted_content(repo: Repository, entry: FileEntry) -> bytes | None:
     """The same where encodings and keywords are asked for by attributes: git knows how."""
-    content = _read_from_disk(repo, entry)
+    content = _read_from_disk(repo, entry.path)
     if content is None:
         return None
     try:
@@ -231,27 +226,15 @@ def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str
     All of them where there is no commit. A file that a checkout converts (line ends) counts as unlike. One git process.
     """
     try:
-        out = git_in(repo, "ls-tree", "--full-tree", "-z", "HEAD", "--", *paths)
+        committed = {one.path: one.blob for one in _tree_rows(repo, "HEAD", "--", *paths)}
     except GitFailed:
         return frozenset(paths)
-    committed = dict(_tree_row(line) for line in out.split(b"\0") if line)
-    return frozenset(
-        path for path in paths if committed.get(path) != _blob_on_disk(repo, path, committed.get(path, ""))
-    )
 
+    def is_committed(path: str) -> bool:
+        content = _read_from_disk(repo, path)
+        return content is not None and committed.get(path) == object_id(repo.object_format, b"blob", content)
 
-def _tree_row(line: bytes) -> tuple[str, str]:
-    about, _, path = line.partition(b"\t")
-    return path.decode("utf-8", "surrogateescape"), about.rpartition(b" ")[2].decode("ascii")
-
-
-def _blob_on_disk(repo: Repository, path: str, like: str) -> str:
-    """The blob id of the file on disk, hashed as `like` was; empty where it can't be read."""
-    try:
-        content = (repo.top / path).read_bytes()
-    except OSError:
-        return ""
-    return object_id("sha256" if len(like) == 64 else "sha1", b"blob", content)
+    return frozenset(path for path in paths if not is_committed(path))
 
 
 def files_matching(folder: Path, patterns: bytes, scratch: Path) -> list[str]:

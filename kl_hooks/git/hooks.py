@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository, read_git_settings
@@ -72,12 +72,6 @@ def runs_legacy_hook(text: bytes | None) -> bool:
     return text is not None and b"hook-impl" in text
 
 
-def _interpreter(text: bytes) -> str | None:
-    """The interpreter that one of ours names; None for one that needs none."""
-    found = _PYTHON.search(text)
-    return os.fsdecode(found[1].replace(b"'\\''", b"'")) if found else None
-
-
 def _quoted(text: str) -> bytes:
     return b"'" + os.fsencode(text).replace(b"'", b"'\\''") + b"'"
 
@@ -117,8 +111,7 @@ class HookState:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     folder: Path
     ours_to_change: bool
 
@@ -167,20 +160,14 @@ def _install(path: Path, text: bytes) -> HookChange:
     chained = path.with_name(path.name + _CHAINED)
     if os.path.lexists(chained) or target.is_dir():
         return HookChange(path.name, target, "refused", f"{chained.name} is there already; join the two by hand.")
-    _link_aside(target, chained)
-    _write(target, text)
-    return HookChange(
-        path.name, target, "installed", f"the git hook that was there is run after it, as {chained.name}."
-    )
-
-
-def _link_aside(target: Path, chained: Path) -> None:
-    """A second name for the git hook that is there, so that at no moment there is none."""
     try:
-        # a git hook may itself be a link, such as one into the working tree: that link is put aside, not its target
+        # a second name, so that at no moment there is no git hook; of one that is a link, for the link, not its target
         os.link(target, chained, follow_symlinks=False)
     except OSError:  # a file system without hard links
         target.rename(chained)
+    _write(target, text)
+    reason = f"the git hook that was there is run after it, as {chained.name}."
+    return HookChange(path.name, target, "installed", reason)
 
 
 def _write(path: Path, text: bytes) -> None:
@@ -199,7 +186,8 @@ def _write(path: Path, text: bytes) -> None:
 def uninstall_hooks(repo: Repository) -> list[HookChange]:
     """Remove all of ours and restore what was there, byte for byte. What is not ours stays as it is."""
     done = []
-    for folder in dict.fromkeys((repo.common_dir / "hooks", *_inside(repo))):
+    place = _place(repo)
+    for folder in dict.fromkeys((repo.common_dir / "hooks", *([place.folder] if place.ours_to_change else ()))):
         for name in HOOK_NAMES:
             for suffix in ("", _LEGACY):
                 done += _uninstall(folder / name, folder / (name + suffix))
@@ -228,9 +216,8 @@ def _orphan(path: Path) -> list[HookChange]:
     if not os.path.lexists(path):
         chained.replace(path)
         return [HookChange(path.name, path, "restored")]
-    return [
-        HookChange(path.name, chained, "kept", f"an earlier git hook, and {path.name} is another; join them by hand.")
-    ]
+    reason = f"an earlier git hook, and {path.name} is another; join them by hand."
+    return [HookChange(path.name, chained, "kept", reason)]
 
 
 def hook_states(repo: Repository) -> list[HookState]:
@@ -255,8 +242,9 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
         return HookState(name, path, "called" if called else "missing", "" if called else "kl hooks install")
     if not os.access(target, os.X_OK):
         return HookState(name, target, "inert", f"make it executable: chmod +x {target}")
-    python = _interpreter(text)
-    if python is not None and not os.access(python, os.X_OK):
+    named = _PYTHON.search(text)  # post-commit needs no interpreter
+    python = os.fsdecode(named[1].replace(b"'\\''", b"'")) if named else ""
+    if named and not os.access(python, os.X_OK):
         return HookState(name, target, "broken", f"{python} does not exist any more.")
     if _is_edited(text):
         return HookState(name, target, "edited", "somebody has changed it; kl leaves it alone.")
@@ -265,16 +253,15 @@ def _state(repo: Repository, place: _Place, name: str) -> HookState:
 
 def outdated_hooks(repo: Repository) -> list[HookState]:
     """Return our installed git hooks that an older version of kl has written. One git process."""
-    installed = (one for one in hook_states(repo) if one.state == "installed")
-    return [one for one in installed if not _is_current(one.name, hook_content(one.path) or b"")]
-
-
-def _is_current(name: str, text: bytes) -> bool:
-    """True for what this version writes, whatever interpreter and spool it names."""
-    pattern = re.escape(shipped(f"hooks/{name}").read_bytes())
-    for blank in (b"@python@", b"@spool@", _BLANK):
-        pattern = pattern.replace(re.escape(blank), b"[^\n]*")
-    return re.fullmatch(pattern, text) is not None
+    found = []
+    for one in hook_states(repo):
+        pattern = re.escape(shipped(f"hooks/{one.name}").read_bytes())
+        # whatever interpreter and spool it names
+        for blank in (b"@python@", b"@spool@", _BLANK):
+            pattern = pattern.replace(re.escape(blank), b"[^\n]*")
+        if one.state == "installed" and not re.fullmatch(pattern, hook_content(one.path) or b""):
+            found.append(one)
+    return found
 
 
 def _call_of(name: str) -> bytes:
@@ -288,11 +275,6 @@ def _place(repo: Repository) -> _Place:
     folder = repo.top / os.path.expanduser(asked) if asked else usual  # noqa: PTH111
     real = folder.resolve()
     return _Place(usual if real == usual.resolve() else folder, repo.common_dir.resolve() in real.parents)
-
-
-def _inside(repo: Repository) -> list[Path]:
-    place = _place(repo)
-    return [place.folder] if place.ours_to_change else []
 
 
 def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Final
 
 from kl_hooks.git.repository import Repository, directory_options
@@ -58,8 +58,7 @@ class TreeBuilder:
         """Look into a folder whose parent is open, or make it; its id is to be computed anew."""
         if folder not in self._folders:
             known = self._ids.get(folder)
-            read = known is not None and self._load is not None
-            self._folders[folder] = dict(self._entries(folder, known)) if read and known else {}
+            self._folders[folder] = dict(self._entries(folder, known)) if known and self._load else {}
         if folder:
             parent, _, name = folder.rpartition(b"/")
             self._folders[parent][name] = (_TREE_MODE, b"")
@@ -79,7 +78,8 @@ class TreeBuilder:
 
     def root(self) -> str:
         """The id of the whole; the empty tree's id if there is no file."""
-        for folder in sorted(self._touched, key=_depth, reverse=True):
+        # the deepest first: the ID of a folder is part of its parent's content
+        for folder in sorted(self._touched, key=lambda path: path.count(b"/") + bool(path), reverse=True):
             self._hash(folder)
         self._touched.clear()
         root = self._ids.get(b"")
@@ -114,10 +114,6 @@ def _folders_down_to(folder: bytes) -> Iterator[bytes]:
         yield folder
 
 
-def _depth(folder: bytes) -> int:
-    return folder.count(b"/") + bool(folder)
-
-
 MAX_BLOB_BYTES: Final = 32 * 1024 * 1024
 """Bytes of the largest content that is given; a larger file is no source that anybody reads."""
 # IDs per turn, at most 32 kB: they fit into a pipe (64 KiB, pipe(7)), so we never wait for git while git waits for us
@@ -132,11 +128,9 @@ def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
         assert process.stdin is not None and process.stdout is not None
         for start in range(0, len(ids), _AT_ONCE):
             part = ids[start : start + _AT_ONCE]
-            try:
+            with suppress(BrokenPipeError):  # git ended: the remaining IDs read as missing
                 process.stdin.write("".join(f"{blob}\n" for blob in part).encode("ascii"))
                 process.stdin.flush()
-            except BrokenPipeError:  # git ended: the remaining IDs read as missing
-                pass
             for _ in part:
                 yield _next_object(process.stdout, b"blob")
 
@@ -149,11 +143,9 @@ def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
         assert writer is not None and reader is not None
 
         def read(tree: str) -> bytes:
-            try:
+            with suppress(BrokenPipeError):  # git ended: there is no answer either
                 writer.write(f"{tree}\n".encode("ascii"))
                 writer.flush()
-            except BrokenPipeError:  # git ended: there is no answer either
-                pass
             content = _next_object(reader, b"tree")
             if content is None:
                 raise GitFailed(f"git has no tree {tree}.", hint="See: git fsck")

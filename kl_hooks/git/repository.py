@@ -45,11 +45,6 @@ class GitSettings:
     file_mode: bool = True
     """`core.fileMode`: the executable bit on disk counts."""
 
-    @property
-    def filters(self) -> bool:
-        """True if the repository's own configuration defines a filter driver."""
-        return bool(self.drivers)
-
 
 def git_in(repo: Repository, *args: str, **options: Any) -> bytes:
     """`git ARGS…` in this repository and no other; options as `run.git`."""
@@ -76,7 +71,8 @@ def find_repository(start: Path) -> Repository | None:
             raise EnvironmentProblem("is not a folder.", place=str(start)) from problem
         raise
     if out.startswith(b"--path-format"):  # new in git 2.31; an older one prints it as an unknown revision
-        raise EnvironmentProblem(f"git {_dotted(git_version())} is too old.", hint="Install git 2.31 or newer.")
+        found = ".".join(map(str, git_version())) or "(unknown version)"
+        raise EnvironmentProblem(f"git {found} is too old.", hint="Install git 2.31 or newer.")
     parts = out.split(f"{_MARK}\n".encode())
     if len(parts) < 3:
         return _why_not(args, start)
@@ -137,10 +133,6 @@ def git_version() -> tuple[int, ...]:
     out = git("version", cwd=os.sep).decode("ascii", "replace")
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
     return tuple(int(n) for n in found.groups() if n) if found else ()
-
-
-def _dotted(numbers: tuple[int, ...]) -> str:
-    return ".".join(str(n) for n in numbers) or "(unknown version)"
 
 
 def read_git_settings(repo: Repository) -> GitSettings:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Final
@@ -66,7 +66,6 @@ def git(
     *args: str,
     cwd: str | Path,
     stdin: bytes | None = None,
-    env: Mapping[str, str] | None = None,
     keep_index: bool = False,
     timeout: float = 30.0,
     ok: Sequence[int] = (0,),
@@ -81,7 +80,7 @@ def git(
     command = [executable(), *_PREFIX, *args]
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=_environment(env, keep_index, config), capture_output=True,
+            command, cwd=cwd, env=_environment(keep_index, config), capture_output=True,
             timeout=timeout, check=False, input=stdin if stdin is not None else b"",
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -103,7 +102,7 @@ def start_git(
     """
     try:
         process = subprocess.Popen(
-            [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(None, False, config),
+            [executable(), *_PREFIX, *args], cwd=cwd, env=_environment(False, config),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             # a pipe for stderr that nobody reads would stop git as soon as it is full
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -118,18 +117,13 @@ def start_git(
     finally:
         watch.cancel()
         for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                _close(pipe)
+            # closing flushes: git may have ended before it had read everything, its exit code has the reason
+            with suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
         if process.poll() is None:
             process.terminate()
         process.wait()
-
-
-def _close(pipe: object) -> None:
-    try:
-        pipe.close()  # type: ignore[attr-defined]
-    except BrokenPipeError:  # git ended before it had read everything: its exit code has the reason
-        return
 
 
 def executable() -> str:
@@ -141,10 +135,8 @@ def executable() -> str:
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
-def _environment(
-    extra: Mapping[str, str] | None, keep_index: bool, config: Sequence[tuple[str, str]]
-) -> dict[str, str]:
-    """The environment for git: ours without what a surrounding git has set, plus `extra` and `config`."""
+def _environment(keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The environment for git: ours without what a surrounding git has set, plus `config`."""
     clean = {
         name: value for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in _PERSONAL_VARIABLES or name.startswith(_PERSONAL_PREFIXES)
@@ -153,7 +145,6 @@ def _environment(
         clean["GIT_INDEX_FILE"] = os.environ["GIT_INDEX_FILE"]
     # a partial clone would fetch missing objects over the network
     clean.update(LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none")
-    clean.update(extra or {})
     # GIT_CONFIG_COUNT (git 2.31), not `-c`: there a name ends at its first `=`, and a filter's name may have one
     if config:
         given = clean.get("GIT_CONFIG_COUNT", "")

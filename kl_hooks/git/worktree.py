@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -95,9 +96,9 @@ class FileListing:
 
         Files that are only announced (`git add -N`) are among them: a comparison with the disk always names them.
         """
-        ends = tuple(suffixes)
+        ends = tuple(suffixes) or ("",)
         for line in self.listing.split("\0"):
-            if (not ends or line.endswith(ends)) and line[:1] not in ("", "?"):
+            if line.endswith(ends) and line[:1] not in ("", "?"):
                 about, _, path = line.partition("\t")
                 if about[2:8] in _REGULAR and about[-1] == "0":
                     yield about[2:8], about[9:-2], path
@@ -257,29 +258,23 @@ def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings,
             del queue[path]
         if not queue:
             return
-        names = b"".join(_quoted(path) + b"\n" for path in queue)
+        # hash-object knows no `-z`, and unquotes a line that begins with `"`
+        quoted = (_NEEDS_QUOTES.sub(lambda m: b"\\%03o" % m[0][0], path) for path in queue)
+        names = b"".join(b'"%b"\n' % path for path in quoted)
         try:
             out = git_in(repo, "hash-object", "--stdin-paths", stdin=names, config=filters_off(known))
         except GitFailed:
             continue
         blobs = out.decode().split()
         found.files.update((p, (mode, blob)) for (p, mode), blob in zip(queue.items(), blobs, strict=True))
-        found.exact = found.exact and not _is_filtered(repo, queue, known)
+        if known.drivers and _is_filtered(repo, queue, known):
+            found.exact = False
         return
     found.unreadable.update(queue)
 
 
-def _quoted(path: bytes) -> bytes:
-    """As `hash-object --stdin-paths` reads it, which unquotes a line that begins with `"` and knows no `-z`."""
-    if not _NEEDS_QUOTES.search(path):
-        return path
-    return b'"' + _NEEDS_QUOTES.sub(lambda m: b"\\%03o" % m[0][0], path) + b'"'
-
-
 def _is_filtered(repo: Repository, paths: Iterable[bytes], known: GitSettings) -> bool:
     """True if the attributes give one of these files to a filter driver that was switched off."""
-    if not known.drivers:
-        return False
     out = git_in(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
     # cells in threes: path, attribute, value (git-check-attr)
     return not {os.fsdecode(value) for value in out.split(b"\0")[2::3]}.isdisjoint(known.drivers)
@@ -427,27 +422,23 @@ def _real_changes(changes: Mapping[bytes, _FileChange], found: _FileStates) -> d
 
 def _tree_ids(repo: Repository, base: str, *states: Mapping[bytes, _State]) -> list[str]:
     """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
+    ids = []
     with tree_reader(repo) as load:
         builder = TreeBuilder(repo.object_format, base, load)
-        return [_tree_id(builder, some) for some in states]
-
-
-def _tree_id(builder: TreeBuilder, files: Mapping[bytes, _State]) -> str:
-    """The ID with these files changed."""
-    for path, state in files.items():
-        if state is None:
-            builder.drop(path)
-    for path, state in files.items():  # afterwards: a folder may now be where a file was
-        if state is not None:
-            builder.put(path, *state)
-    return builder.root()
+        for files in states:
+            # the removed ones first: a folder may now be where a file was
+            for path, state in sorted(files.items(), key=lambda one: one[1] is not None):
+                if state is None:
+                    builder.drop(path)
+                else:
+                    builder.put(path, *state)
+            ids.append(builder.root())
+    return ids
 
 
 def _total_size(repo: Repository, paths: list[bytes]) -> int:
     top, total = os.fsencode(repo.top), 0
     for path in paths:
-        try:
+        with suppress(OSError):
             total += os.lstat(os.path.join(top, path)).st_size  # noqa: PTH118
-        except OSError:
-            continue
     return total

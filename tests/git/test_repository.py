@@ -145,7 +145,7 @@ def test_settings(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = read_git_settings(repo)
     assert found.kl == {"state": "/a b\nc", "verbose": "true"}
     assert (found.hooks_path, found.drivers, found.file_mode) == (".husky/_", ("odd.name=x",), False)
-    assert found.filters
+    assert found.drivers
 
 
 def test_tracked(repo: Repository) -> None:
