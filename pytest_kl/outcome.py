@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kl_hooks.evidence.provenance import WorktreeState
+from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, run_outcome
 from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import redact

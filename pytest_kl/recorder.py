@@ -19,7 +19,8 @@ import pytest
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
-from kl_hooks.evidence.provenance import WorktreeState, worktree_state
+from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
 from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl import outcome
@@ -192,7 +193,7 @@ class Recorder:
         listener = Listener(journal, f"{recording.workspace.root}/", self._fail)
         self._recording, self._journal, self._listener = recording, journal, listener
         if recording.workspace.repo is not None and recording.place.tree:
-            content = Content.of(recording.workspace.repo, recording.place.seen)
+            content = Content.of(recording.workspace.repo, recording.place.listing)
             self._content, self._observer = content, Observer(lambda: content)
         self._config.pluginmanager.register(listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")

@@ -33,7 +33,8 @@ import kl_hooks
 from kl_hooks.__main__ import main
 from kl_hooks.clock import FixedClock
 from kl_hooks.evidence.ledger import Entry, recent
-from kl_hooks.evidence.provenance import AGENTS, CI
+from kl_hooks.evidence.provenance import CI
+from kl_hooks.model.actors import AGENTS
 from kl_hooks.workspace import Workspace, open_workspace
 
 HERE = Path(__file__).absolute().parent.parent

@@ -10,7 +10,6 @@ from typing import Final
 from kl_hooks.clock import iso
 from kl_hooks.code.modules import MARKERS, is_marker
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.provenance import WorktreeState
 from kl_hooks.git import files, worktree
 from kl_hooks.git.files import FileEntry
 from kl_hooks.git.objects import read_blobs
@@ -65,15 +64,15 @@ class Content:
         """Yield the contents of these files, without those that can't be read."""
         return files.read_files(self.repo, wanted, "worktree" if self.source == WORKTREE else "objects")
 
-    def place(self) -> WorktreeState:
+    def place(self) -> worktree.WorktreeState:
         """Where evidence about it belongs: its git tree id (None in a conflict), the commit and the branch."""
         if self.source == WORKTREE:
             found = worktree.snapshot(self.repo, scan=self.look)
-            return WorktreeState(found.tree_all or found.tree, None, found.head, found.branch)
+            return worktree.WorktreeState(found.tree_all or found.tree, None, found.head, found.branch)
         if self.source == STAGED:
             found = worktree.staged_tree(self.repo)
-            return WorktreeState(found.tree, None, found.head, found.branch)
-        return WorktreeState(worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo))
+            return worktree.WorktreeState(found.tree, None, found.head, found.branch)
+        return worktree.WorktreeState(worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo))
 
 
 def require_repository(ws: Workspace) -> Repository:

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.provenance import WorktreeState, agent, ci, producer, session
+from kl_hooks.evidence.provenance import agent, ci, producer, session
+from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
 from kl_hooks.store.state import prepare_state, spool_directories
@@ -26,6 +27,9 @@ SPOOL_SCHEMA: Final = "kl.spool/1"
 """What the opening record of a spool file names."""
 IN_CHECKOUT: Final = "spool:checkout"
 """Marks what was found in `.kl/spool/`."""
+_HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
+"""Endings of untracked files that no test is expected to need."""
+_NAMED: Final = 3
 
 
 def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
@@ -61,11 +65,14 @@ def opening_record(
     selection: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The first record of a spool file. `started` in microseconds; `more` adds to the environment."""
-    untracked = {"untracked": place.untracked_summary} if place.untracked else {}
+    # notes, and what editors leave, are not counted: no test needs them
+    needed = [name for name in place.untracked if not name.endswith(_HARMLESS)]
+    untracked = {"untracked": {"files": len(needed), "first": needed[:_NAMED]}} if place.untracked else {}
     return {
         "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
         "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
-        **place.to_dict(), "environment": {**process_environment(environ), **untracked, **(more or {})},
+        "tree": place.tree, "tree_all": place.tree_all, "head": place.head, "branch": place.branch,
+        "dirty": place.dirty, "environment": {**process_environment(environ), **untracked, **(more or {})},
         "selection": dict(selection or {}),
     }  # fmt: skip
 

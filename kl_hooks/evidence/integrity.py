@@ -38,8 +38,8 @@ from kl_hooks.evidence.ledger import (
 )
 from kl_hooks.model.claim import Claim
 from kl_hooks.model.receipt import Receipt, receipt_id
-from kl_hooks.store import state
 from kl_hooks.store.database import Database
+from kl_hooks.store.files import write_atomic
 from kl_hooks.store.state import user_state_directory
 from kl_hooks.workspace import Workspace
 
@@ -120,14 +120,14 @@ def ledger_writer(ws: Workspace, *, accept: bool = False) -> Iterator[Database]:
         start = chain_head(db)
         if marks.first is None and start == (0, CHAIN_START):
             # before anything is added, so that a missing mark always means something
-            state.write_high_water(path, {"seq": 0, "chain": CHAIN_START})
+            write_high_water(path, {"seq": 0, "chain": CHAIN_START})
         now = iso(ws.clock.now())
         breaks = [] if accept else _breaks_to_remember(db, marks, start[0], now)
         with db.transaction():
             yield db
             seq, chain = chain_head(db)
         mark = {"seq": seq, "chain": chain, "at": now} | ({"breaks": breaks} if breaks else {})
-        state.write_high_water(path, mark)
+        write_high_water(path, mark)
         _write_second_mark(ws, mark)
 
 
@@ -161,7 +161,7 @@ def _broken_now(db: Database | None, mark: Mark | None, found: int, now: str) ->
 
 def _read_mark(path: Path) -> Mark | None:
     """A mark of ours. Without a date of its own (kl before 0.1) it has that of its file."""
-    mark = state.read_high_water(path)
+    mark = read_high_water(path)
     if mark is None:
         return None
     try:
@@ -170,6 +170,28 @@ def _read_mark(path: Path) -> Mark | None:
         return mark
     # ours or root's: under sudo, or in a container, root writes it
     return {"at": iso(info.st_mtime_ns // 1000)} | mark if os.geteuid() in (0, info.st_uid) or not info.st_uid else None
+
+
+def read_high_water(path: Path) -> dict[str, Any] | None:
+    """The mark: `seq` and `chain`; None where there is none that can be read."""
+    try:
+        mark = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    good = isinstance(mark, dict) and isinstance(mark.get("seq"), int) and isinstance(mark.get("chain"), str)
+    return mark if good else None
+
+
+def write_high_water(path: Path, mark: dict[str, Any], *, sync: bool = True) -> None:
+    """Replace the mark. Raises OSError. Without `sync` a power loss may destroy it.
+
+    Root (in a container, under sudo) leaves it to the owner of the folder, who could not read it otherwise.
+    """
+    write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600, sync=sync)
+    if os.geteuid() == 0:
+        folder = path.parent.stat()
+        if folder.st_uid:
+            os.chown(path, folder.st_uid, folder.st_gid)
 
 
 def _second_mark_path(ws: Workspace) -> Path | None:
@@ -200,7 +222,7 @@ def _write_second_mark(ws: Workspace, mark: Mark) -> None:
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # a second mark that is missing raises no alarm while the first, which is synced, is there
-        state.write_high_water(path, mark, sync=False)
+        write_high_water(path, mark, sync=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,11 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import FileListing, snapshot
-from kl_hooks.model.actors import AGENTS as AGENTS
+from kl_hooks.git.worktree import WorktreeState, snapshot
 from kl_hooks.model.actors import agent as agent
 
 CI: Final = (
@@ -26,9 +24,6 @@ CI: Final = (
     ("TF_BUILD", "azure", ("BUILD_BUILDID",)),
 )
 """The variable that identifies the service, its name, and the variables that name the job."""
-_HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
-"""Endings of untracked files that no test is expected to need."""
-_NAMED: Final = 3
 
 
 def session(environ: Mapping[str, str]) -> str | None:
@@ -62,48 +57,11 @@ def producer(environ: Mapping[str, str]) -> str:
     return f"local:{user}@{host}"
 
 
-@dataclass(frozen=True, slots=True)
-class WorktreeState:
-    """The content of a working tree at one moment."""
-
-    tree: str | None = None
-    """Git tree id of the tracked files as they are on disk."""
-    tree_all: str | None = None
-    """The same with untracked, not ignored files."""
-    head: str | None = None
-    branch: str | None = None
-    dirty: bool = False
-    changed: int = 0
-    """Tracked files that differ from the commit."""
-    untracked: tuple[str, ...] = ()
-    """Files that git neither tracks nor ignores."""
-    seen: FileListing = field(default_factory=FileListing, compare=False, repr=False)
-    """What git listed when it was asked for the trees."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys of an opening record."""
-        return {key: getattr(self, key) for key in ("tree", "tree_all", "head", "branch", "dirty")}
-
-    @property
-    def untracked_summary(self) -> dict[str, Any] | None:
-        """What is untracked and could be needed by a test (not notes, nor what editors leave): how many, the first."""
-        names = [name for name in self.untracked if not name.endswith(_HARMLESS)]
-        return {"files": len(names), "first": names[:_NAMED]} if self.untracked else None
-
-    @property
-    def trees(self) -> tuple[str, ...]:
-        """The tree ids that evidence for this content may carry."""
-        return tuple(dict.fromkeys(t for t in (self.tree, self.tree_all) if t))
-
-
 def worktree_state(repo: Repository | None, *, untracked: bool = True) -> WorktreeState:
     """The content now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
     if repo is None or repo.bare:
         return WorktreeState()
     try:
-        now = snapshot(repo, untracked=untracked)
+        return snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return WorktreeState()
-    return WorktreeState(
-        now.tree, now.tree_all, now.head, now.branch, now.dirty, now.changed, now.untracked, now.listing
-    )

@@ -63,8 +63,6 @@ class _FileStates:
     missing: set[bytes] = field(default_factory=set)
     unreadable: set[bytes] = field(default_factory=set)
     """On disk, but their content can't be read."""
-    exact: bool = True
-    """False if a filter driver that was not run might have made other blobs of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,17 +265,8 @@ def _hash_queue(repo: Repository, queue: dict[bytes, bytes], known: GitSettings,
             continue
         blobs = out.decode().split()
         found.files.update((p, (mode, blob)) for (p, mode), blob in zip(queue.items(), blobs, strict=True))
-        if known.drivers and _is_filtered(repo, queue, known):
-            found.exact = False
         return
     found.unreadable.update(queue)
-
-
-def _is_filtered(repo: Repository, paths: Iterable[bytes], known: GitSettings) -> bool:
-    """True if the attributes give one of these files to a filter driver that was switched off."""
-    out = git_in(repo, "check-attr", "-z", "--stdin", "filter", stdin=b"".join(p + b"\0" for p in paths))
-    # cells in threes: path, attribute, value (git-check-attr)
-    return not {os.fsdecode(value) for value in out.split(b"\0")[2::3]}.isdisjoint(known.drivers)
 
 
 _MAX_UNTRACKED: Final = 256 * 1024 * 1024
@@ -288,28 +277,31 @@ _State = tuple[bytes, str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class TreeSnapshot:
+class WorktreeState:
     """The working tree's content at one moment."""
 
-    tree: str | None
+    tree: str | None = None
     """ID of the tracked files as they are on disk; None: unknown (a file can't be read)."""
-    tree_all: str | None
+    tree_all: str | None = None
     """The same with untracked, not ignored files; None: unknown, or not asked for."""
-    dirty: bool
-    """The tracked files on disk are not those of HEAD."""
-    changed: int
-    """How many tracked files differ from HEAD."""
-    exact: bool
-    """False: a filter driver of the repository was not run, so a commit may get another ID."""
     head: str | None = None
     branch: str | None = None
+    dirty: bool = False
+    """The tracked files on disk are not those of HEAD."""
+    changed: int = 0
+    """How many tracked files differ from HEAD."""
     untracked: tuple[str, ...] = ()
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
     listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
 
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """The tree IDs that evidence for this content may carry."""
+        return tuple(dict.fromkeys(tree for tree in (self.tree, self.tree_all) if tree))
 
-def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None) -> TreeSnapshot:
+
+def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None = None) -> WorktreeState:
     """The trees of what is on disk now. Three git processes if it is clean, five if not, and as many per submodule;
     one less with a `scan` that was made just now, and another less if that has hashed what differs.
 
@@ -335,10 +327,10 @@ def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     dirty = bool(tracked) or tree is None
-    return TreeSnapshot(tree, tree_all, dirty, len(tracked), found.exact, commit, branch, names, scan.listing)
+    return WorktreeState(tree, tree_all, commit, branch, dirty, len(tracked), names, scan.listing)
 
 
-def staged_tree(repo: Repository) -> TreeSnapshot:
+def staged_tree(repo: Repository) -> WorktreeState:
     """The tree that `git commit` would make of the index, None while there are conflicts. Two git processes or three.
 
     `dirty` and `changed` are about what is staged.
@@ -346,10 +338,10 @@ def staged_tree(repo: Repository) -> TreeSnapshot:
     commit, base, branch = _head(repo)
     changes = _staged_changes(repo, base)
     if any(change.mode is None for change in changes.values()):
-        return TreeSnapshot(None, None, True, len(changes), True, commit, branch)
+        return WorktreeState(None, None, commit, branch, True, len(changes))
     now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
     tree = _tree_ids(repo, base if commit else "", now)[0] if now else base
-    return TreeSnapshot(tree, None, bool(now), len(now), True, commit, branch)
+    return WorktreeState(tree, None, commit, branch, bool(now), len(now))
 
 
 def tree_of_revision(repo: Repository, rev: str) -> str | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.store.files import sync_folder, write_atomic
+from kl_hooks.store.files import sync_folder
 
 _README: Final = """This is the state directory of kl (the knowledge layer of this repository).
 
@@ -175,25 +174,3 @@ def _user(environ: Mapping[str, str], variable: str, default: str) -> Path:
 
         home = tempfile.gettempdir() + f"/kl-{os.getuid()}"
     return Path(home) / default / "kl"
-
-
-def read_high_water(path: Path) -> dict[str, Any] | None:
-    """The mark: `seq` and `chain`; None where there is none that can be read."""
-    try:
-        mark = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    good = isinstance(mark, dict) and isinstance(mark.get("seq"), int) and isinstance(mark.get("chain"), str)
-    return mark if good else None
-
-
-def write_high_water(path: Path, mark: dict[str, Any], *, sync: bool = True) -> None:
-    """Replace the mark. Raises OSError. Without `sync` a power loss may destroy it.
-
-    Root (in a container, under sudo) leaves it to the owner of the folder, who could not read it otherwise.
-    """
-    write_atomic(path, json.dumps(mark, sort_keys=True).encode() + b"\n", mode=0o600, sync=sync)
-    if os.geteuid() == 0:
-        folder = path.parent.stat()
-        if folder.st_uid:
-            os.chown(path, folder.st_uid, folder.st_gid)

@@ -18,8 +18,8 @@ from typing import NoReturn
 from kl_hooks.cli.main import run as kl
 from kl_hooks.evidence.capture import close_capture, new_run_id, open_capture
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.provenance import WorktreeState
 from kl_hooks.evidence.sources.command import run_command
+from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.workspace import Workspace, open_workspace
 

@@ -16,11 +16,10 @@ from kl_hooks.errors import KlError
 from kl_hooks.evidence.claims import add_claim, asserted_claims
 from kl_hooks.evidence.commits import COLUMNS
 from kl_hooks.evidence.ingestion import import_file, sync_evidence
-from kl_hooks.evidence.integrity import Marks, audit
+from kl_hooks.evidence.integrity import Marks, audit, read_high_water, write_high_water
 from kl_hooks.evidence.ledger import append, recent
 from kl_hooks.evidence.sources.receipts import to_lines
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
-from kl_hooks.store.state import read_high_water
 from tests.support import NOW, Checkout, checkout, isolate, sql
 
 from .making import leave_run, tried
@@ -358,3 +357,20 @@ def test_commits_of_another_clone_are_no_edit(full: Checkout, repo: Checkout) ->
     foreign = next(e for e in repo.entries() if e.receipt.source == "commits" and e.origin.startswith("imported"))
     sql(repo.state / "kl.db", f"UPDATE commit_log SET receipt = '{foreign.id}'")
     assert "its commits were edited in the log" in the_problems(repo)
+
+
+def test_the_high_water_mark_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "high-water"
+    assert read_high_water(path) is None
+    write_high_water(path, {"seq": 900, "chain": "ab"})
+    assert read_high_water(path) == {"seq": 900, "chain": "ab"}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "bytes_", [b"", b"{", b"[]", b'{"seq":"1","chain":"a"}', b'{"seq":1}', b"\xff", b"[" * 100_000]
+)
+def test_a_broken_mark_is_none(tmp_path: Path, bytes_: bytes) -> None:
+    path = tmp_path / "high-water"
+    path.write_bytes(bytes_)
+    assert read_high_water(path) is None

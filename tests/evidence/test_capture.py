@@ -20,7 +20,8 @@ from kl_hooks.evidence.capture import (
     write_capture,
 )
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.provenance import WorktreeState, worktree_state
+from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import read_spool
 from kl_hooks.store.state import spool_directories

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from kl_hooks.clock import iso
 from kl_hooks.evidence.compaction import Run, all_runs, compact, compactable_runs
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.integrity import Marks, audit
+from kl_hooks.evidence.integrity import Marks, audit, read_high_water
 from kl_hooks.evidence.ledger import RETAINED
 from kl_hooks.evidence.trust import DAY
-from kl_hooks.store import state
 from tests.support import NOW, Checkout, sql
 
 from .making import leave_run
@@ -94,7 +93,7 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
         assert compact(db, gone, NOW) == 10
         assert compact(db, gone, NOW) == 0, "folded once"
     with ws.store.reading() as db:
-        done = audit(db, Marks(state.read_high_water(ws.state.high_water), None))
+        done = audit(db, Marks(read_high_water(ws.state.high_water), None))
         assert db is not None
         assert [run.id for run in all_runs(db) if run.folded][::-1] == gone
     assert (done.problems, done.folded) == ((), 10)

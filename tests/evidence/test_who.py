@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.evidence.provenance import AGENTS, agent, ci, producer
+from kl_hooks.evidence.provenance import agent, ci, producer
+from kl_hooks.model.actors import AGENTS
 
 GITHUB = {"GITHUB_ACTIONS": "1", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "test"}
 JOBS = {

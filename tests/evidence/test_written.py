@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kl_hooks.evidence.capture import new_run_id, record_check
 from kl_hooks.evidence.journal import pending_receipt_id
-from kl_hooks.evidence.provenance import WorktreeState
+from kl_hooks.git.worktree import WorktreeState
 from tests.support import Checkout
 
 

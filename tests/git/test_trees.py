@@ -12,7 +12,7 @@ import pytest
 
 from kl_hooks.git import run, worktree
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import TreeSnapshot, snapshot, staged_tree, tree_of_revision
+from kl_hooks.git.worktree import WorktreeState, snapshot, staged_tree, tree_of_revision
 from tests.git.repos import commit, fingerprint, make, opened, oracle, sh, write
 
 START = {"a.py": "a = 1\n", "d/b.py": "b = 2\n", "d/e/c.txt": "c\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.log\n"}
@@ -188,7 +188,6 @@ def test_the_id_is_the_one_git_would_give_and_nothing_is_touched(
     seen = snapshot(repo)
     assert fingerprint(repo.top) == before
     assert (seen.tree, seen.tree_all) == expected
-    assert seen.exact
     assert seen.dirty == (seen.tree != tree_of_revision(repo, "HEAD"))
 
 
@@ -215,7 +214,7 @@ def test_a_pipe_where_a_file_was_is_a_file_that_is_gone(repo: Repository) -> Non
 def test_no_commit_yet(tmp_path: Path) -> None:
     repo = make(tmp_path / "r")
     empty = snapshot(repo)
-    assert empty == TreeSnapshot(sh(repo.top, "mktree", stdin=b""), empty.tree, False, 0, True, None, "main")
+    assert empty == WorktreeState(sh(repo.top, "mktree", stdin=b""), empty.tree, None, "main")
     write(repo.top, {"a": "1\n", "b": "2\n"})
     sh(repo.top, "add", "a")
     seen = snapshot(repo)
@@ -267,11 +266,11 @@ def test_a_filter_of_the_repository_is_never_run(repo: Repository, tmp_path: Pat
         sh(repo.top, "config", f"filter.evil.{key}", f"touch {tmp_path}/fired-{key}; cat")
     sh(repo.top, "config", "filter.evil.required", "true")
     write(repo.top, {"d/e/c.txt": "plain\n"})
-    assert snapshot(repo).exact
+    assert snapshot(repo).tree_all
     write(repo.top, {"a.py": "a = 9\n", "u.py": "untracked\n"})
     os.utime(repo.git_dir / "index", (0, 0))  # every entry looks racy: git compares contents
     seen = snapshot(repo)
-    assert (seen.exact, seen.tree is None) == (False, False)
+    assert seen.tree and seen.tree_all
     assert not list(tmp_path.glob("fired-*"))
 
 
@@ -282,7 +281,6 @@ def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkey
     write(repo.top, {".gitattributes": "*.py filter=mine\n", "a.py": "now mine\n"})
     seen = snapshot(repo)
     sh(repo.top, "add", "-A", GIT_CONFIG_GLOBAL=str(mine))
-    assert seen.exact
     assert seen.tree_all == sh(repo.top, "write-tree")
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.evidence.capture import opening_record
 from kl_hooks.evidence.claims import derived_claims
-from kl_hooks.evidence.provenance import WorktreeState
+from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.proof.gate import proof
 from tests.evidence.test_claims import DONE, HERE, LINUX, THERE, run
@@ -86,10 +87,14 @@ def test_a_run_with_untracked_files_beside_it_says_nothing_about_the_commit_alon
 
 
 def test_notes_and_what_editors_leave_are_no_files_that_a_test_needs() -> None:
-    assert WorktreeState().untracked_summary is None
-    assert WorktreeState(untracked=("notes.md", "a.py~")).untracked_summary == {"files": 0, "first": []}
-    names = ("a.py", "b.md", "data/", "c.txt", "d.json")
-    assert WorktreeState(untracked=names).untracked_summary == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
+    def recorded(*names: str) -> object:
+        return opening_record("r", "pytest", "pytest", WorktreeState(untracked=names), 0, {})["environment"].get(
+            "untracked"
+        )
+
+    assert recorded() is None
+    assert recorded("notes.md", "a.py~") == {"files": 0, "first": []}
+    assert recorded("a.py", "b.md", "data/", "c.txt", "d.json") == {"files": 4, "first": ["a.py", "data/", "c.txt"]}
 
 
 SCRATCH = {"tree_all": THERE, "environment": {"untracked": {"files": 1, "first": ["b.py"]}}}

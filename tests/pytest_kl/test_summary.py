@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.provenance import WorktreeState
+from kl_hooks.git.worktree import WorktreeState
 from pytest_kl import outcome
 from tests.support import run_in_process
 

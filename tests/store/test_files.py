@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.store import state
 from kl_hooks.store.files import write_atomic
 
 REPO = Path(__file__).parents[2]
@@ -74,20 +73,3 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomic(tmp_path / "missing" / "a", b"x")
     assert os.listdir(tmp_path) == []  # noqa: PTH208
-
-
-def test_the_high_water_mark_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "high-water"
-    assert state.read_high_water(path) is None
-    state.write_high_water(path, {"seq": 900, "chain": "ab"})
-    assert state.read_high_water(path) == {"seq": 900, "chain": "ab"}
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize(
-    "bytes_", [b"", b"{", b"[]", b'{"seq":"1","chain":"a"}', b'{"seq":1}', b"\xff", b"[" * 100_000]
-)
-def test_a_broken_mark_is_none(tmp_path: Path, bytes_: bytes) -> None:
-    path = tmp_path / "high-water"
-    path.write_bytes(bytes_)
-    assert state.read_high_water(path) is None
