@@ -193,3 +193,10 @@ def require_setup(ws: Workspace) -> None:
         hint = "kl keeps its evidence per repository; run it inside one, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
+
+
+def refuse_linked_folder(root: Path) -> None:
+    """UsageProblem where `.kl` is something else than a folder of this repository: a link would lead us out."""
+    home = root / ".kl"
+    if home.is_symlink() or (home.exists() and not home.is_dir()):
+        raise UsageProblem("is not a folder.", place=str(home), hint="Move it away, then run kl init again.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kl_hooks.cli.groups import commands_of
-from kl_hooks.cli.main import KINDS
+from kl_hooks.cli.main import KINDS, commands_of
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.records.document import template

@@ -503,8 +503,8 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
 
 
 def _write_manifest(ws: Workspace, text: str, force: bool) -> None:
-    from kl_hooks.cli.init import refuse_linked_folder
     from kl_hooks.store.files import write_atomic
+    from kl_hooks.workspace import refuse_linked_folder
 
     refuse_linked_folder(ws.root)
     target = ws.root / MANIFEST

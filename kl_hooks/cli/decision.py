@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.kind_commands import print_record, warn_of_index_problems
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.record_output import print_record, warn_of_index_problems
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.catalog import DECISION, TRIGGERS

@@ -416,3 +416,11 @@ def accept(reason: str, shape: str) -> int:
     if not lost and shape == "text":
         echo("nothing to accept: no receipts are missing.")
     return 0
+
+
+def hints(seen: Snapshot) -> Iterator[str]:
+    """What to do where there is no verdict."""
+    if seen.unread:
+        yield "kl doctor names the problem and the fix"
+    if seen.lost:
+        yield "put the newer kl.db back, or confirm the loss with: kl evidence accept --reason TEXT"

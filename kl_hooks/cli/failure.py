@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.kind_commands import sign_record, warn_of_index_problems, warn_of_proposal
+from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import echo, echo_json, echo_lines, workspace
-from kl_hooks.cli.record_output import record_lines
+from kl_hooks.cli.record_output import record_lines, warn_of_index_problems, warn_of_proposal
 from kl_hooks.kinds.failure import occurrences, record_failure, times_phrase
 from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
 from kl_hooks.records.write import require_setup

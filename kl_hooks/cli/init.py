@@ -42,7 +42,7 @@ from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.locks import store_lock
 from kl_hooks.store.state import State, prepare_state
-from kl_hooks.workspace import Workspace
+from kl_hooks.workspace import Workspace, refuse_linked_folder
 
 _RECORD: Final = "init.json"
 _SCHEMA: Final = "kl.init.record/1"
@@ -96,13 +96,6 @@ class _Plan:
     create: Mapping[str, bytes] = field(default_factory=dict)
     append: Mapping[str, bytes] = field(default_factory=dict)
     """Path of a file that is there → what is added at its end."""
-
-
-def refuse_linked_folder(root: Path) -> None:
-    """UsageProblem where `.kl` is something else than a folder of this repository: a link would lead us out."""
-    home = root / ".kl"
-    if home.is_symlink() or (home.exists() and not home.is_dir()):
-        raise UsageProblem("is not a folder.", place=str(home), hint="Move it away, then run kl init again.")
 
 
 def _apply_plan(root: Path, state: State, plan: _Plan) -> None:

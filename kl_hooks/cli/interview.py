@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.kind_commands import sign_record, warn_of_proposal
+from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.record_output import warn_of_proposal
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
 from kl_hooks.kinds.decision.significance import assess_answer

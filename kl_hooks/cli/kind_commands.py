@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kl_hooks.cli.options import F, about_option, format_option, top_option, topic_option
-from kl_hooks.cli.output import an, confirm, counted, echo, echo_json, echo_lines, warn, workspace
-from kl_hooks.cli.record_output import print_deleted, record_lines, record_rows
+from kl_hooks.cli.output import confirm, counted, echo, echo_json, echo_lines, warn, workspace
+from kl_hooks.cli.record_output import (
+    print_deleted,
+    print_record,
+    record_lines,
+    record_rows,
+    warn_of_index_problems,
+    warn_of_omitted,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
 from kl_hooks.model.kind import Field, Kind, Verb
@@ -40,11 +47,6 @@ if TYPE_CHECKING:
 _TYPES = {"number": click.INT, "flag": click.BOOL}
 _SET_BY_VERBS = ("status", "updated", "supersedes", "superseded_by")
 """Fields that verbs set, not options."""
-
-
-def kind_of(name: str) -> Kind:
-    """The kind of this name, here."""
-    return workspace().kinds[name]
 
 
 def command_of(kind: Kind, name: str) -> click.Command:
@@ -122,7 +124,7 @@ def _new(kind: Kind) -> click.Command:
         flag = click.option("--agent", is_flag=True, help="An agent makes it: it waits for a person.")
         made = flag(made)
     # click's help is the docstring, and an f-string in its place is none
-    made.__doc__ = f"Make {an(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
+    made.__doc__ = f"Make {_with_article(kind.name)}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     more = " --edit" if any(field.required and field.name != "title" for field in kind.all_fields) else ""
     return click.command("new", epilog=f'Example: kl {kind.name} new "{_example(kind)}"{more}')(made)
 
@@ -137,7 +139,7 @@ def _edit(kind: Kind) -> click.Command:
         _edit_record(kind, id, _given_fields(kind, options), clear, shape)
 
     made = _options(kind, edit)
-    made.__doc__ = f"Change fields of {an(kind.name)}; without any, its file opens in your editor."
+    made.__doc__ = f"Change fields of {_with_article(kind.name)}; without any, its file opens in your editor."
     return click.command("edit", epilog=f"Example: kl {kind.name} edit {kind.prefix}-0001 --tag speed")(made)
 
 
@@ -146,7 +148,7 @@ def _verb(kind: Kind, verb: Verb) -> click.Command:
     @click.argument("id")
     @format_option()
     def command(id: str, shape: str, **options: Any) -> None:
-        change_status(kind, verb, id, _given_fields(kind, options), shape)
+        _change_status(kind, verb, id, _given_fields(kind, options), shape)
 
     made: Callable[..., Any] = command
     for name in reversed(verb.needs):
@@ -212,14 +214,6 @@ def _refuse_human_authority(name: str | None, raw: dict[str, Any]) -> None:
         raise UsageProblem(f"human is for people, and this is {name}.", place="--authority", hint="Leave it out.")
 
 
-def print_record(ws: Workspace, record: Record, shape: str) -> None:
-    """A record that was just made: where it is, or all of it as JSON."""
-    if shape == "json":
-        echo_json(record_to_dict(ws, record))
-    else:
-        _print_row(record)
-
-
 def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequence[str], shape: str = "text") -> None:
     """Changes fields; without any opens the file in the editor. What an agent changes of a directive waits."""
     from kl_hooks.evidence.provenance import agent
@@ -243,7 +237,7 @@ def _edit_record(kind: Kind, identifier: str, raw: dict[str, Any], clear: Sequen
     print_record(ws, record, shape)
 
 
-def change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text") -> None:
+def _change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any], shape: str = "text") -> None:
     """Takes a record through a verb. UsageProblem where only a person may, and an agent asks.
 
     `accept` and `reject` are for changes that are proposed, too.
@@ -275,17 +269,6 @@ def decide_changes(ws: Workspace, record: Record, shape: str, *, accepted: bool)
     number = reject_proposals(ws, record)
     print_record(ws, record, shape)
     warn(f"{record.id}: rejected {counted(number, 'proposed change')}")
-
-
-def _print_row(record: Record) -> None:
-    echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
-    warn_of_proposal(record)
-
-
-def warn_of_proposal(record: Record) -> None:
-    """Report that a change was not made but waits for a person."""
-    if record.proposal:
-        warn(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
 
 
 def _open_in_editor(ws: Workspace, record: Record) -> None:
@@ -472,7 +455,7 @@ def _history(kind: Kind) -> click.Command:
         if not found:
             echo("nothing to show: it was never changed, and is not committed yet.")
 
-    history.help = f"Earlier versions of {an(kind.name)}: commits of its file, and versions from before it was one."
+    history.help = f"Earlier versions of {_with_article(kind.name)}: commits of its file, and before it was one."
     return history
 
 
@@ -495,30 +478,11 @@ def _delete(kind: Kind) -> click.Command:
         delete_record(ws, record)
         print_deleted(record, shape)
 
-    delete_.help = f"Take {an(kind.name)} away. Its id is never used again; a file stays in git's history."
+    delete_.help = f"Take {_with_article(kind.name)} away. Its id is never used again; a file stays in git's history."
     return delete_
 
 
 NOT_IN_FORCE = "Also what is proposed, rejected, superseded, disproven, expired or archived."
-
-
-def warn_of_omitted(number: int) -> None:
-    """Report how many matches a search omitted because they are not in force."""
-    if number:
-        warn(f"omitted: {number} not in force. hint: --all shows them")
-
-
-def warn_of_index_problems() -> None:
-    """Report what is wrong in authored files, and why results may be outdated."""
-    from kl_hooks.records.sync import last_sync
-
-    found = last_sync(workspace())
-    for problem in found.problems[:9]:
-        warn(str(problem))
-    if len(found.problems) > 9:
-        warn(f"and {len(found.problems) - 9} more. See: kl knowledge check")
-    if found.trouble:
-        warn(f"what is found may be old: {found.trouble}")
 
 
 def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int) -> tuple[list[Record], int]:
@@ -539,3 +503,8 @@ def _print_list(kind: Kind, found: list[Record], total: int, shape: str) -> None
     echo_lines(record_rows(ws, found))
     if total > len(found):
         warn(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --top.")
+
+
+def _with_article(noun: str) -> str:
+    """`a decision`, `an objective`."""
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import (
-    NOT_IN_FORCE,
-    change_status,
-    decide_changes,
-    sign_record,
-    warn_of_index_problems,
-    warn_of_omitted,
-)
+from kl_hooks.cli.kind_commands import NOT_IN_FORCE, decide_changes, sign_record
 from kl_hooks.cli.options import about_option, format_option, top_option, topic_option
 from kl_hooks.cli.output import (
     broken_kinds_are_shown,
@@ -33,8 +26,18 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import record_lines, record_rows, warn_of_unreadable_records
-from kl_hooks.cli.seed import print_steps
+from kl_hooks.cli.record_output import (
+    print_record,
+    print_steps,
+    record_lines,
+    record_rows,
+    records_by_status,
+    waiting_for_a_person,
+    waiting_lines,
+    warn_of_index_problems,
+    warn_of_omitted,
+    warn_of_unreadable_records,
+)
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, USAGE_ERROR, UsageProblem
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
@@ -50,6 +53,7 @@ from kl_hooks.records.query import (
     record_to_dict,
     supersession_chain,
 )
+from kl_hooks.records.write import apply_verb
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -228,41 +232,6 @@ def search(
         warn(f"these are the first {given} of {matching} matches; more with --top.")
     if not found and not claims:
         echo(f"no matches for: {one_line(' '.join(words))}")
-
-
-Counts = Mapping[str, Mapping[str, int]]
-"""Kind → status → records of it; `archived` and `stale` are among the statuses."""
-
-
-def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
-    """Count the records of every kind by status, with what was edited since."""
-    from kl_hooks.records.liveness import with_stale_status
-
-    counts: dict[str, dict[str, int]] = {}
-    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
-        name = "archived" if record.archived else record.status
-        some = counts.setdefault(record.kind, {})
-        some[name] = some.get(name, 0) + 1
-    return counts
-
-
-def waiting_for_a_person(ws: Workspace, counts: Counts) -> dict[str, int]:
-    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a person changes."""
-    from kl_hooks.records.permissions import pending_proposals
-
-    begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
-    changes = {"proposed change": len(pending_proposals(ws))}
-    return {name: number for name, number in (begun | changes).items() if number}
-
-
-def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
-    """What `waiting_for_a_person` found, a line each, with the command that lists them."""
-    for name, number in numbers.items():
-        if name not in ws.kinds:
-            yield f"{counted(number, name)}. See: kl knowledge proposals"
-            continue
-        status = ws.kinds[name].proposal
-        yield f"{counted(number, name)} {status}. See: kl {name} list --status {status}"
 
 
 @click.command(epilog="Example: kl knowledge status --format json")
@@ -515,11 +484,11 @@ def _decide_proposal(identifier: str, word: str, shape: str) -> None:
         decide_changes(ws, record, shape, accepted=word == "accept")
     elif kind.name == "memory":
         # not by the verb alone: a review also writes rejected.txt and the Event that it took place
-        from kl_hooks.cli.memory import decide_memory
+        from kl_hooks.cli import memory
 
-        decide_memory(record.id, verb.name, shape=shape)
+        click.get_current_context().invoke(getattr(memory, verb.name), id=record.id, shape=shape)
     else:
-        change_status(kind, verb, record.id, {}, shape)
+        print_record(ws, apply_verb(ws, record.id, verb.name, {}), shape)
 
 
 def _decides(kind: Kind, verb: Verb, word: str) -> bool:
@@ -702,7 +671,7 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
 
 
 def _importable_kind(ws: Workspace, name: str) -> Kind:
-    from kl_hooks.cli.groups import OWN_COMMANDS
+    from kl_hooks.cli.main import OWN_COMMANDS
 
     _refuse_unknown_kinds((name,))
     if "import" in OWN_COMMANDS.get(name, {}):

@@ -1,16 +1,22 @@
-"""The entry of the command line: a list of commands, each imported only when it is called."""
+"""The entry of the command line: the commands, imported when they are called, and what their errors become."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.cli.errors import run_safely
-from kl_hooks.cli.groups import KindGroup, LazyGroup
+from kl_hooks.cli.groups import LazyGroup
+from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED, USAGE_ERROR, KlError
+from kl_hooks.model.text import brief, one_line, safe_text
+
+if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
+    from kl_hooks.workspace import Workspace
 
 COMMANDS = {
     "init": "Look at the repository and propose `.kl/`.",
@@ -145,6 +151,15 @@ def kl(context: click.Context, root: str | None) -> None:
     """
     context.ensure_object(dict)["root"] = root
     context.color = _color(os.environ)
+    context.call_on_close(lambda: _maintain(context.obj.get("workspace")))
+
+
+def _maintain(ws: Workspace | None) -> None:
+    """Start daily maintenance after a command that opened a workspace, for whoever configured it."""
+    if ws is not None and ws.settings.maintain == "daily":
+        from kl_hooks.cli.maintain import start_in_background
+
+        start_in_background(ws)
 
 
 @click.command("help", epilog="Example: kl help graph dependents")
@@ -184,3 +199,270 @@ def run(argv: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     return run_safely(kl, list(argv), os.environ)
+
+
+_STANDARD_COMMANDS: Mapping[str, str] = {
+    "new": "Make one.",
+    "list": "All of them, or those of one status, tag or place.",
+    "show": "One, whole.",
+    "search": "Those that match some words.",
+    "edit": "Change fields of one.",
+    "delete": "Take one away.",
+    "history": "Earlier versions of one.",
+}
+"""Command → its line; each works on any kind."""
+
+
+OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "decision": {
+        "supersede": "Let one take the place of another.",
+        "renumber": "Give one a new id where two files have the same.",
+        "record": "Keep an answered question, if it decides enough.",
+        "discover": "Propose decisions that the code has taken already.",
+        "import": "Import those of other tools.",
+        "export": "Write them in the form of another tool.",
+    },
+    "memory": {
+        "add": "Record what was learned.",
+        "review": "Go through the candidates: approve, reject, edit.",
+        "inject": "What an agent is given before it starts.",
+        "mine": "Mine receipts and transcripts for candidates.",
+        "show": "One, whole, with what supports it.",
+        "edit": "Change the text or fields of one.",
+        "delete": "Take one away.",
+        "approve": "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too.",
+        "reject": "Refuse it: the same pattern never comes back.",
+        "demote": "Take it back to the candidates.",
+        "disprove": "It was checked, and does not hold.",
+        "feedback": "It helped, or it did not.",
+        "import": "Import memories of fuseraft or agor, as JSON.",
+        "export": "All of them as JSON, as fuseraft keeps them.",
+        "configure": "How much is given, and whether patterns are mined unasked.",
+    },
+    "objective": {
+        "new": "Make one, with its tasks.",
+        "status": "How far one is, or all that are active.",
+        "link": "Put a task on its list, or mark it done.",
+    },
+    "task": {
+        "new": "Make one, with what it requires and produces.",
+        "plan": "What can be done side by side, in which order.",
+        "eligible": "What can be begun now.",
+        "fulfil": "A task is done, or something is there.",
+    },
+    "outcome": {"capture": "Record how a task ended.", "similar": "How tasks like this one ended."},
+    "failure": {
+        "record": "What failed, and what prevents it; again: it is counted.",
+        "show": "One, whole, and how often it happened.",
+    },
+    "feature": {"detect": "Which features a text names, with their files."},
+    "role": {"show": "A role as a page, by its name or id."},
+    "gate": {"for": "What work of a type and complexity must pass."},
+    "turn": {"add": "Record a round of work and review.", "continue": "What the next round starts from."},
+    "finding": {
+        "add": "Record what an agent's tool found out or changed.",
+        "import": "Import the findings of an agent's transcript.",
+    },
+}
+"""Kind → command → its line."""
+
+
+_OLD: Mapping[tuple[str, str], str] = {
+    ("memory", "new"): "add",
+    ("memory", "verify"): "approve --checked",
+    ("memory", "promote"): "approve",
+}
+"""Command of a kind that is read for one more release → what to write instead."""
+
+
+def commands_of(kind: Kind) -> dict[str, str]:
+    """Return command → its line: those of every kind, the changes of status of this one, those that only it has."""
+    verbs = {verb.name: verb.description for verb in kind.verbs}
+    every = {**_STANDARD_COMMANDS, **verbs, **OWN_COMMANDS.get(kind.name, {})}
+    return {name: line for name, line in every.items() if (kind.name, name) not in _OLD}
+
+
+class KindGroup(LazyGroup):
+    """`kl decision`: what every kind has, its changes of status, and what only it has."""
+
+    def __init__(self, name: str, line: str) -> None:
+        super().__init__(name, help=line, module=f"kl_hooks.cli.{name}")
+        self._kind_name = name
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        if not self._lines:
+            with ctx.scope(cleanup=False):  # a shell completion pushes no context
+                self._lines = commands_of(self._kind())
+        return list(self._lines)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        name = "new" if name == "create" else name
+        if instead := _OLD.get((self._kind_name, name)):
+            from kl_hooks.cli.output import warn
+
+            warn(f"kl {self._kind_name} {name} will be removed. Use: kl {self._kind_name} {instead}")
+            return self.load(name)
+        if name in OWN_COMMANDS.get(self._kind_name, {}):
+            return self.load(name)
+        if name not in self.list_commands(ctx):
+            return None
+        from kl_hooks.cli.kind_commands import command_of
+
+        return command_of(self._kind(), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        # `create` is a spelling of other tools; it needs no line in the help
+        if args and (args[0] == "create" or (self._kind_name, args[0]) in _OLD):
+            return args[0], self.get_command(ctx, args[0]), args[1:]
+        self.list_commands(ctx)
+        return super().resolve_command(ctx, args)
+
+    def _kind(self) -> Kind:
+        from kl_hooks.cli.output import workspace
+
+        return workspace().kinds[self._kind_name]
+
+
+_LONGEST = 1000
+"""Characters of a message about how kl was called: it may quote an argument."""
+
+
+def print_problem(text: str) -> None:
+    """One remark under our name."""
+    _write(f"kl: {brief(text)}\n")
+
+
+def _print_usage_error(problem: click.ClickException) -> None:
+    """Print click's message about a call as click does, but cut and made safe: it may quote an argument."""
+    if _is_help(problem):
+        _write(safe_text(problem.format_message()) + "\n")
+        return
+    lines = []
+    context = getattr(problem, "ctx", None)
+    if context is not None:
+        lines.append(context.get_usage())
+        if context.command.get_help_option(context) is not None:
+            lines.append(f"Try '{context.command_path} {context.help_option_names[-1]}' for help.")
+        lines.append("")
+    _write("\n".join([*lines, f"Error: {one_line(problem.format_message(), _LONGEST)}", ""]))
+
+
+def _is_help(problem: click.ClickException) -> bool:
+    """True for the whole help, which a group without a command is answered with. An older click prints it by itself."""
+    kind = getattr(click.exceptions, "NoArgsIsHelpError", None)
+    return kind is not None and isinstance(problem, kind)
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # nobody is listening
+
+
+_OBSERVERS = (("commits", "record"),)
+"""Commands that git runs after the fact: they warn, and always end with 0."""
+
+
+_COMMIT_GATES = (("arch", "check"), ("knowledge", "check"))
+"""Commands whose internal errors must not block a commit (outside CI), with `--staged`."""
+
+
+def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, str]) -> int:
+    """Runs the command and returns its exit code; never raises, never shows a traceback unless KL_DEBUG is set."""
+    words = _command_words(argv)
+    try:
+        code = _call(command, argv)
+    except KlError as problem:
+        # a place may be what was typed, line ends and all: it is shown on one line
+        print_problem(str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1))
+        code = problem.exit_code
+    except Exception as fault:  # the one place where internal errors end
+        code = _internal_error(fault, argv, environ)
+        if words in _COMMIT_GATES and "--staged" in argv and not environ.get("CI"):
+            print_problem("your commit was not blocked by this.")
+            return CLEAN
+    if words in _OBSERVERS and code != INTERRUPTED:
+        return CLEAN
+    return code
+
+
+def _command_words(argv: Sequence[str]) -> tuple[str, ...]:
+    """The first two words of a call that are no options of `kl` itself: which command it is, whatever follows."""
+    words = list(argv)
+    while words and words[0].startswith("-"):  # `--root` is the only option of `kl` itself with a value
+        del words[: 2 if words[0] == "--root" else 1]
+    return tuple(words[:2])
+
+
+def _call(command: click.Command, argv: list[str]) -> int:
+    try:
+        answer = command.main(args=argv, prog_name="kl", standalone_mode=False)
+        sys.stdout.flush()  # a full disk: at exit it would be code 120 of Python
+        return answer if isinstance(answer, int) else CLEAN
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as problem:
+        _print_usage_error(problem)
+        return USAGE_ERROR
+    except UnicodeEncodeError:  # bytes of an argument that do not decode are lone surrogates (PEP 383)
+        odd = [arg for arg in argv if any("\ud800" <= letter <= "\udfff" for letter in arg)]
+        if not odd:
+            raise
+        print_problem(f"{odd[0]}: is not {sys.getfilesystemencoding()}, so nothing here has this name.")
+        return USAGE_ERROR
+    except (click.Abort, KeyboardInterrupt):
+        print_problem("interrupted.")
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit) as end:  # click exits with 1 where a pipe breaks: the code of a finding
+        if isinstance(end, SystemExit) and "_KL_COMPLETE" in os.environ:  # it also exits after a shell completion
+            return end.code if isinstance(end.code, int) else CLEAN
+        # the reader has seen enough; give the interpreter something it can flush into at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + 13  # as a shell reports a process that SIGPIPE ended
+    except OSError as problem:
+        if problem.filename is None and problem.errno is None:  # raised by our own code, not by the system
+            raise
+        if problem.filename is None and isinstance(problem, FileNotFoundError):
+            print_problem("the current folder was removed. Change into one that exists, or give --root.")
+        else:
+            print_problem(f"{problem.filename or 'the system'}: {problem.strerror or problem}. See: kl doctor")
+        if os.environ.get("KL_DEBUG"):
+            _print_traceback()
+        return ENVIRONMENT_ERROR
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _internal_error(fault: Exception, argv: list[str], environ: Mapping[str, str]) -> int:
+    if environ.get("KL_DEBUG"):
+        _print_traceback()
+    report = _write_report(fault, argv)
+    print_problem(
+        f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it."
+    )
+    return INTERNAL_ERROR
+
+
+def _write_report(fault: Exception, argv: list[str]) -> str:
+    import tempfile
+    import traceback
+
+    from kl_hooks.store.redaction import redact
+
+    text = "kl " + " ".join(argv) + f"\nPython {sys.version}\n\n" + "".join(traceback.format_exception(fault))
+    try:
+        # mkstemp() makes it for this user alone (0600) and follows no link: the arguments may be private
+        handle, name = tempfile.mkstemp(prefix="kl-crash-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(redact(text))
+        return str(Path(name))
+    except OSError as problem:
+        return f"(not written: {problem})"

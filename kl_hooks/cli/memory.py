@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.kind_commands import decide_changes, warn_of_proposal
+from kl_hooks.cli.kind_commands import decide_changes
 from kl_hooks.cli.options import ABOUT, Option, format_option, top_option
 from kl_hooks.cli.output import confirm, counted, echo, echo_json, echo_lines, warn, workspace
-from kl_hooks.cli.record_output import print_deleted, record_lines
+from kl_hooks.cli.record_output import print_deleted, record_lines, warn_of_proposal
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.memory.add import add_memory, revise
 from kl_hooks.kinds.memory.add import promote as raise_it

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.kind_commands import make_record, warn_of_index_problems
+from kl_hooks.cli.kind_commands import make_record
 from kl_hooks.cli.options import ABOUT, format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.evidence.provenance import session
 from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.kind_commands import print_record, sign_record
+from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import Option, format_option, top_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.record_output import print_record
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.outcome import read_task_file, record_queued
 from kl_hooks.kinds.outcome import record_outcome as record

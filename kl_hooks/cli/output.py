@@ -29,10 +29,6 @@ def workspace() -> Workspace:
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
         context.call_on_close(lambda: _warn_of_broken_kinds(shared["workspace"]))
-        if shared["workspace"].settings.maintain == "daily":
-            from kl_hooks.cli.background_maintenance import start_in_background
-
-            context.call_on_close(lambda: start_in_background(shared["workspace"]))
     opened: Workspace = shared["workspace"]
     return opened
 
@@ -124,11 +120,6 @@ def counted(number: int, noun: str) -> str:
     ies = noun[-1:] == "y" and noun[-2:-1] not in "aeiou"
     many = f"{noun[:-1]}ies" if ies else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
     return f"{number} {noun if number == 1 else many}"
-
-
-def an(noun: str) -> str:
-    """`a decision`, `an objective`."""
-    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
 
 
 def short(identifier: str | None, digits: int = 12) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from kl_hooks.cli.output import counted, echo, echo_json, warn
+from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.query import format_value
+from kl_hooks.records.query import RecordFilter, format_value, list_records, record_to_dict
 from kl_hooks.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.records.seeding import Step
 
 _HEAD = ("title", "status", "supersedes", "superseded_by")
 
@@ -107,3 +112,114 @@ def warn_of_unreadable_records(ws: Workspace) -> None:
         are = "is" if number == 1 else "are"
         hint = "Fix the file of the kind in .kl/kinds/, or restore it."
         warn(f"{counted(number, 'record')} in {place} {are} omitted: no kind has this folder. {hint}")
+
+
+Counts = Mapping[str, Mapping[str, int]]
+"""Kind → status → records of it; `archived` and `stale` are among the statuses."""
+
+
+def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
+    """Count the records of every kind by status, with what was edited since."""
+    from kl_hooks.records.liveness import with_stale_status
+
+    counts: dict[str, dict[str, int]] = {}
+    for record in with_stale_status(ws, list_records(ws, RecordFilter(archived=True))):
+        name = "archived" if record.archived else record.status
+        some = counts.setdefault(record.kind, {})
+        some[name] = some.get(name, 0) + 1
+    return counts
+
+
+def waiting_for_a_person(ws: Workspace, counts: Counts) -> dict[str, int]:
+    """Kind → how many wait for a person, for kinds of which any do: their status is one that only a person changes."""
+    from kl_hooks.records.permissions import pending_proposals
+
+    begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
+    changes = {"proposed change": len(pending_proposals(ws))}
+    return {name: number for name, number in (begun | changes).items() if number}
+
+
+def waiting_lines(ws: Workspace, numbers: Mapping[str, int]) -> Iterator[str]:
+    """What `waiting_for_a_person` found, a line each, with the command that lists them."""
+    for name, number in numbers.items():
+        if name not in ws.kinds:
+            yield f"{counted(number, name)}. See: kl knowledge proposals"
+            continue
+        status = ws.kinds[name].proposal
+        yield f"{counted(number, name)} {status}. See: kl {name} list --status {status}"
+
+
+def warn_of_omitted(number: int) -> None:
+    """Report how many matches a search omitted because they are not in force."""
+    if number:
+        warn(f"omitted: {number} not in force. hint: --all shows them")
+
+
+def warn_of_index_problems() -> None:
+    """Report what is wrong in authored files, and why results may be outdated."""
+    from kl_hooks.records.sync import last_sync
+
+    found = last_sync(workspace())
+    for problem in found.problems[:9]:
+        warn(str(problem))
+    if len(found.problems) > 9:
+        warn(f"and {len(found.problems) - 9} more. See: kl knowledge check")
+    if found.trouble:
+        warn(f"what is found may be old: {found.trouble}")
+
+
+def print_record(ws: Workspace, record: Record, shape: str) -> None:
+    """A record that was just made: where it is, or all of it as JSON."""
+    if shape == "json":
+        echo_json(record_to_dict(ws, record))
+    else:
+        _print_row(record)
+
+
+def warn_of_proposal(record: Record) -> None:
+    """Report that a change was not made but waits for a person."""
+    if record.proposal:
+        warn(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
+
+
+def _print_row(record: Record) -> None:
+    echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
+    warn_of_proposal(record)
+
+
+def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
+    """What was, or would be, done with each seed."""
+    if shape == "json":
+        echo_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
+        return
+    from kl_hooks.store.redaction import redact
+
+    for step in done:
+        record = f"{step.record.id}  " if step.record else ""
+        why = f"   ({step.reason})" if step.reason and step.what != "skipped" else ""
+        if step.what != "skipped":
+            echo(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
+    counts = Counter(step.what for step in done)
+    summary = ", ".join(
+        f"{counts[what]} {what}" for what in ("created", "updated", "outdated", "skipped", "kept") if counts[what]
+    )
+    would = "would be: " if dry_run else ""
+    echo(
+        f"{counted(len(done), 'seed')}: {would}{summary}"
+        if done
+        else "no document here has anything that can be seeded."
+    )
+
+
+def _title(step: Step) -> str:
+    return str(step.seed.values.get("title", ""))
+
+
+def _plain(step: Step) -> dict[str, str]:
+    from kl_hooks.store.redaction import redact
+
+    return {
+        "what": step.what, "kind": step.seed.kind, "key": redact(step.seed.key), "title": redact(_title(step)),
+        "source_path": step.seed.path, "source_hash": step.seed.hash, "reason": step.reason,
+        "id": step.record.id if step.record else "", "path": step.record.path if step.record else "",
+    }  # fmt: skip

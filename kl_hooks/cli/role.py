@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kl_hooks.cli.kind_commands import warn_of_index_problems
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.role import find_role, render_role

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence, failure_text, proven_content, receipt_line
-from kl_hooks.cli.knowledge import Counts, records_by_status, waiting_for_a_person, waiting_lines
+from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content, receipt_line
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo_json, echo_lines, short, workspace
-from kl_hooks.cli.verify import hints
+from kl_hooks.cli.record_output import (
+    Counts,
+    records_by_status,
+    waiting_for_a_person,
+    waiting_lines,
+    warn_of_index_problems,
+    warn_of_unreadable_records,
+)
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
@@ -32,8 +38,6 @@ _COUNTED = ("commits", "tests", "asserted claims")
 @format_option()
 def status(shape: str) -> None:
     """Show what is recorded here, and what is proven for this content."""
-    from kl_hooks.cli.kind_commands import warn_of_index_problems
-    from kl_hooks.cli.record_output import warn_of_unreadable_records
     from kl_hooks.kinds.memory.status import is_outdated, memory_counts
     from kl_hooks.proof.gate import nearest
 

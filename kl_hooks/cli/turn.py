@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.kind_commands import print_record, sign_record
+from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.record_output import print_record
 from kl_hooks.kinds.turn import add_turn, continuation, is_rejected, last_turns, next_number
 from kl_hooks.records.query import RecordFilter, list_records, record_to_dict
 from kl_hooks.records.write import require_setup

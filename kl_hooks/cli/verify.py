@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.evidence import all_evidence, failure_text, proven_content
+from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, echo_lines, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
@@ -216,14 +216,6 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
         yield "  no passing full test run recorded for this content. hint: run pytest"
 
 
-def hints(seen: Snapshot) -> Iterator[str]:
-    """What to do where there is no verdict."""
-    if seen.unread:
-        yield "kl doctor names the problem and the fix"
-    if seen.lost:
-        yield "put the newer kl.db back, or confirm the loss with: kl evidence accept --reason TEXT"
-
-
 def _gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity: int | None) -> Record | None:
     """The gate for a task, or for a type of work and a complexity: the narrowest one; None where nothing was asked.
 
@@ -242,7 +234,7 @@ def _gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity:
         if complexity:
             raise UsageProblem("--complexity needs --type or --task.", place="--complexity", hint="Add --type feature")
         return None
-    from kl_hooks.cli.gate import fitting_gates
+    from kl_hooks.kinds.gate import fitting_gates
 
     found = fitting_gates(ws, task_type, complexity or 5)
     if not found:

@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kl_hooks.config.yaml import suggest_spelling
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.workspace import Workspace
 
 DO_NOT_ADJUST: Final = "do NOT adjust mid-session"
 _MAX_GATES: Final = 4
@@ -106,3 +110,15 @@ def _lint(commands: Mapping[str, bool]) -> Demand:
                                     "Record one with: kl run -- ruff check .")  # fmt: skip
     failed = [command for command, clean in runs.items() if not clean]
     return Demand("lint", not failed, f"{'failed' if failed else 'lint is clean'}: {(failed or list(runs))[0]}")
+
+
+def fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
+    """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
+    gates = list_records(ws, RecordFilter(("gate",)))
+    known = task_types(gates)
+    if task_type.strip().casefold() not in {one.casefold() for one in known}:
+        hint = suggest_spelling(task_type, known) or (
+            f"Types: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
+        )
+        raise UsageProblem("there is no active gate for this type of work.", place=task_type, hint=hint)
+    return gates_for(gates, task_type, complexity)

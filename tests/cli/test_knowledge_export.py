@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kl_hooks.cli.groups import OWN_COMMANDS
+from kl_hooks.cli.main import OWN_COMMANDS
 from tests.support import Checkout
 
 FILE = """\

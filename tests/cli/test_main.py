@@ -43,7 +43,7 @@ def test_help_shows_about_ten_commands_and_imports_none(tmp_path: Path) -> None:
     *text, modules = done.stdout.strip().splitlines()
     shown = [line.split()[0] for line in text if line.startswith("  ") and line.split()[0] in COMMANDS | KINDS]
     assert shown[:2] == ["init", "doctor"] and 8 <= len(shown) <= 13
-    assert modules == str([f"kl_hooks.cli.{name}" for name in ("errors", "groups", "main")])
+    assert modules == str([f"kl_hooks.cli.{name}" for name in ("groups", "main")])
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_an_option_may_come_from_the_environment(tmp_path: Path) -> None:
 
 def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
     code = (
-        "import sys, click; from kl_hooks.cli import errors\n"
+        "import sys, click; from kl_hooks.cli import main\n"
         "@click.command()\n"
         "def broken(): raise ZeroDivisionError('by design')\n"
-        "sys.exit(errors.run_safely(broken, [], {}))"
+        "sys.exit(main.run_safely(broken, [], {}))"
     )
     environ = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     argv = [sys.executable, "-c", code]
@@ -97,11 +97,11 @@ def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("argv", "expected"), [(["arch", "check", "--staged"], 0), (["arch", "check"], 4)])
 def test_our_own_fault_costs_nobody_a_commit(argv: list[str], expected: int, tmp_path: Path) -> None:
     code = (
-        "import sys, click; from kl_hooks.cli import errors\n"
+        "import sys, click; from kl_hooks.cli import main\n"
         "@click.command(context_settings={'ignore_unknown_options': True})\n"
         "@click.argument('words', nargs=-1)\n"
         "def broken(words): raise ZeroDivisionError\n"
-        f"sys.exit(errors.run_safely(broken, {argv!r}, {{}}))"
+        f"sys.exit(main.run_safely(broken, {argv!r}, {{}}))"
     )
     environ = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     argv = [sys.executable, "-c", code]
@@ -120,11 +120,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 
 def test_a_broken_pipe_is_not_the_code_of_a_finding(tmp_path: Path) -> None:
     code = (
-        "import sys, click; from kl_hooks.cli import errors\n"
+        "import sys, click; from kl_hooks.cli import main\n"
         "@click.command()\n"
         "def talks():\n"
         "    for _ in range(5_000): click.echo('word ' * 10)\n"
-        "sys.exit(errors.run_safely(talks, [], {}))"
+        "sys.exit(main.run_safely(talks, [], {}))"
     )
     shell = f"'{sys.executable}' -c \"{code}\" | head -n 1; exit ${{PIPESTATUS[0]}}"
     environ = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kl_hooks.cli.background_maintenance import MARK, may_run
+from kl_hooks.cli.maintain import MARK, may_run
 from kl_hooks.upkeep.schedule import STAMP
 from tests.support import Checkout
 
