@@ -27,10 +27,10 @@ QUESTIONS = (
 )
 FILL = """
 import pathlib, random, sys
-from kl_hooks.records.write import create_many
+from kl_hooks.records.write import create_records
 from kl_hooks.workspace import open_workspace
 ws, r, words = open_workspace(pathlib.Path(".")), random.Random(1), sys.argv[2].split()
-create_many(ws, ws.kinds["memory"], [
+create_records(ws, ws.kinds["memory"], [
     {"title": f"Lesson {n}", "pattern": f"{' '.join(r.choices(words, k=12))} {n}"} for n in range(int(sys.argv[1]))
 ])
 """

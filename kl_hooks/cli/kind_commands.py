@@ -242,18 +242,12 @@ def _change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any],
 
     `accept` and `reject` are for changes that are proposed, too.
     """
-    from kl_hooks.records import permissions
     from kl_hooks.records.permissions import agent_author
-    from kl_hooks.records.write import apply_verb
+    from kl_hooks.records.write import apply_verb, pending_proposals
 
     ws = workspace()
     record = get_record(ws, identifier, kind.name)
-    if (
-        verb.person
-        and record.status != kind.proposal
-        and not agent_author(ws, "")
-        and permissions.pending_proposals(ws, record.id)
-    ):
+    if verb.person and record.status != kind.proposal and not agent_author(ws, "") and pending_proposals(ws, record.id):
         decide_changes(ws, record, shape, accepted=verb.to in kind.live)
         return
     print_record(ws, apply_verb(ws, record.id, verb.name, raw), shape)

@@ -190,7 +190,7 @@ def search(
     from kl_hooks.proof.claims import search_claims
     from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.page_search import search_all, section_to_dict
-    from kl_hooks.records.sync import PAGE_KIND
+    from kl_hooks.records.pages import PAGE_KIND
 
     ws = workspace()
     _refuse_unknown_kinds(tuple(kind for kind in kinds if kind != PAGE_KIND))
@@ -442,7 +442,7 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
 @format_option()
 def proposals(shape: str) -> None:
     """List what waits for a person: records that were proposed, and changes that agents ask for."""
-    from kl_hooks.records.permissions import pending_proposals
+    from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
     records, changes = _proposed_records(ws), pending_proposals(ws)

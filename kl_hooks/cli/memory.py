@@ -183,7 +183,7 @@ def delete(id: str, yes: bool, shape: str) -> None:
 
 def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text", *, checked: bool = False) -> None:
     """Approve or reject a memory and print what it is now. UsageProblem for an agent that is no reviewer."""
-    from kl_hooks.records.permissions import pending_proposals
+    from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
     who = current_reviewer(ws, identifier)

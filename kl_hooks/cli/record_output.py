@@ -47,8 +47,8 @@ def _record_row(ws: Workspace, record: Record, kind: int, identifier: int, statu
 
 def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iterator[str]:
     """A record as a page."""
-    from kl_hooks.records.permissions import pending_proposals
     from kl_hooks.records.repository import is_expired
+    from kl_hooks.records.write import pending_proposals
 
     kind = ws.kinds[record.kind]
     named = (f for f in kind.all_fields if not f.internal and record.values.get(f.name) is not None)
@@ -100,18 +100,10 @@ def print_deleted(record: Record, shape: str) -> None:
 
 def warn_of_unreadable_records(ws: Workspace) -> None:
     """A line on stderr for each kind, or folder, whose records nobody can read today, with what to do."""
-    from kl_hooks.records.query import UNKNOWN_KIND_HINT, files_of_unknown_kinds, rows_of_unknown_kinds
+    from kl_hooks.records.query import unreadable_records
 
-    for kind, number in rows_of_unknown_kinds(ws).items():
-        are = "is" if number == 1 else "are"
-        warn(
-            f"{counted(number, 'record')} of the kind {kind} {are} omitted: nothing describes it. "
-            + UNKNOWN_KIND_HINT.format(kind)
-        )
-    for place, number in files_of_unknown_kinds(ws).items():
-        are = "is" if number == 1 else "are"
-        hint = "Fix the file of the kind in .kl/kinds/, or restore it."
-        warn(f"{counted(number, 'record')} in {place} {are} omitted: no kind has this folder. {hint}")
+    for number, where, reason in unreadable_records(ws):
+        warn(f"{counted(number, 'record')} {where} {'is' if number == 1 else 'are'} omitted: {reason}")
 
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -132,7 +124,7 @@ def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
 
 def waiting_for_a_person(ws: Workspace, counts: Counts) -> dict[str, int]:
     """Kind → how many wait for a person, for kinds of which any do: their status is one that only a person changes."""
-    from kl_hooks.records.permissions import pending_proposals
+    from kl_hooks.records.write import pending_proposals
 
     begun = {name: counts.get(name, {}).get(kind.proposal, 0) for name, kind in ws.kinds.items() if kind.proposal}
     changes = {"proposed change": len(pending_proposals(ws))}

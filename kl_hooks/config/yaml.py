@@ -48,6 +48,15 @@ class MapNode:
 Node = TextNode | ListNode | MapNode
 
 
+def plain_value(node: Node) -> Any:
+    """The text, list or dict that a node is; None for a scalar that was left empty."""
+    if isinstance(node, TextNode):
+        return node.value if node.value or not node.plain else None
+    if isinstance(node, ListNode):
+        return [plain_value(one) for one in node.items]
+    return {key.value: plain_value(value) for key, value in node.entries}
+
+
 def _node_type(node: Node) -> str:
     """`text`, `a list` or `a map`, for messages."""
     return "text" if isinstance(node, TextNode) else "a list" if isinstance(node, ListNode) else "a map"

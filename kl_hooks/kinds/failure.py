@@ -16,10 +16,10 @@ from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.events import Event, OccurrenceCount, append_events, occurrence_counts
 from kl_hooks.records.query import get_records
-from kl_hooks.records.repository import identity_digest
+from kl_hooks.records.repository import IdTaken, identity_digest
 from kl_hooks.records.retrieval import record_candidate
 from kl_hooks.records.sync import sync
-from kl_hooks.records.write import IdTaken, apply_verb, change_record, create_record, redact_values
+from kl_hooks.records.write import apply_verb, change_record, create_record, redact_values
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace

@@ -14,7 +14,8 @@ from kl_hooks.errors import EnvironmentProblem, KlError
 from kl_hooks.kinds.catalog import OUTCOME
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.records.document import fields_by_heading, leading_title, read_front_matter, split_lines
-from kl_hooks.records.write import IdTaken, create_record, redact_values, validate_or_raise
+from kl_hooks.records.repository import IdTaken
+from kl_hooks.records.write import create_record, redact_values, validate_or_raise
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import spool_directories
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
+from kl_hooks.model.symbol import RECORD_ID
+
 FIELD_TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
 """What a field can hold: a line; several lines; a list of either; a list of short words (tags); one of some words;
 a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by
@@ -152,6 +154,10 @@ class Kind:
             return ""
         starts = (verb.of or self.statuses[:1] for verb in self.verbs if verb.person and verb.to in self.live)
         return next((one for some in starts for one in some if one not in self.live), "")
+
+    def has_id(self, text: str) -> bool:
+        """True if a record of this kind can have this ID."""
+        return bool(RECORD_ID.fullmatch(text)) and text.startswith(f"{self.prefix}-")
 
     def is_pending(self, status: str) -> bool:
         """True for the status of a successor that takes no record's place before a person accepts it."""

@@ -14,7 +14,6 @@ from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
-from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import safe_text
 from kl_hooks.records.validate import validate
 from kl_hooks.store.files import MAX_BYTES
@@ -108,12 +107,6 @@ def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, 
     return (None if problems else FrontMatter(raw, tuple(_spans(node, lines, end)), end)), problems
 
 
-def trailing_comment(line: str, column: int, value: str) -> str:
-    """Return the comment after a plain value on its line, with the space before it."""
-    rest = line[column + len(value) :]
-    return rest if re.match(r"\s+#", rest) else ""
-
-
 def format_entry(name: str, value: Value, typed: bool = False) -> list[str]:
     """Return the lines of a key and its value. `typed`: the field makes it a date or number: no quotes."""
     if isinstance(value, Mapping):
@@ -174,9 +167,8 @@ def _escape(letter: str) -> str:
 def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     """Read the authored file `path` with the content `data`. Raises nothing, whatever the bytes."""
     if len(data) > MAX_BYTES:
-        return ParsedDocument(
-            None, (Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Keep the essence here."),)
-        )
+        problem = Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Keep the essence here.")
+        return ParsedDocument(None, (problem,))
     try:
         text = data.decode("utf-8-sig")  # some editors on Windows write a byte order mark
     except UnicodeDecodeError as error:
@@ -202,7 +194,7 @@ def _parse_lines(kind: Kind, path: str, lines: list[str]) -> ParsedDocument:
     remarks: list[Problem] = []
     values, wrong = validate(kind, raw, locate, unknown=remarks)
     name = path.rpartition("/")[2]
-    if not isinstance(given, str) or not RECORD_ID.fullmatch(given) or not given.startswith(f"{kind.prefix}-"):
+    if not isinstance(given, str) or not kind.has_id(given):
         wrong.append(Problem(*locate("id"), f"the id must be like {kind.prefix}-0001.", "Write it as `id: …`."))
     elif not name.startswith(given) or name[len(given)] not in "-.":
         remarks.append(Problem(*locate("id"), f"{given} is in a file of another name.", f"Rename it: {given}-….md"))
@@ -369,9 +361,9 @@ def _change_front_matter(kind: Kind, text: str, field: Field, value: Value | Non
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
-    # the comment after the old value is its author's, and stays
-    if span.one_line and len(new) == 1:
-        new[0] += trailing_comment(lines[span.start], span.column, str(front.raw[span.key]))
+    rest = lines[span.start][span.column + len(str(front.raw[span.key])) :]
+    if span.one_line and len(new) == 1 and re.match(r"\s+#", rest):
+        new[0] += rest  # the comment after the old value is its author's, and stays
     lines[span.start : span.end] = new
     return _join_lines(text, lines)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.record import Record
-from kl_hooks.records.repository import StoredRecord, records_in_rows
+from kl_hooks.records.repository import StoredRecord, records_in_rows, select_rows
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
@@ -143,23 +143,20 @@ def rank_by_sessions(ws: Workspace, kind: str, status: str, name: str, limit: in
 
     Of the records in the database.
     """
-    with ws.store.reading() as db:
-        if db is None:
-            return [], 0
-        # Sessions, not events: what one session repeats is one observation.
-        found = db.rows(
-            "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record = r.id"
-            " AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state'"
-            " GROUP BY r.id ORDER BY 2 DESC, 1 LIMIT ?",
-            (name, kind, status, limit),
-        )
-        return [(str(i), int(n)) for i, n in found], _count_records(db, kind, status)
+    # Sessions, not events: what one session repeats is one observation.
+    sql = (
+        "SELECT r.id, COUNT(DISTINCT e.session) FROM record r LEFT JOIN record_event e ON e.record = r.id"
+        " AND e.name = ? WHERE r.kind = ? AND r.status = ? AND r.rests = 'state'"
+        " GROUP BY r.id ORDER BY 2 DESC, 1 LIMIT ?"
+    )
+    found = select_rows(ws, sql, (name, kind, status, limit))
+    return [(str(i), int(n)) for i, n in found], count_records(ws, kind, status)
 
 
 def count_records(ws: Workspace, kind: str, status: str) -> int:
     """Return the number of records of this kind and status in the database."""
-    with ws.store.reading() as db:
-        return _count_records(db, kind, status) if db is not None else 0
+    sql = "SELECT COUNT(*) FROM record WHERE kind = ? AND status = ? AND rests = 'state'"
+    return sum(int(number) for (number,) in select_rows(ws, sql, (kind, status)))
 
 
 def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]:
@@ -202,9 +199,3 @@ def _counts_by_clone(record: Record) -> dict[str, str]:
 def _clone_id(db: Database) -> str:
     row = db.row("SELECT body FROM record_event WHERE name = ? ORDER BY seq LIMIT 1", (_CLONE,))
     return str(json.loads(row[0])["id"]) if row else ""
-
-
-def _count_records(db: Database, kind: str, status: str) -> int:
-    sql = "SELECT COUNT(*) FROM record WHERE kind = ? AND status = ? AND rests = 'state'"
-    row = db.row(sql, (kind, status))
-    return int(row[0]) if row else 0

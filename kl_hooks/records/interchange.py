@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
+from kl_hooks.config.yaml import load_yaml, plain_value
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.kind import SEEDED, Kind
@@ -20,10 +20,10 @@ from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.records.document import format_entry, text_outside_fields
 from kl_hooks.records.events import stored_records
-from kl_hooks.records.query import get_records, values_to_dict
-from kl_hooks.records.repository import identity_digest, is_id_of_kind
+from kl_hooks.records.query import get_records
+from kl_hooks.records.repository import identity_digest
 from kl_hooks.records.sync import sync
-from kl_hooks.records.validate import validate
+from kl_hooks.records.validate import has_field, validate
 from kl_hooks.records.write import redact_values
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
 
     A file has one object or a list of them; it is JSON if its name ends so, else YAML.
     """
-    whole, problems = _parse_json(path, data) if path.endswith(".json") else _parse_yaml(path, data)
+    whole, problems = _parse_file(path, data)
     items = whole if isinstance(whole, list) else [whole]
     if len(items) > _MAX_RECORDS:
         return [], [Problem(path, 0, 0, f"holds {len(items)} records; at most {_MAX_RECORDS} are read.")]
@@ -91,7 +91,7 @@ def parse_records(kind: Kind, path: str, data: bytes) -> tuple[list[ImportedReco
             problems.append(Problem(*place, '"body" must be text.', "Markdown: the text outside of fields."))
             continue
         problems += validate(kind, raw, _at(place), unknown=[])[1]
-        known = {name: value for name, value in raw.items() if not _is_unknown_field(kind, name)}
+        known = {name: value for name, value in raw.items() if has_field(kind, name)}
         rest = {n: value for n, value in raw.items() if n not in known and value not in (None, "", [], {})}
         body = _with_unknown_fields(replace_surrogates(body), rest)
         found.append(ImportedRecord(identifier, known, body, place))
@@ -106,7 +106,7 @@ def format_records(kinds: Mapping[str, Kind], records: Sequence[Record], form: s
     texts = [text_outside_fields(kinds[one.kind], one) for one in records]
     bodies: list[dict[str, Value]] = [{"body": text} if text else {} for text in texts]
     if form == "json":
-        plain = [{"id": one.id} | values_to_dict(one) | body for one, body in zip(records, bodies, strict=True)]
+        plain = [{"id": one.id} | dict(one.values) | body for one, body in zip(records, bodies, strict=True)]
         return json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=ascii_only) + "\n"
     blocks = [
         [f"id: {one.id}", *(line for n, v in {**one.values, **body}.items() for line in format_entry(n, v))]
@@ -155,12 +155,6 @@ def _at(place: tuple[str, int, int]) -> Callable[[str], tuple[str, int, int]]:
     return lambda name: place
 
 
-def _is_unknown_field(kind: Kind, name: str) -> bool:
-    unknown: list[Problem] = []
-    validate(kind, {name: "x"}, _at(("", 0, 0)), whole=False, unknown=unknown)
-    return bool(unknown)
-
-
 def _with_unknown_fields(body: str, rest: Mapping[str, Any]) -> str:
     """Return the body with the values of unknown fields after it, as Markdown: nothing is lost."""
     if not rest:
@@ -172,29 +166,18 @@ def _with_unknown_fields(body: str, rest: Mapping[str, Any]) -> str:
     return "\n".join([*([body, ""] if body else []), "Imported besides:", "", *lines])
 
 
-def _parse_json(path: str, data: bytes) -> tuple[Any, list[Problem]]:
+def _parse_file(path: str, data: bytes) -> tuple[Any, list[Problem]]:
+    if not path.endswith(".json"):
+        node, problems = load_yaml(path, data)
+        if node is None:
+            return None, problems or [Problem(path, 0, 0, "is empty.")]
+        return plain_value(node), problems
     try:
         return json.loads(data), []
     # ValueError: also bytes that are no UTF (UnicodeDecodeError), which has no line and column
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 0)
         return None, [Problem(path, line, getattr(error, "colno", 0), f"can't be read as JSON: {error}.")]
-
-
-def _parse_yaml(path: str, data: bytes) -> tuple[Any, list[Problem]]:
-    node, problems = load_yaml(path, data)
-    if node is None:
-        return None, problems or [Problem(path, 0, 0, "is empty.")]
-    return _node_value(node), problems
-
-
-def _node_value(node: Node) -> Any:
-    if isinstance(node, TextNode):
-        return node.value if node.value or not node.plain else None
-    if isinstance(node, ListNode):
-        return [_node_value(one) for one in node.items]
-    assert isinstance(node, MapNode)
-    return {key.value: _node_value(value) for key, value in node.entries}
 
 
 def _imported_id(
@@ -205,7 +188,7 @@ def _imported_id(
         return f"{kind.prefix}-{identity_digest(kind, values)}"
     if not given.startswith(f"{kind.prefix}-"):
         return ""  # another tool's
-    if not is_id_of_kind(kind, given):
+    if not kind.has_id(given):
         problems.append(Problem(*place, f"{given!r} is no id of a {kind.name}.", f"Such as {kind.prefix}-0001."))
     return given
 

@@ -16,7 +16,7 @@ from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.document import read_document
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
 from kl_hooks.records.redaction import find_secrets, redact_problem
-from kl_hooks.records.repository import DEFAULT_DOCS, authored_files, docs_pages, is_authored_path, kind_of_path
+from kl_hooks.records.repository import authored_files, docs_pages, is_page_path, kind_of_path, select_rows
 from kl_hooks.store.files import MAX_BYTES, read_small
 
 if TYPE_CHECKING:
@@ -102,23 +102,16 @@ def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
 def _staged_files(ws: Workspace) -> dict[str, bytes]:
     if ws.repo is None:
         raise EnvironmentProblem("there is no git repository.", place=str(ws.root), hint="Leave --staged out.")
-    docs = f"{ws.settings.docs or DEFAULT_DOCS}/"
-    entries = [
-        one
-        for one in files.staged_files(ws.repo, (".md",))
-        if one.path.startswith(docs) or is_authored_path(one.path, ws.kinds)
-    ]
+    entries = [one for one in files.staged_files(ws.repo, (".md",)) if is_page_path(ws, one.path)]
     return {entry.path: data for entry, data in files.read_files(ws.repo, entries, "objects")}
 
 
 def _ids_in_database(ws: Workspace) -> frozenset[str]:
     """Return the IDs of records in the database; none where it can't be read: that must not block a commit."""
     try:
-        with ws.store.reading() as db:
-            rows = db.rows("SELECT id FROM record WHERE rests = 'state'") if db is not None else []
+        return frozenset(i for (i,) in select_rows(ws, "SELECT id FROM record WHERE rests = 'state'"))
     except (KlError, OSError):
         return frozenset()
-    return frozenset(row[0] for row in rows)
 
 
 def _why_unreadable(data: bytes) -> tuple[int, int, str, str] | None:

@@ -13,20 +13,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.graph import links
+from kl_hooks.index import index
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import slug
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.markdown import blank_code
-from kl_hooks.records.pages import LONGEST_SLUG, Page, PageNames, PageText, find_wikilinks, parse_page
+from kl_hooks.records.pages import (
+    LINK_RELATION,
+    PAGE_KIND,
+    Page,
+    PageNames,
+    PageText,
+    all_pages,
+    link_target,
+    read_page,
+)
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_records, matches_filter
 from kl_hooks.records.redaction import redact_text
+from kl_hooks.records.repository import select_rows
 from kl_hooks.records.retrieval import demote_uncommitted
-from kl_hooks.records.sync import LINK_RELATION, PAGE_KIND, all_pages, link_target, page_bytes, section_node, sync
+from kl_hooks.records.sync import sync
 from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
-    from kl_hooks.index.index import Hit
     from kl_hooks.model.package import Task
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -71,7 +82,7 @@ class PageLink:
 class DocSection:
     """A section of a page of docs that a search found."""
 
-    hit: Hit
+    hit: index.Hit
     end_line: int
     heading: tuple[str, ...]
     """The headings above it and its own, outermost first; of the first section the page's title."""
@@ -79,7 +90,7 @@ class DocSection:
     """As in the file, but redacted."""
 
 
-def _doc_sections(ws: Workspace, hits: Sequence[Hit]) -> list[DocSection]:
+def _doc_sections(ws: Workspace, hits: Sequence[index.Hit]) -> list[DocSection]:
     """Return the sections behind hits, in their order; without those whose file changed meanwhile."""
     texts: dict[str, PageText] = {}
     made: list[DocSection] = []
@@ -89,9 +100,9 @@ def _doc_sections(ws: Workspace, hits: Sequence[Hit]) -> list[DocSection]:
                 break
             row = db.row("SELECT number, heading, end_line FROM chunk WHERE node = ? AND path = ?", (hit.id, hit.path))
             if hit.path not in texts:
-                texts[hit.path] = _parsed(ws, hit.path)
+                texts[hit.path] = read_page(ws, hit.path)
             some = texts[hit.path].sections
-            if row is not None and row[0] < len(some) and section_node(hit.path, some[row[0]]) == hit.id:
+            if row is not None and row[0] < len(some) and some[row[0]].node(hit.path) == hit.id:
                 made.append(DocSection(hit, row[2], tuple(json.loads(row[1])), redact_text(some[row[0]].text)))
     return made
 
@@ -104,8 +115,6 @@ def search_all(
     Return (the first `limit`, best first; the number of all; the number of records that match and are not live).
     `wanted.kinds` may include `page`; the other fields of `wanted` select records only.
     """
-    from kl_hooks.index import index
-
     sync(ws)
     kinds = wanted.kinds or tuple(_searched_kinds(ws))
     with ws.store.reading("graph") as db:
@@ -123,8 +132,6 @@ def search_all(
 
 def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` sections of the repository's docs that match the task's words, best first."""
-    from kl_hooks.index import index
-
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     sync(ws)
@@ -143,9 +150,7 @@ def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
     """Return the text from the paragraph with the most of these words on, at most `most` characters in whole lines."""
-    from kl_hooks.index.index import query_words, stem
-
-    stems = [stem(word) for word in query_words(words)]
+    stems = [index.stem(word) for word in index.query_words(words)]
     paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
     scores = [sum(one in part.lower() for one in stems) for part in paragraphs]
     best = scores.index(max(scores)) if scores else 0
@@ -192,8 +197,6 @@ def outgoing_links(ws: Workspace, page: Page) -> list[PageLink]:
 
 def backlinks(ws: Workspace, page: Page) -> list[PageLine]:
     """Return all lines that link to a page, by path and line."""
-    from kl_hooks.graph import links
-
     with ws.store.reading("graph") as db:
         found = links.incoming(db, page.node, LINK_RELATION) if db is not None else []
         pages = {one.path: one for one in all_pages(db)}
@@ -260,7 +263,7 @@ def related_pages(ws: Workspace, page: Page, limit: int = 10, least: int = _RELA
 
 def page_to_dict(page: Page) -> dict[str, Any]:
     """Return a page as JSON has it."""
-    names = {"title": page.title, "slug": slug(page.title, LONGEST_SLUG), "path": page.path}
+    names = {"title": page.title, "slug": page.slug, "path": page.path}
     return {"id": page.id or page.node, **names, "kind": "record" if page.id else PAGE_KIND}
 
 
@@ -273,7 +276,7 @@ def page_line_to_dict(one: PageLine) -> dict[str, Any]:
 def section_to_dict(one: DocSection, words: Sequence[str]) -> dict[str, Any]:
     """Return a section of a page as JSON has it, with its best excerpt for the words."""
     place = {"path": one.hit.path, "line": one.hit.line, "end_line": one.end_line}
-    names = {"title": one.hit.title, "slug": slug(one.heading[-1], LONGEST_SLUG), "heading": list(one.heading)}
+    names = {"title": one.hit.title, "slug": slug(one.heading[-1], None), "heading": list(one.heading)}
     return {"id": one.hit.id, "kind": PAGE_KIND, **names, **place, "excerpt": _best_excerpt(one.text, words)}
 
 
@@ -286,19 +289,13 @@ def _pages(ws: Workspace) -> list[Page]:
         return all_pages(db)
 
 
-def _parsed(ws: Workspace, path: str) -> PageText:
-    return parse_page(path, page_bytes(ws, path))
-
-
 def _line_text(ws: Workspace, path: str, number: int) -> str:
-    lines = _parsed(ws, path).body.split("\n")
+    lines = read_page(ws, path).body.split("\n")
     return redact_text(lines[number - 1].strip()) if 0 < number <= len(lines) else ""
 
 
 def _pages_with_words(ws: Workspace, db: Database, names: Sequence[str]) -> set[str] | None:
     """Return the pages with a rare word of these names; None where all are too common to narrow the search."""
-    from kl_hooks.index import index
-
     found: set[str] = set()
     for name in names:
         hits = index.search(db, [name], _MAX_HITS, _searched_kinds(ws))
@@ -310,8 +307,9 @@ def _pages_with_words(ws: Workspace, db: Database, names: Sequence[str]) -> set[
 
 def _first_mention(ws: Workspace, path: str, mention: re.Pattern[str]) -> int:
     """Return the first line of a page that matches, outside code, comments and links; 0: none."""
-    text = blank_code(_parsed(ws, path).body)
-    for link in find_wikilinks(text):
+    page = read_page(ws, path)
+    text = blank_code(page.body)
+    for link in page.links:
         text = text.replace(f"[[{link.target}", " " * (len(link.target) + 2))
     found = mention.search(text)
     return text.count("\n", 0, found.start()) + 1 if found else 0
@@ -319,18 +317,15 @@ def _first_mention(ws: Workspace, path: str, mention: re.Pattern[str]) -> int:
 
 def _significant_words(ws: Workspace, page: Page) -> list[str]:
     """Return the words of a page's title, then the frequent ones of its text."""
-    counted = Counter(word.lower() for word in re.findall(r"[^\W\d_][\w-]{3,40}", _parsed(ws, page.path).body))
+    counted = Counter(word.lower() for word in re.findall(r"[^\W\d_][\w-]{3,40}", read_page(ws, page.path).body))
     frequent = [word for word, _ in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:40]]
     return [*re.findall(r"\w+", page.title), *frequent]
 
 
 def _lines_with_words(ws: Workspace, words: Sequence[str]) -> Iterator[set[tuple[str, int]]]:
     """Yield for each word the (path, line) of the records and sections with it, in any inflection."""
-    from kl_hooks.index import index
-    from kl_hooks.index.index import query_words
-
     with ws.store.reading("graph") as db:
-        for word in query_words(words):
+        for word in index.query_words(words):
             if db is None:
                 return
             yield {(hit.path, hit.line) for hit in index.search(db, [word], _MAX_HITS, _searched_kinds(ws))}
@@ -340,7 +335,6 @@ def _relative_lengths(ws: Workspace) -> dict[str, float]:
     """Return path → how much longer than the mean it is, 1 and more: a long page has every word."""
     kinds = _searched_kinds(ws)
     sql = f"SELECT path, SUM(LENGTH(body)) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY path"
-    with ws.store.reading("graph") as db:
-        sizes: dict[str, int] = dict(db.rows(sql, tuple(kinds))) if db is not None else {}
+    sizes: dict[str, int] = dict(select_rows(ws, sql, tuple(kinds), "graph"))
     mean = max(1, sum(sizes.values()) / max(1, len(sizes)))
     return {path: max(1, 0.5 + 0.5 * size / mean) for path, size in sizes.items()}

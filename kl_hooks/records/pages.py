@@ -1,4 +1,4 @@
-"""Pages: authored files and the repository's own docs, parsed; and which page a `[[link]]` means. Pure."""
+"""Pages: authored files and the repository's own docs, parsed; and which page a `[[link]]` means."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from posixpath import normpath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import read_front_matter
 from kl_hooks.records.markdown import Heading, blank_code, headings
 from kl_hooks.records.redaction import redact_text
+from kl_hooks.store.files import read_small
+
+if TYPE_CHECKING:
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
 
 # Repeats are bounded, so that a page of brackets is searched in linear time.
 # Not `[[1]](url)`, which is Markdown's own link, and nothing with brackets inside.
@@ -23,8 +29,10 @@ _MARKDOWN_LINK: Final = re.compile(
 # A scheme (RFC 3986, 3.1), the root of a web site, a place on the same page.
 _NOT_A_FILE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|/|#", re.IGNORECASE)
 _RST_LINE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*")
-LONGEST_SLUG: Final = 10_000
-"""Characters; as much as never cuts one."""
+PAGE_KIND: Final = "page"
+"""The kind of a page of docs, or of a section of one, in the index."""
+LINK_RELATION: Final = "references"
+LINK_METHODS: Final = ("wikilink", "markdown link")
 MOST_PAGE_BYTES: Final = 1_000_000
 """Of a page; the rest of a longer one is not read."""
 
@@ -54,6 +62,11 @@ class Page:
     """The ID of a record; empty for a page of docs."""
     title: str
 
+    @property
+    def slug(self) -> str:
+        """Its title as in the name of a file, uncut."""
+        return slug(self.title, None)
+
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
@@ -68,6 +81,10 @@ class PageSection:
     line: int
     end_line: int
     text: str
+
+    def node(self, path: str) -> str:
+        """Its ID in the graph, on the page of this path; that of the first one is the page's."""
+        return f"file:{path}#{self.anchor}" if self.anchor else f"file:{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +128,7 @@ class PageNames:
                 self._ids.setdefault(name, []).append(page)
             rank = 0 if page.id else 1
             self._titles[rank].setdefault(_title_key(page.title), []).append(page)
-            for name in {slug(page.title, LONGEST_SLUG), _slug_in_path(page)} - {""}:
+            for name in {page.slug, _slug_in_path(page)} - {""}:
                 self._slugs[rank].setdefault(name, []).append(page)
 
     def find(self, target: str) -> list[Page]:
@@ -134,6 +151,22 @@ class PageNames:
         return [name for page in self._pages for name in (page.title, page.id) if name]
 
 
+def all_pages(db: Database | None) -> list[Page]:
+    """Return all pages, by path."""
+    return [Page(*row) for row in db.rows("SELECT path, node, id, title FROM page ORDER BY path")] if db else []
+
+
+def link_target(ws: Workspace, db: Database, names: PageNames, target: str, how: str) -> str:
+    """Return the graph ID that a link leads to; empty where it is broken or ambiguous. `how`: of `LINK_METHODS`."""
+    found = names.find(target)
+    if found:
+        return found[0].node if len(found) == 1 else ""
+    if how == LINK_METHODS[1]:
+        return f"file:{target}" if (ws.root / target).exists() else ""
+    row = db.row("SELECT id FROM documents WHERE owner = ?", (f"record:{target}",))
+    return str(row[0]) if row else ""
+
+
 def _title_key(title: str) -> str:
     return " ".join(title.split()).casefold()
 
@@ -142,6 +175,14 @@ def _slug_in_path(page: Page) -> str:
     """`ADR-0007-two-scanners.md` → `two-scanners`."""
     name = page.path.rpartition("/")[2].rpartition(".")[0]
     return name.removeprefix(page.id).lstrip("-") if page.id else name
+
+
+def read_page(ws: Workspace, path: str) -> PageText:
+    """Read and parse a page; an empty one where it can't be read."""
+    try:
+        return parse_page(path, read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b"")
+    except UsageProblem:
+        return parse_page(path, b"")
 
 
 def parse_page(path: str, data: bytes) -> PageText:
@@ -173,7 +214,7 @@ def _split_page(title: str, found: Sequence[Heading], lines: Sequence[str]) -> I
     above: list[Heading] = []
     for one, end in zip(found, starts[1:], strict=True):
         above = [*(upper for upper in above if upper.level < one.level), one]
-        name = slug(one.words, LONGEST_SLUG) or "section"
+        name = slug(one.words, None) or "section"
         anchors[name] = number = anchors.get(name, -1) + 1
         anchor = f"{name}-{number}" if number else name  # GitHub numbers equal headings the same way
         around = tuple(one_line(upper.words, 200) for upper in above[:-1] if upper.level > 1)

@@ -7,30 +7,22 @@ the agent's name. An agent never writes with a person's authority. See ADR-0018.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import AUTHORITIES, REJECTED, Kind, Verb
 from kl_hooks.model.record import Record
-from kl_hooks.model.text import one_line
-from kl_hooks.records.events import Event, insert_events, list_events, stored_events
 from kl_hooks.records.validate import validate
 
 if TYPE_CHECKING:
-    from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
 # Parts of kl that copy what people's documents or receipts state, whoever starts them.
 _PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
 # Fields that an agent neither sets nor removes.
 _PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
-_PROPOSED: Final = "proposed"
-SETTLED: Final = ("proposal accepted", "proposal rejected")
-_MAX_LINE: Final = 160
 
 
 class Ruling(NamedTuple):
@@ -40,37 +32,6 @@ class Ruling(NamedTuple):
     """Written now."""
     proposed: dict[str, Any] | None
     """Stored as a proposal; None: there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A change of a record that waits for a person."""
-
-    number: int
-    """Of its Event."""
-    record: str
-    how: str
-    """`edit`, a verb of the kind, or `supersede`."""
-    changes: Mapping[str, Any]
-    """Field → value; None takes the field out. For `supersede`: `by`, the ID of the successor."""
-    by: str
-    at: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as in JSON."""
-        return {
-            "number": self.number, "record": self.record, "how": self.how, "changes": dict(self.changes),
-            "by": self.by, "at": self.at,
-        }  # fmt: skip
-
-    def line(self) -> str:
-        """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
-        parts = []
-        for name, value in self.changes.items():
-            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            parts.append(f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {text}")
-        summary = f"{self.how}: {'; '.join(parts)}" if parts else self.how
-        return f"{one_line(summary, _MAX_LINE)} ({one_line(self.by, 80)}, {self.at[:10]})"
 
 
 def agent_author(ws: Workspace, by: str) -> str:
@@ -178,28 +139,3 @@ def _reviewer_commands(kind: Kind) -> set[str]:
 def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsageProblem:
     hint = f"Ask a person to run: kl {kind.name} {how} {record.id}"
     return UsageProblem(f"{how} is for people, and this is {who.removeprefix('agent:')}.", place=record.id, hint=hint)
-
-
-def insert_proposal(db: Database, record: Record, how: str, changes: Mapping[str, Any], by: str, now: int) -> int:
-    """Store a proposal in the caller's transaction; return its number, that of an equal one if it is pending."""
-    for one in _pending(stored_events(db, "record = ?", [record.id])):
-        # an agent that asks again must not fill the list that a person goes through
-        if (one.how, dict(one.changes), one.by) == (how, dict(changes), by):
-            return one.number
-    insert_events(db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": dict(changes)})], iso(now))
-    row = db.row("SELECT MAX(seq) FROM record_event WHERE record = ? AND name = ?", (record.id, _PROPOSED))
-    return int(row[0]) if row else 0
-
-
-def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
-    """Return the proposals that nobody has settled, oldest first: all, or those for one record."""
-    return _pending([event for name in (_PROPOSED, *SETTLED) for event in list_events(ws, record, name)])
-
-
-def _pending(events: Sequence[Event]) -> list[Proposal]:
-    settled = {event.body.get("proposal") for event in events if event.name in SETTLED}
-    return [
-        Proposal(e.seq, e.record, str(e.body.get("how", "edit")), e.body.get("changes") or {}, e.session, e.at)
-        for e in sorted(events, key=lambda event: event.seq)
-        if e.name == _PROPOSED and e.seq not in settled
-    ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import UsageProblem
+from kl_hooks.index import index
 from kl_hooks.model.record import Record
 from kl_hooks.records.repository import (
     KNOWLEDGE_FOLDER,
+    git_output,
     is_expired,
     kind_folder,
     records_in_files,
     records_in_rows,
+    select_rows,
 )
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import InvalidValue, node_id
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 NO_LIMIT: Final = 1_000_000
-UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or restore it."
-"""The hint for records of a kind that nothing describes."""
+_UNKNOWN_KIND_HINT: Final = "Fix .kl/kinds/{}.yaml, or restore it."
 _RECORD_FILE: Final = re.compile(r"[A-Z][A-Z0-9]{1,9}-.+\.md")
 
 
@@ -75,7 +75,7 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
                 return found[0]
             if found:
                 reason = f"is of the kind {found[0].kind}, which nothing describes today."
-                raise UsageProblem(reason, place=found[0].id, hint=UNKNOWN_KIND_HINT.format(found[0].kind))
+                raise UsageProblem(reason, place=found[0].id, hint=_UNKNOWN_KIND_HINT.format(found[0].kind))
     kinds = (kind,) if kind else ()
     known = [one.id for one in list_records(ws, RecordFilter(kinds, archived=True, expired=True))]
     near = get_close_matches(wanted.upper(), known, 1)
@@ -128,14 +128,11 @@ def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -
 
 def search_records(ws: Workspace, words: Sequence[str], wanted: RecordFilter, limit: int = 20) -> list[Record]:
     """Return the selected records with any of the words, best first, at most `limit`. Any text is a valid query."""
-    from kl_hooks.index import index
-    from kl_hooks.index.index import query_words
-
     sync(ws, wanted.kinds)
     kinds = wanted.kinds or tuple(ws.kinds)
     with ws.store.reading("graph") as db:
         # More hits than the limit: the filter may exclude some.
-        hits = index.search(db, query_words(list(words)), max(limit * 4, 100), kinds) if db is not None else []
+        hits = index.search(db, words, max(limit * 4, 100), kinds) if db is not None else []
     found = list(dict.fromkeys(hit.id for hit in hits))
     known = {one.id: one for one in get_records(ws, found)}
     return [known[i] for i in found if i in known and matches_filter(ws, known[i], wanted)][:limit]
@@ -172,30 +169,30 @@ def supersession_chain(ws: Workspace, record: Record) -> list[Record]:
 
 def past_versions(ws: Workspace, record: Record) -> list[Version]:
     """Return the versions of a record, the newest first: commits of its file, then rows from before it was one."""
-    with ws.store.reading() as db:
-        sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
-        rows = db.rows(sql, (record.id,)) if db else []
-    old = [Version(str(n), until, how, json.dumps(json.loads(body), sort_keys=True)) for n, until, how, body in rows]
-    return [*_versions_in_git(ws, record), *old]
+    log = ("log", "--follow", "--format=%x01%h%x00%aI%x00%s", "--", f":(top){record.path}")
+    commits = git_output(ws, *log).decode("utf-8", "replace").split("\1")[1:] if record.path else []
+    sql = "SELECT version, until, how, body FROM record_version WHERE id = ? ORDER BY version DESC"
+    return [
+        *(Version(*one.strip("\n").split("\0")) for one in commits),
+        *(Version(str(n), until, how, body) for n, until, how, body in select_rows(ws, sql, (record.id,))),
+    ]
 
 
-def rows_of_unknown_kinds(ws: Workspace) -> dict[str, int]:
-    """Return kind → number of its records in the database, for kinds that nothing describes."""
-    with ws.store.reading() as db:
-        sql = "SELECT kind, COUNT(*) FROM record WHERE rests = 'state' GROUP BY kind ORDER BY kind"
-        rows = db.rows(sql) if db is not None else []
-    return {kind: number for kind, number in rows if kind not in ws.kinds}
-
-
-def files_of_unknown_kinds(ws: Workspace) -> dict[str, int]:
-    """Return folder → number of its records, for folders of `.kl/knowledge` that no kind has."""
+def unreadable_records(ws: Workspace) -> list[tuple[int, str, str]]:
+    """Return the records that no kind describes: (how many, where they are, why they are omitted and how to fix it)."""
+    sql = "SELECT kind, COUNT(*) FROM record WHERE rests = 'state' GROUP BY kind ORDER BY kind"
+    found = [
+        (number, f"of the kind {kind}", f"nothing describes it. {_UNKNOWN_KIND_HINT.format(kind)}")
+        for kind, number in select_rows(ws, sql)
+        if kind not in ws.kinds
+    ]
     known = {kind_folder(kind) for kind in ws.kinds.values()}
-    found: dict[str, int] = {}
-    for name in _folder_entries(f"{ws.root}/{KNOWLEDGE_FOLDER}"):
-        folder = f"{KNOWLEDGE_FOLDER}{name}/"
-        if folder not in known:
-            number = sum(1 for one in _folder_entries(f"{ws.root}/{folder}") if _RECORD_FILE.fullmatch(one))
-            found |= {folder: number} if number else {}
+    for path in sorted((ws.root / KNOWLEDGE_FOLDER).glob("*/")):
+        folder = f"{KNOWLEDGE_FOLDER}{path.name}/"
+        number = 0 if folder in known else sum(1 for one in path.glob("*.md") if _RECORD_FILE.fullmatch(one.name))
+        if number:
+            hint = "Fix the file of the kind in .kl/kinds/, or restore it."
+            found.append((number, f"in {folder}", f"no kind has this folder. {hint}"))
     return found
 
 
@@ -306,24 +303,3 @@ def _is_about(ws: Workspace, record: Record, about: str) -> bool:
     return any(
         one == target or one.startswith(inside) or (target + "/").startswith(one.rstrip("/") + "/") for one in nodes
     )
-
-
-def _versions_in_git(ws: Workspace, record: Record) -> list[Version]:
-    from kl_hooks.git.repository import git_in
-    from kl_hooks.git.run import GitFailed
-
-    if ws.repo is None or not record.path:
-        return []
-    try:
-        out = git_in(ws.repo, "log", "--follow", "--format=%x01%h%x00%aI%x00%s", "--", f":(top){record.path}")
-    except GitFailed:
-        return []  # no commit yet
-    cells = [one.strip("\n").split("\0") for one in out.decode("utf-8", "replace").split("\1")[1:]]
-    return [Version(name, at, subject) for name, at, subject in cells]
-
-
-def _folder_entries(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208
-    except OSError:
-        return []

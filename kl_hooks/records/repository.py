@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.git.repository import git_in
+from kl_hooks.git.run import GitFailed
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.record import Record, Value
-from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.store.files import read_small, write_atomic
 
 if TYPE_CHECKING:
-    from kl_hooks.store.database import Database
+    from kl_hooks.store.database import Database, Row
     from kl_hooks.workspace import Workspace
 
 KNOWLEDGE_FOLDER: Final = ".kl/knowledge/"
-DEFAULT_DOCS: Final = "docs"
 _GENERATED: Final = ("README.md", "MEMORY.md")
 _PAGE_SUFFIXES: Final = (".md", ".rst")
 _MAX_PAGES: Final = 5_000
@@ -49,6 +49,22 @@ class StoredRecord(NamedTuple):
     """`state` (this row), `file` (a file had it when it was last changed here), `gone` (deleted)."""
 
 
+def git_output(ws: Workspace, *args: str) -> bytes:
+    """Return what git prints; nothing without a repository, or where git fails (no commit yet, no such file)."""
+    try:
+        return git_in(ws.repo, *args) if ws.repo is not None else b""
+    except GitFailed:
+        return b""
+
+
+def paths_in_history(ws: Workspace, revision: str, folder: str) -> set[str]:
+    """Return every path below a folder that a commit of this revision, or of `--all`, has touched."""
+    # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since git 2.9)
+    options = ("--format=", "--name-only", "--no-renames", "-z")
+    out = git_output(ws, "log", revision, *options, "--", f":(top){folder}")
+    return {name.decode("utf-8", "replace") for name in re.split(rb"[\0\n]", out) if name}
+
+
 # --- files
 
 
@@ -63,9 +79,10 @@ def kind_of_path(path: str, kinds: Mapping[str, Kind]) -> Kind | None:
     return next((kind for kind in kinds.values() if folder in _folders(kind)), None)
 
 
-def is_authored_path(path: str, kinds: Mapping[str, Kind]) -> bool:
-    """Return True for a path where an authored file can be; not for a page that kl generates there."""
-    return kind_of_path(path, kinds) is not None and path.rpartition("/")[2] not in _GENERATED
+def is_page_path(ws: Workspace, path: str) -> bool:
+    """Return True for a path in the docs folder, or where an authored file can be: not a page that kl generates."""
+    is_authored = kind_of_path(path, ws.kinds) is not None and path.rpartition("/")[2] not in _GENERATED
+    return is_authored or path.startswith(f"{_docs_folder(ws)}/")
 
 
 def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[str, str]:
@@ -84,12 +101,12 @@ def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[s
 def docs_pages(ws: Workspace) -> dict[str, str]:
     """Return path → stamp (as `authored_files`) of every page in the repository's docs folder, by name."""
     found: dict[str, str] = {}
-    name = ws.settings.docs or DEFAULT_DOCS
+    docs = ws.root / _docs_folder(ws)
     # A link to a folder outside would index, and show to agents, files that are not of this repository.
-    if not (ws.root / name).is_dir() or not (ws.root / name).resolve().is_relative_to(ws.root.resolve()):
+    if not docs.is_dir() or not docs.resolve().is_relative_to(ws.root.resolve()):
         return found
     old = ws.clock.now() * 1000 - _RACY
-    for folder, folders, files in os.walk(ws.root / name):
+    for folder, folders, files in os.walk(docs):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
         for file in sorted(files):
             if not file.endswith(_PAGE_SUFFIXES) or len(found) >= _MAX_PAGES:
@@ -110,24 +127,12 @@ def files_naming_records(ws: Workspace) -> list[str]:
     return sorted({*found, *([MANIFEST] if (ws.root / MANIFEST).is_file() else [])})
 
 
-def has_file(root: Path, kind: Kind, identifier: str) -> bool:
-    """Return True if a file of this ID, whatever its slug, is in the folder of the kind or in its archive."""
-    return any(
-        name.endswith(".md") and name.startswith((f"{identifier}.", f"{identifier}-"))
-        for folder in _folders(kind)
-        for name in _file_names(root / folder)
-    )
+def _docs_folder(ws: Workspace) -> str:
+    return ws.settings.docs or "docs"
 
 
 def _folders(kind: Kind) -> tuple[str, str]:
     return kind_folder(kind), kind_folder(kind) + "archive/"
-
-
-def _file_names(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir() if not path.is_dir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
@@ -221,6 +226,12 @@ def _prepare_folders(root: Path, folder: Path, *, make: bool) -> None:
 # --- rows
 
 
+def select_rows(ws: Workspace, sql: str, params: Sequence[Any] = (), database: str = "kl") -> list[Row]:
+    """Return the rows of a query; none where the database does not exist."""
+    with ws.store.reading(database) as db:
+        return db.rows(sql, params) if db is not None else []
+
+
 def records_in_files(db: Database, where: str, params: Sequence[Any] = ()) -> list[Record]:
     """Return the records of table `authored`, of the graph database, that a condition in SQL selects."""
     found = []
@@ -245,7 +256,7 @@ def shared_columns(record: Record) -> tuple[str, str, str, str, str | None, str]
     # Between spaces, so that `LIKE '% tag %'` finds whole tags only.
     tags = f" {' '.join(record.many('tags'))} ".lower() if record.many("tags") else ""
     until = expiry_moment(record.text("expires"))
-    return record.status, record.title, tags, record.authority, until, values_to_json(record.values)
+    return record.status, record.title, tags, record.authority, until, canonical(dict(record.values)).decode()
 
 
 def expiry_moment(expires: str) -> str | None:
@@ -279,15 +290,18 @@ def write_row(ws: Workspace, db: Database, record: Record, rests: str) -> None:
     )  # fmt: skip
 
 
-def values_to_json(values: Mapping[str, Value]) -> str:
-    return canonical({name: dict(v) if isinstance(v, Mapping) else v for name, v in values.items()}).decode()
-
-
 def _values_from_json(body: str) -> dict[str, Value]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(body).items()}
 
 
 # --- IDs
+
+
+class IdTaken(UsageProblem):
+    """The ID of a new record belongs to another one, which may have been written a moment ago."""
+
+    def __init__(self, kind: Kind, identifier: str) -> None:
+        super().__init__("is there already.", place=identifier, hint=f"See: kl {kind.name} show {identifier}")
 
 
 class NewIds:
@@ -299,39 +313,53 @@ class NewIds:
     def __init__(self, ws: Workspace, db: Database, kind: Kind) -> None:
         self._ws, self._db, self._kind = ws, db, kind
         self._last: int | None = None
+        self._given: set[str] = set()
 
     def take(self, values: dict[str, Any], requested: str = "") -> str:
-        """Return the ID of the next record; `requested` if somebody names it, UsageProblem if that is no ID."""
+        """Return the ID of the next record: `requested` if somebody names it.
+
+        UsageProblem if that is no ID of the kind, IdTaken if another record has it.
+        """
+        if requested and not self._kind.has_id(requested):
+            reason = f"{requested!r} is no id of a {self._kind.name}."
+            raise UsageProblem(reason, place="--id", hint=f"Such as {self._kind.prefix}-0001.")
+        identifier = requested or self._next(values)
+        if identifier in self._given or self._is_taken(identifier):
+            raise IdTaken(self._kind, identifier)
+        self._given.add(identifier)
+        return identifier
+
+    def _next(self, values: dict[str, Any]) -> str:
         kind = self._kind
-        if requested:
-            if not is_id_of_kind(kind, requested):
-                reason = f"{requested!r} is no id of a {kind.name}."
-                raise UsageProblem(reason, place="--id", hint=f"Such as {kind.prefix}-0001.")
-            return requested
         if kind.numbering == "hash":
             return f"{kind.prefix}-{identity_digest(kind, values)}"
         if kind.numbering == "random":
             return f"{kind.prefix}-{secrets.token_hex(8)[: kind.digits or 8]}"
         if self._last is None:
-            names = _file_names_ever_used(self._ws, kind)
-            self._last = max([*_parse_numbers(kind, names), *_numbers_in_rows(self._db, kind)], default=0)
+            self._last = max([*_numbers_of_files(self._ws, kind), *_numbers_in_rows(self._db, kind)], default=0)
         self._last += 1
         # Stored, so that the number of a file that was never committed is not used again after its deletion.
         self._db.execute("DELETE FROM record_number WHERE prefix = ?", (kind.prefix,))
         self._db.execute("INSERT INTO record_number (prefix, highest) VALUES (?, ?)", (kind.prefix, self._last))
         return f"{kind.prefix}-{self._last:0{kind.digits or 4}}"
 
-
-def is_id_of_kind(kind: Kind, text: str) -> bool:
-    """Return True if a record of this kind can have it as its ID."""
-    return bool(RECORD_ID.fullmatch(text)) and text.startswith(f"{kind.prefix}-")
+    def _is_taken(self, identifier: str) -> bool:
+        # An ID that is a hash of its record may come back after a deletion: it is the same record again.
+        ignored = "gone" if self._kind.numbering == "hash" else ""
+        if self._db.row("SELECT 1 FROM record WHERE id = ? AND rests <> ?", (identifier, ignored)):
+            return True
+        # on disk too: another process may have written a file since the index was read
+        files = (path for folder in _folders(self._kind) for path in self._ws.root.glob(f"{folder}{identifier}[.-]*"))
+        if any(path.suffix == ".md" for path in files):
+            return True
+        return bool(select_rows(self._ws, "SELECT 1 FROM authored WHERE id = ?", (identifier,), "graph"))
 
 
 def used_numbers(ws: Workspace, kind: Kind) -> set[int]:
     """Return every number that an ID of this kind ever had here, as far as files, rows and git's history show."""
     with ws.store.reading() as db:
         in_rows = [] if db is None else [*_numbers_in_rows(db, kind)]
-    return {*_parse_numbers(kind, _file_names_ever_used(ws, kind)), *in_rows}
+    return {*_numbers_of_files(ws, kind), *in_rows}
 
 
 def identity_digest(kind: Kind, values: dict[str, Any]) -> str:
@@ -341,22 +369,12 @@ def identity_digest(kind: Kind, values: dict[str, Any]) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[: kind.digits or 8]
 
 
-def _file_names_ever_used(ws: Workspace, kind: Kind) -> Iterable[str]:
-    """Yield the names of a kind's files: on disk, and in git on any branch, deleted ones too."""
+def _numbers_of_files(ws: Workspace, kind: Kind) -> Iterable[int]:
+    """Yield the numbers in the names of a kind's files: on disk, and in git on any branch, deleted ones too."""
     folder = kind_folder(kind)
-    yield from (path.name for path in (ws.root / folder).rglob("*.md"))
-    if ws.repo is not None:
-        from kl_hooks.git.repository import git_in
-        from kl_hooks.git.run import GitFailed
-
-        try:
-            # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since git 2.9)
-            out = git_in(
-                ws.repo, "log", "--all", "--format=", "--name-only", "--no-renames", "-z", "--", f":(top){folder}"
-            )
-        except GitFailed:
-            return  # no commit yet
-        yield from (name.decode("utf-8", "replace").rpartition("/")[2] for name in re.split(rb"[\0\n]", out))
+    names = [path.name for path in (ws.root / folder).rglob("*.md")]
+    committed = paths_in_history(ws, "--all", folder)
+    return _parse_numbers(kind, [*names, *(path.rpartition("/")[2] for path in committed)])
 
 
 def _parse_numbers(kind: Kind, names: Iterable[str]) -> Iterable[int]:

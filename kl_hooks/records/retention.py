@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
@@ -26,54 +27,44 @@ _COUNTS: Final = "occurrence counts"
 
 def policies() -> list[Policy]:
     """Return the maintenance policies of records."""
+    in_rows, in_files = partial(_find_expired, files=False), partial(_find_expired, files=True)
+    purge_files = partial(purge_records, files=True)
     return [
-        Policy(_RECORDS, "Expired records leave the database after their retention.", _expired_records, purge_records),
-        Policy(_FILES, "Expired files of memories are deleted after their retention.", _expired_files, _purge_files),
+        Policy(_RECORDS, "Expired records leave the database after their retention.", in_rows, purge_records),
+        Policy(_FILES, "Expired files of memories are deleted after their retention.", in_files, purge_files),
         Policy(_COUNTS, "Files get the number of occurrences that this clone counted.", _new_counts, _write_counts),
     ]
 
 
-def _expired_records(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the purges of expired records in the database."""
-    return [one for one in _find_expired(ws, numbers, now) if one.policy == _RECORDS]
+def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -> list[Change]:
+    """Return the purges of what expired longer ago than its kind's retention, else `purge_expired_days`.
 
-
-def _expired_files(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return the purges of expired files of kinds that begin in the database (approved memories)."""
-    return [one for one in _find_expired(ws, numbers, now) if one.policy == _FILES]
-
-
-def _find_expired(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return what expired longer ago than its kind's retention, else `purge_expired_days`."""
+    Of kinds that begin in the database; `files`: of their files (approved memories), else of their rows.
+    """
     kinds = tuple(name for name, kind in ws.kinds.items() if kind.storage == "state")
     found = []
     for one in list_records(ws, RecordFilter(kinds, archived=True, expired=True)):
         until = expiry_moment(one.text("expires"))
         days = ws.kinds[one.kind].retention or numbers.purge_expired_days
         # A rejected record stays: it keeps what was rejected from being proposed again.
-        if one.broken or until is None or one.status == REJECTED or not days:
+        if one.broken or until is None or one.status == REJECTED or not days or bool(one.path) != files:
             continue
         if numbers.old(now, micros(until), days):
             reason = f"a {one.kind} that expired on {until[:10]}; retained {days} days since"
-            found.append(Change("purge", one.id, _FILES if one.path else _RECORDS, reason, one.status))
+            found.append(Change("purge", one.id, _FILES if files else _RECORDS, reason, one.status))
     return found
 
 
-def purge_records(ws: Workspace, changes: Sequence[Change], now: int) -> None:
-    """Remove records from the database with all their versions, all or none. Their IDs stay in use."""
-    _purge(ws, [one for one in get_records(ws, [change.id for change in changes]) if not one.path], now)
+def purge_records(ws: Workspace, changes: Sequence[Change], now: int, *, files: bool = False) -> None:
+    """Remove records from the database with all their versions, all or none. Their IDs stay in use.
 
-
-def _purge_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
-    """Delete files of records, all or none; git has them. Such a memory may be learned again."""
-    _purge(ws, [one for one in get_records(ws, [change.id for change in changes]) if one.path], now)
-
-
-def _purge(ws: Workspace, records: Sequence[Record], now: int) -> None:
-    with ws.store.writing(what="upkeep") as db, FileChanges(ws) as files, db.transaction():
+    `files`: delete files instead; git has them, and such a memory may be learned again.
+    """
+    records = [one for one in get_records(ws, [change.id for change in changes]) if bool(one.path) == files]
+    with ws.store.writing(what="upkeep") as db, FileChanges(ws) as removed, db.transaction():
         for one in records:
             if one.path:
-                files.write(one.path, None)
+                removed.write(one.path, None)
             else:
                 db.execute("DELETE FROM record_version WHERE id = ?", (one.id,))
             write_row(ws, db, Record(one.kind, one.id, {}), "gone")

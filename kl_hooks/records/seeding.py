@@ -19,13 +19,12 @@ from kl_hooks.model.kind import SEEDED, Kind
 from kl_hooks.model.record import Record, Value
 from kl_hooks.records.interview import SYSTEM_SOURCE
 from kl_hooks.records.query import RecordFilter, list_records
-from kl_hooks.records.repository import KNOWLEDGE_FOLDER
+from kl_hooks.records.repository import KNOWLEDGE_FOLDER, paths_in_history
 from kl_hooks.records.validate import validate
 from kl_hooks.records.write import change_record, create_records, delete_record, redact_values, require_setup
 from kl_hooks.store.files import write_atomic
 
 if TYPE_CHECKING:
-    from kl_hooks.git.repository import Repository
     from kl_hooks.workspace import Workspace
 
 SEED_MARKER: Final = "seeded.json"
@@ -264,22 +263,8 @@ def _deleted_keys(ws: Workspace, existing: Sequence[Record]) -> set[str]:
     absent = {key: str(files[key]) for key in marker["keys"] if key not in present and key in files}
     if not absent or ws.repo is None:
         return set(marker["keys"])
-    here, anywhere = _paths_in_history(ws.repo, "HEAD"), _paths_in_history(ws.repo, "--all")
+    here, anywhere = (paths_in_history(ws, revision, KNOWLEDGE_FOLDER) for revision in ("HEAD", "--all"))
     return set(marker["keys"]) - {key for key, path in absent.items() if path in anywhere and path not in here}
-
-
-def _paths_in_history(repo: Repository, revision: str) -> set[str]:
-    """Return every path below `.kl/knowledge/` that a commit of this revision, or of `--all`, has touched."""
-    from kl_hooks.git.repository import git_in
-    from kl_hooks.git.run import GitFailed
-
-    # --no-renames: else a renamed file is listed under its new name alone (diff.renames, on since git 2.9)
-    options = ("--format=", "--name-only", "--no-renames", "-z")
-    try:
-        out = git_in(repo, "log", revision, *options, "--", f":(top){KNOWLEDGE_FOLDER}")
-    except GitFailed:
-        return set()  # no commit yet
-    return {name.decode("utf-8", "replace") for name in re.split(rb"[\0\n]", out) if name}
 
 
 def _read_marker(ws: Workspace) -> dict[str, Any]:

@@ -11,18 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.index.index import Document
+from kl_hooks.graph import links
+from kl_hooks.index import index
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import Link
 from kl_hooks.records.document import ParsedDocument, read_document
-from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageSection, PageText, parse_page
+from kl_hooks.records.pages import (
+    LINK_METHODS,
+    LINK_RELATION,
+    PAGE_KIND,
+    Page,
+    PageNames,
+    PageText,
+    all_pages,
+    link_target,
+    read_page,
+)
 from kl_hooks.records.redaction import redact_problem, redact_record, redact_text
 from kl_hooks.records.repository import (
     StoredRecord,
     authored_files,
     docs_pages,
+    git_output,
     kind_of_path,
     records_in_files,
     records_in_rows,
@@ -37,10 +49,6 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-PAGE_KIND: Final = "page"
-"""The kind of a page of docs, or of a section of one, in the index."""
-LINK_RELATION: Final = "references"
-_LINK_METHODS: Final = ("wikilink", "markdown link")
 # Characters of a section that are indexed.
 _LONGEST_SECTION: Final = 100_000
 _KINDS: Final = "kinds"
@@ -85,35 +93,6 @@ def last_sync(ws: Workspace) -> SyncResult:
     """Return the problems of the last sync of this process, without another one."""
     with ws.store.reading("graph") as db:
         return SyncResult(0, _stored_problems(db), _FAILURES.get(ws.state.graph, ""))
-
-
-def section_node(path: str, section: PageSection) -> str:
-    """Return the graph ID of a section; that of the first one is the page's."""
-    return f"file:{path}#{section.anchor}" if section.anchor else f"file:{path}"
-
-
-def link_target(ws: Workspace, db: Database, names: PageNames, target: str, how: str) -> str:
-    """Return the graph ID that a link leads to; empty where it is broken or ambiguous."""
-    found = names.find(target)
-    if found:
-        return found[0].node if len(found) == 1 else ""
-    if how == _LINK_METHODS[1]:
-        return f"file:{target}" if (ws.root / target).exists() else ""
-    row = db.row("SELECT id FROM documents WHERE owner = ?", (f"record:{target}",))
-    return str(row[0]) if row else ""
-
-
-def all_pages(db: Database | None) -> list[Page]:
-    """Return all pages, by path."""
-    return [Page(*row) for row in db.rows("SELECT path, node, id, title FROM page ORDER BY path")] if db else []
-
-
-def page_bytes(ws: Workspace, path: str) -> bytes:
-    """Return the content of a page; nothing where it can't be read."""
-    try:
-        return read_small(ws.root / path, within=ws.root, most=MOST_PAGE_BYTES) or b""
-    except UsageProblem:
-        return b""
 
 
 def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
@@ -202,7 +181,10 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
         data, found = b"", ParsedDocument(None, (Problem(path, 0, 0, problem.reason, problem.hint),))
     # Read before the row is replaced: it may be the last good version.
     known = next(iter(records_in_files(db, "path = ? AND id <> ''", (path,))), None)
-    record = found.record or _last_good_version(ws, kind, path, known)
+    if (record := found.record) is None:
+        # our side of an unfinished merge (stage 2), else the version known here, else the committed one
+        record = read_document(kind, path, git_output(ws, "cat-file", "blob", f":2:{path}")).record or known
+        record = record or read_document(kind, path, git_output(ws, "cat-file", "blob", f"HEAD:{path}")).record
     record = redact_record(record) if record else None
     problems = [redact_problem(one) for one in found.problems]
     error = json.dumps([[p.path, p.line, p.column, p.message, p.hint] for p in problems])
@@ -216,23 +198,6 @@ def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | N
         (path, kind.name, int("/archive/" in path), stamp, digest, error, rest, record.id if record else "", *columns),
     )
     return record
-
-
-def _last_good_version(ws: Workspace, kind: Kind, path: str, known: Record | None) -> Record | None:
-    """Return our side (stage 2) of an unfinished merge, else the version known here, else the committed one."""
-    return _version_in_git(ws, kind, path, ":2") or known or _version_in_git(ws, kind, path, "HEAD")
-
-
-def _version_in_git(ws: Workspace, kind: Kind, path: str, revision: str) -> Record | None:
-    from kl_hooks.git.repository import git_in
-    from kl_hooks.git.run import GitFailed
-
-    if ws.repo is None:
-        return None
-    try:
-        return read_document(kind, path, git_in(ws.repo, "cat-file", "blob", f"{revision}:{path}")).record
-    except GitFailed:
-        return None
 
 
 def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
@@ -280,19 +245,16 @@ def _record_links(kind: Kind, record: Record, prefixes: dict[str, str]) -> Itera
             yield Link(source, field.relation or field.name, target, owner, line, "record")
 
 
-def _search_document(kind: Kind, record: Record) -> Document:
+def _search_document(kind: Kind, record: Record) -> index.Document:
     """Return the text of a record that is indexed: its ID, title, tags and fields of text."""
     texts = ("line", "text", "lines", "choice")
     fields = [record.text(f.name) for f in kind.all_fields if f.type in texts and f.name != "title"]
     body = "\n".join([record.id, *record.many("tags"), *record.many("about"), *fields, record.body])
-    return Document(record.id, kind.name, _owner(record), 1, record.title, body)
+    return index.Document(record.id, kind.name, _owner(record), 1, record.title, body)
 
 
 def _index_records(ws: Workspace, db: Database, records: Sequence[Record], removed: Sequence[str]) -> None:
     """Replace links and words of these records, and remove those of these owners."""
-    from kl_hooks.graph import links
-    from kl_hooks.index import index
-
     nodes = {one.prefix: one.node for one in ws.kinds.values()}
     none: dict[str, list[Any]] = {owner: [] for owner in removed}
     links.replace_many(db, none | {_owner(r): list(_record_links(ws.kinds[r.kind], r, nodes)) for r in records})
@@ -311,12 +273,11 @@ def _sync_pages(
     vanished = sorted(before.keys() - listed.keys())
     db.many("DELETE FROM page WHERE path = ?", [(path,) for path in {*removed, *vanished}])
     for path, record in read.items():
-        has_links = "[[" in record.body or "](" in record.body
-        text = parse_page(path, page_bytes(ws, path)) if has_links else None
+        text = read_page(ws, path) if "[[" in record.body or "](" in record.body else None
         node = _record_node(ws.kinds[record.kind], record.id)
         _write_page_row(db, ws, Page(path, node, record.id, record.title), "", text)
     stale = [path for path, stamp in listed.items() if not stamp or before.get(path) != stamp]
-    texts = {path: parse_page(path, page_bytes(ws, path)) for path in stale}
+    texts = {path: read_page(ws, path) for path in stale}
     for path, text in texts.items():
         _write_page_row(db, ws, Page(path, f"file:{path}", "", text.title), listed[path], text)
     _index_sections(db, texts, vanished)
@@ -324,7 +285,7 @@ def _sync_pages(
 
 
 def _write_page_row(db: Database, ws: Workspace, page: Page, stamp: str, text: PageText | None) -> None:
-    by_method = zip(_LINK_METHODS, (text.links, text.files) if text else (), strict=False)
+    by_method = zip(LINK_METHODS, (text.links, text.files) if text else (), strict=False)
     links = [
         [redact_text(one.target), redact_text(one.shown), one.line, one.column, how]
         for how, some in by_method
@@ -354,23 +315,16 @@ def _modified_at(ws: Workspace, path: str) -> str:
 
 def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequence[str]) -> None:
     """Index the sections of pages of docs, so that each is found by its own words."""
-    from kl_hooks.index import index
-
-    def document(path: str, text: PageText, one: PageSection) -> Document:
-        title = " › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,))
-        body = redact(one.text[:_LONGEST_SECTION])
-        return Document(section_node(path, one), PAGE_KIND, path, one.line, redact(title), body, name=redact(one.title))
-
-    batch: dict[str, list[Document]] = {path: [] for path in removed}
-    batch |= {path: [document(path, text, one) for one in text.sections] for path, text in texts.items()}
-    if not batch:
-        return
+    batch: dict[str, list[index.Document]] = {path: [] for path in (*removed, *texts)}
+    rows = []
+    for path, text in texts.items():
+        for number, one in enumerate(text.sections):
+            title = redact(" › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,)))
+            body, name = redact(one.text[:_LONGEST_SECTION]), redact(one.title)
+            batch[path].append(index.Document(one.node(path), PAGE_KIND, path, one.line, title, body, name=name))
+            heading = json.dumps([redact_text(word) for word in (*one.around, one.title)])
+            rows.append((path, number, one.node(path), heading, one.line, one.end_line))
     db.many("DELETE FROM chunk WHERE path = ?", [(path,) for path in batch])
-    rows = [
-        (path, number, section_node(path, one), json.dumps([redact_text(word) for word in (*one.around, one.title)]),
-         one.line, one.end_line)
-        for path, text in texts.items() for number, one in enumerate(text.sections)
-    ]  # fmt: skip
     db.many("INSERT INTO chunk (path, number, node, heading, line, end_line) VALUES (?, ?, ?, ?, ?, ?)", rows)
     index.replace_many(db, batch)
 
@@ -381,8 +335,6 @@ def _resolve_links(ws: Workspace, db: Database, read: Mapping[str, Record], remo
     The links of an authored file are stored with those of its record's fields, under one owner; files in `read` were
     just written without them.
     """
-    from kl_hooks.graph import links
-
     prefixes = {one.prefix: one.node for one in ws.kinds.values()}
     batch: dict[str, list[Link]] = {path: [] for path in removed}
     linking = db.rows("SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'")

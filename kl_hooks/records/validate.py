@@ -70,6 +70,11 @@ def validate(
     return values, problems
 
 
+def has_field(kind: Kind, name: str) -> bool:
+    """Return True for a name, in any spelling, of a field of the kind."""
+    return _field_name(name) in kind.by_name
+
+
 def node_id(given: str) -> str:
     """Return the graph ID of an ID or a path: a path means its file. InvalidValue for a path outside the repository."""
     prefix, colon, name = given.partition(":")

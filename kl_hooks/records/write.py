@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import change_fields, render_document
-from kl_hooks.records.events import Event, append_events, counted_fields, insert_events
-from kl_hooks.records.permissions import (
-    SETTLED,
-    Proposal,
-    agent_author,
-    insert_proposal,
-    pending_proposals,
-    refuse_delete,
-    rule_on_change,
-    rule_on_new,
-)
+from kl_hooks.records.events import Event, append_events, counted_fields, insert_events, list_events, stored_events
+from kl_hooks.records.permissions import agent_author, refuse_delete, rule_on_change, rule_on_new
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
-from kl_hooks.records.repository import (
-    FileChanges,
-    NewIds,
-    has_file,
-    kind_folder,
-    records_in_rows,
-    values_to_json,
-    write_row,
-)
+from kl_hooks.records.repository import FileChanges, NewIds, kind_folder, records_in_rows, write_row
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
 from kl_hooks.store.files import read_small
+from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -47,13 +32,41 @@ REVIVE: Final = "revive"
 """How a record is changed whose row was removed: it is restored."""
 _DAY: Final = 86_400_000_000
 _MAX_REASON: Final = 200
+_MAX_LINE: Final = 160
+_PROPOSED: Final = "proposed"
+_ACCEPTED: Final = "proposal accepted"
+_REJECTED: Final = "proposal rejected"
 
 
-class IdTaken(UsageProblem):
-    """The ID of a new record belongs to another one, which may have been written a moment ago."""
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change of a record that waits for a person."""
 
-    def __init__(self, kind: Kind, identifier: str) -> None:
-        super().__init__("is there already.", place=identifier, hint=f"See: kl {kind.name} show {identifier}")
+    number: int
+    """Of its Event."""
+    record: str
+    how: str
+    """`edit`, a verb of the kind, or `supersede`."""
+    changes: Mapping[str, Any]
+    """Field → value; None takes the field out. For `supersede`: `by`, the ID of the successor."""
+    by: str
+    at: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in JSON."""
+        return {
+            "number": self.number, "record": self.record, "how": self.how, "changes": dict(self.changes),
+            "by": self.by, "at": self.at,
+        }  # fmt: skip
+
+    def line(self) -> str:
+        """`edit: title → Ship it (agent:bot, 2026-11-22)`."""
+        parts = []
+        for name, value in self.changes.items():
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            parts.append(f"{name} removed" if value is None else f"{name.replace('_', ' ')} → {text}")
+        summary = f"{self.how}: {'; '.join(parts)}" if parts else self.how
+        return f"{one_line(summary, _MAX_LINE)} ({one_line(self.by, 80)}, {self.at[:10]})"
 
 
 def create_record(
@@ -88,18 +101,18 @@ def create_records(
     made: dict[int, Record] = {}
     with ws.store.writing(what=f"making a {kind.name}") as db, FileChanges(ws) as files, db.transaction():
         new_ids = NewIds(ws, db, kind)
-        for n in sorted(
-            range(len(raws)), key=lambda n: not ids[n]
-        ):  # IDs that are asked for first: no other takes them
+        # IDs that are asked for first: no other takes them
+        for n in sorted(range(len(raws)), key=lambda n: not ids[n]):
             values = _with_defaults(ws, kind, found[n], endless=raws[n].get("expires", "") is None)
-            identifier = new_ids.take(values, ids[n])
-            record = Record(kind.name, identifier, values, redact_values({"body": bodies[n]})["body"])
-            if _is_taken(ws, db, kind, record.id) or record.id in (other.id for other in made.values()):
-                raise IdTaken(kind, record.id)
+            record = Record(kind.name, new_ids.take(values, ids[n]), values, redact(bodies[n]))
             if kind.counted:
                 insert_events(db, [Event(kind.counted, record.id, by)], iso(ws.clock.now()))
                 record = record.with_values(**counted_fields(db, kind, record, ws.clock.now(), values, new=True))
-            made[n] = _store_new(ws, db, kind, record, files)
+            if kind.storage == "file" or record.status in kind.filed:
+                record = _write_new_file(ws, db, kind, record, files)
+            else:
+                write_row(ws, db, record, "state")
+            made[n] = record
         whole = [made[n] for n in range(len(raws))]
         insert_events(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], iso(ws.clock.now()))
         return [_with_proposal(ws, db, one, "edit", more, by) for one, more in zip(whole, proposals, strict=True)]
@@ -173,7 +186,6 @@ def validate_or_raise(kind: Kind, raw: Mapping[str, Any], place: str, *, whole: 
 
 def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values without secrets: before anything is written."""
-    from kl_hooks.store.redaction import redact
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):
@@ -189,14 +201,6 @@ def require_setup(ws: Workspace) -> None:
     """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
     if not ws.initialized:
         raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
-
-
-def _store_new(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
-    """Store a new record in the place of its kind and status. Inside a transaction."""
-    if kind.storage == "state" and record.status not in kind.filed:
-        write_row(ws, db, record, "state")
-        return record
-    return _write_new_file(ws, db, kind, record, files)
 
 
 def _store_change(
@@ -237,7 +241,7 @@ def _save_version(ws: Workspace, db: Database, before: Record, how: str) -> None
     row = db.row("SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,))
     db.execute(
         "INSERT INTO record_version (id, version, until, how, body) VALUES (?, ?, ?, ?, ?)",
-        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, values_to_json(before.values)),
+        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, canonical(dict(before.values)).decode()),
     )
 
 
@@ -263,7 +267,13 @@ def _with_proposal(
     if changes is None:
         return record
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
-    return replace(record, proposal=insert_proposal(db, record, how, plain, by, ws.clock.now()))
+    for one in _pending(stored_events(db, "record = ?", [record.id])):
+        # an agent that asks again must not fill the list that a person goes through
+        if (one.how, dict(one.changes), one.by) == (how, plain, by):
+            return replace(record, proposal=one.number)
+    insert_events(db, [Event(_PROPOSED, record.id, by, {"how": how, "changes": plain})], iso(ws.clock.now()))
+    row = db.row("SELECT MAX(seq) FROM record_event WHERE record = ? AND name = ?", (record.id, _PROPOSED))
+    return replace(record, proposal=int(row[0]) if row else 0)
 
 
 def _propose_change(ws: Workspace, record: Record, how: str, changes: Mapping[str, Any], by: str) -> Record:
@@ -297,17 +307,6 @@ def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endle
 
 def _today(ws: Workspace) -> str:
     return iso(ws.clock.now())[:10]
-
-
-def _is_taken(ws: Workspace, db: Database, kind: Kind, identifier: str) -> bool:
-    # An ID that is a hash of its record may come back after a deletion: it is the same record again.
-    ignored = "gone" if kind.numbering == "hash" else ""
-    if db.row("SELECT 1 FROM record WHERE id = ? AND rests <> ?", (identifier, ignored)):
-        return True
-    if has_file(ws.root, kind, identifier):  # by another process since the index was read
-        return True
-    with ws.store.reading("graph") as graph:
-        return graph is not None and bool(graph.row("SELECT 1 FROM authored WHERE id = ?", (identifier,)))
 
 
 def apply_verb(
@@ -421,6 +420,21 @@ def _mark_superseded(ws: Workspace, old: Record, new: Record, by: str) -> Record
     return change_record(ws, old, {"superseded_by": later, **status}, how="supersede", by=by, note={"by": new.id})
 
 
+def pending_proposals(ws: Workspace, record: str = "") -> list[Proposal]:
+    """Return the proposals that nobody has settled, oldest first: all, or those for one record."""
+    names = (_PROPOSED, _ACCEPTED, _REJECTED)
+    return _pending([event for name in names for event in list_events(ws, record, name)])
+
+
+def _pending(events: Sequence[Event]) -> list[Proposal]:
+    settled = {event.body.get("proposal") for event in events if event.name in (_ACCEPTED, _REJECTED)}
+    return [
+        Proposal(e.seq, e.record, str(e.body.get("how", "edit")), e.body.get("changes") or {}, e.session, e.at)
+        for e in sorted(events, key=lambda event: event.seq)
+        if e.name == _PROPOSED and e.seq not in settled
+    ]
+
+
 def accept_proposals(ws: Workspace, record: Record) -> Record:
     """Make every proposed change of a record, oldest first, as a person's. UsageProblem where none is pending.
 
@@ -433,7 +447,7 @@ def accept_proposals(ws: Workspace, record: Record) -> Record:
         except UsageProblem as problem:
             failed.append(f"{one.line()}: {one_line(str(problem), _MAX_REASON)}")
             continue
-        append_events(ws, [Event(SETTLED[0], record.id, "", {"proposal": one.number})])
+        append_events(ws, [Event(_ACCEPTED, record.id, "", {"proposal": one.number})])
     if failed:
         made = f"accepted {len(pending) - len(failed)} of {len(pending)} proposed changes"
         hint = f"Reject what is left: kl knowledge reject {record.id}"
@@ -444,7 +458,7 @@ def accept_proposals(ws: Workspace, record: Record) -> Record:
 def reject_proposals(ws: Workspace, record: Record) -> int:
     """Drop every proposed change of a record; return their number. UsageProblem where none is pending."""
     pending = _pending_or_raise(ws, record)
-    append_events(ws, [Event(SETTLED[1], record.id, "", {"proposal": one.number}) for one in pending])
+    append_events(ws, [Event(_REJECTED, record.id, "", {"proposal": one.number}) for one in pending])
     return len(pending)
 
 

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.records.events import list_events
-from kl_hooks.records.permissions import pending_proposals
 from kl_hooks.records.query import get_record
-from kl_hooks.records.write import accept_proposals, apply_verb, create_record
+from kl_hooks.records.write import accept_proposals, apply_verb, create_record, pending_proposals
 from kl_hooks.tools.call import MOST_CHARACTERS, call, catalogue
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout

@@ -19,9 +19,15 @@ from kl_hooks.kinds.objective import Progress, link_task, reported_progress
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import list_events
 from kl_hooks.records.liveness import not_live_reason
-from kl_hooks.records.permissions import pending_proposals
 from kl_hooks.records.query import RecordFilter, get_record, list_records
-from kl_hooks.records.write import accept_proposals, apply_verb, change_record, create_record, reject_proposals
+from kl_hooks.records.write import (
+    accept_proposals,
+    apply_verb,
+    change_record,
+    create_record,
+    pending_proposals,
+    reject_proposals,
+)
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 

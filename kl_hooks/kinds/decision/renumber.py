@@ -118,7 +118,7 @@ def _target(path: str, old: str, new: str) -> str:
 
 
 def _id_pattern(identifier: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-]){re.escape(identifier)}(?![\w-]|[a-z0-9])")
+    return re.compile(rf"(?<![\w-]){re.escape(identifier)}(?![\w-])")
 
 
 def _with_new_id(
