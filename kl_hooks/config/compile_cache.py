@@ -29,36 +29,21 @@ def load_compiled(cache_dir: Path | None, text: bytes, kind: str, compile: Calla
     `kind` names what it was compiled to and in which version (`manifest-1`). What `compile` raises is passed on, and
     nothing is cached then. Trouble with the cache is never seen by the caller.
     """
-    key = hashlib.sha256(text).hexdigest()
     if cache_dir is None:
         return compile()
-    found = read_entry(cache_dir, kind, key)
-    if found is not None:
-        return found
-    plain = compile()
-    write_entry(cache_dir, kind, key, plain)
+    key = hashlib.sha256(text).hexdigest()
+    plain = read_entry(cache_dir, kind, key)
+    if plain is None:
+        plain = compile()
+        write_entry(cache_dir, kind, key, plain)
     return plain
 
 
 def read_entry(cache_dir: Path, kind: str, key: str) -> _Json | None:
     """The entry of a key (hexadecimal digits); None where it is missing, or not as we wrote it."""
-    return _read(_entry_path(cache_dir, kind, key), kind, key)
-
-
-def write_entry(cache_dir: Path, kind: str, key: str, plain: _Json) -> None:
-    """Store an entry; trouble is never seen by the caller."""
-    _write(_entry_path(cache_dir, kind, key), {"format": _FORMAT, "kind": kind, "sha256": key, "plain": plain})
-
-
-def _entry_path(cache_dir: Path, kind: str, key: str) -> Path:
-    return cache_dir / "compiled" / f"{kind}-{key}.json"
-
-
-def _read(path: Path, kind: str, key: str) -> _Json | None:
-    """The compiled form in an entry, None for a missing entry and for one that is not as we leave them."""
     try:
         # neither a link nor a named pipe is ours; without O_NONBLOCK, opening a pipe waits for a writer, see fifo(7)
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(_entry_path(cache_dir, kind, key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     facts = os.fstat(handle)
@@ -76,10 +61,12 @@ def _read(path: Path, kind: str, key: str) -> _Json | None:
     return entry.get("plain")
 
 
-def _write(place: Path, entry: dict[str, _Json]) -> None:
-    """Write an entry, in folders that are private; the oldest ones are evicted."""
+def write_entry(cache_dir: Path, kind: str, key: str, plain: _Json) -> None:
+    """Store an entry, in folders that are private; evict the oldest ones. Trouble is never seen by the caller."""
     from kl_hooks.store.files import write_atomic
 
+    entry = {"format": _FORMAT, "kind": kind, "sha256": key, "plain": plain}
+    place = _entry_path(cache_dir, kind, key)
     try:
         _make_private(place.parent)
         for old in sorted(place.parent.iterdir(), key=lambda path: path.lstat().st_mtime_ns)[:-_MAX_ENTRIES]:
@@ -88,6 +75,10 @@ def _write(place: Path, entry: dict[str, _Json]) -> None:
         write_atomic(place, json.dumps(entry).encode(), mode=0o600, sync=False)
     except (OSError, ValueError, TypeError):
         return  # slower next time, nothing else
+
+
+def _entry_path(cache_dir: Path, kind: str, key: str) -> Path:
+    return cache_dir / "compiled" / f"{kind}-{key}.json"
 
 
 def _make_private(folder: Path) -> None:

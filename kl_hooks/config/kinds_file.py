@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kl_hooks.config.yaml import ListNode, Node, NodeReader, TextNode, load_yaml, suggest_spelling
-from kl_hooks.config.yaml import MapNode as Map
+from kl_hooks.config.yaml import MapNode, Node, NodeReader, TextNode, load_yaml, suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import (
     AUTHORITIES,
@@ -49,174 +48,7 @@ _FIELD_KEYS: Final = (
     "name", "type", "says", "required", "section", "choices", "also", "aliases", "least", "most", "relation", "example",
 )  # fmt: skip
 _VERB_KEYS: Final = ("name", "to", "says", "of", "needs", "person")
-_Found = dict[str, tuple[TextNode, Node]]
-
-
-def _one_line(reader: NodeReader, found: _Found, key: str, where: str, default: str = "") -> str:
-    """The text of a key on one line, `default` where the key is missing or wrong (and reported)."""
-    if key not in found:
-        return default
-    node = found[key][1]
-    text = reader.text(node, f'"{key}"{where}')
-    if len(text) > _MAX_TEXT or "\n" in text.strip():
-        reader.report(node, f'"{key}"{where} must be one line of at most {_MAX_TEXT} characters.')
-        return default
-    return text.strip() or default
-
-
-def _words(
-    reader: NodeReader,
-    found: _Found,
-    key: str,
-    where: str,
-    fits: Callable[[str], bool] = bool,
-    known: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """The texts of a list; those that do not fit, or are not among `known`, are reported and omitted."""
-    made: list[str] = []
-    for one in reader.texts(found[key][1], f'"{key}"{where}') if key in found else ():
-        if known and one.value not in known:
-            reader.report(one, f'"{key}"{where}: "{one.value[:80]}" is not known.', _hint(one.value, known))
-        elif not fits(one.value) or one.value in made or len(made) >= _MAX_ITEMS:
-            reader.report(one, f'"{key}"{where}: "{one.value[:80]}" does not fit, or is there twice.')
-        else:
-            made.append(one.value)
-    return tuple(made)
-
-
-def _pairs(
-    reader: NodeReader, found: _Found, key: str, where: str, values: Sequence[str], what: str = ""
-) -> Mapping[str, str]:
-    """Text by text; each value must be one of `values`."""
-    if key not in found:
-        return {}
-    node, made = found[key][1], {}
-    if not isinstance(node, Map):
-        reader.report(node, f'"{key}"{where} must be a map: other word: word that is stored.')
-        return {}
-    for name, value in node.entries:
-        if not isinstance(value, TextNode) or value.value not in values:
-            reader.report(value, f'"{key}"{where}: the value of "{name.value[:80]}" must be {what or "a known word"}.',
-                       _hint(getattr(value, "value", ""), values))  # fmt: skip
-        else:
-            made[name.value] = value.value
-    return made
-
-
-def _hint(word: str, known: Sequence[str]) -> str:
-    """The nearest known word, or all of them."""
-    return suggest_spelling(word, known) or f"Known: {', '.join(known)}."
-
-
-def _read_fields(reader: NodeReader, node: Node) -> tuple[Field, ...]:
-    """The fields in a list; what is wrong is reported, and that field omitted."""
-    made: dict[str, Field] = {}
-    sections: dict[str, str] = {}
-    items = reader.items(node, '"fields"')
-    if len(items) > _MAX_ITEMS:
-        reader.report(node, f"more than {_MAX_ITEMS} fields; a kind that large is a document.")
-    for item in items[:_MAX_ITEMS]:
-        one = _read_field(reader, item)
-        if one is None:
-            continue
-        clash = next((name for name in (one.name, *one.aliases) if _is_taken(made, name)), "")
-        if clash:
-            reader.report(item, f'two fields are called "{clash}".')
-        elif one.section and one.section.lower() in sections:
-            reader.report(item, f'the fields "{sections[one.section.lower()]}" and "{one.name}" share a section.')
-        else:
-            made[one.name] = one
-            sections[one.section.lower()] = one.name
-    return tuple(made.values())
-
-
-def _is_taken(made: Mapping[str, Field], name: str) -> bool:
-    return any(name == one.name or name in one.aliases for one in made.values())
-
-
-def _is_free_name(word: str) -> bool:
-    return bool(_NAME.fullmatch(word)) and word not in _TAKEN
-
-
-def _read_field(reader: NodeReader, node: Node) -> Field | None:
-    before = len(reader.problems)
-    found = reader.keys(node, _FIELD_KEYS, " in a field")
-    name = _read_name(reader, node, found, "field", _NAME, _TAKEN)
-    where = f' of the field "{name}"' if name else " of a field"
-    kind = reader.choice(found["type"][1], f'"type"{where}', FIELD_TYPES) if "type" in found else "line"
-    choices = _words(reader, found, "choices", where)
-    if (kind == "choice") != bool(choices) and "choices" not in found:
-        reader.report(node, f'"choices"{where} are missing: a choice needs them.')
-    elif kind != "choice" and choices:
-        reader.report(found["choices"][0], f'"choices"{where} fit only the type choice.')
-    least, most = (_bound(reader, found, key, where, default) for key, default in (("least", 0), ("most", 1_000_000)))
-    if least > most:
-        reader.report(node, f'"least"{where} is larger than "most".')
-    made = Field(
-        name=name, type=kind, choices=choices, least=least, most=most,
-        description=_one_line(reader, found, "says", where, name.replace("_", " ").capitalize() + "."),
-        required="required" in found and reader.boolean(found["required"][1], f'"required"{where}', False),
-        section=_one_line(reader, found, "section", where),
-        also=_pairs(reader, found, "also", where, choices, "one of its choices"),
-        aliases=_words(reader, found, "aliases", where, _is_free_name),
-        relation=_relation(reader, found, where, kind), example=_one_line(reader, found, "example", where),
-    )  # fmt: skip
-    return made if len(reader.problems) == before else None
-
-
-def _relation(reader: NodeReader, found: _Found, where: str, kind: str) -> str:
-    word = _one_line(reader, found, "relation", where, "related" if kind == "ids" else "")
-    if kind != "ids" and word:
-        reader.report(found["relation"][0], f'"relation"{where} fits only the type ids.')
-    elif word and not _NAME.fullmatch(word):
-        reader.report(found["relation"][1], f'"relation"{where} must be small letters, digits and "_".')
-    return word
-
-
-def _bound(reader: NodeReader, found: _Found, key: str, where: str, default: int) -> int:
-    return reader.number(found[key][1], f'"{key}"{where}', 0, 999_999_999, default) if key in found else default
-
-
-def _read_name(
-    reader: NodeReader, node: Node, found: _Found, what: str, shape: re.Pattern[str], taken: frozenset[str]
-) -> str:
-    """The name of a field or verb; empty where it is missing or wrong (and reported)."""
-    if "name" not in found:
-        if found or not isinstance(node, Map):
-            reader.report(node, f'a {what} without "name".')
-        return ""
-    name = _one_line(reader, found, "name", f" of a {what}")
-    if name in taken:
-        reader.report(found["name"][1], f'"{name}" is there for every kind; a {what} needs a name of its own.')
-    elif name and not shape.fullmatch(name):
-        reader.report(
-            found["name"][1], f'"{name[:80]}" is no name for a {what}: small letters and digits, a letter first.'
-        )
-        return ""
-    return name
-
-
-def _read_verbs(reader: NodeReader, node: Node, statuses: Sequence[str], fields: Sequence[str]) -> tuple[Verb, ...]:
-    """The verbs in a list; each leads to one of `statuses` and may need some of `fields`."""
-    made: dict[str, Verb] = {}
-    items = node.items[:_MAX_ITEMS] if isinstance(node, ListNode) else reader.items(node, '"verbs"')
-    for item in items:
-        found = reader.keys(item, _VERB_KEYS, " in a verb")
-        name = _read_name(reader, item, found, "verb", _VERB, _VERBS_TAKEN)
-        where = f' of the verb "{name}"' if name else " of a verb"
-        to = _one_line(reader, found, "to", where)
-        if to not in statuses:
-            place = found["to"][1] if "to" in found else item
-            reader.report(place, f'"to"{where} must be one of the statuses.', _hint(to, statuses))
-        if name in made:
-            reader.report(item, f'two verbs are called "{name}".')
-        person = "person" in found and reader.boolean(found["person"][1], f'"person"{where}', False)
-        description = _one_line(reader, found, "says", where, f"Make it {to}.")
-        of = _words(reader, found, "of", where, known=statuses)
-        made[name] = Verb(name, to, description, of, _words(reader, found, "needs", where, known=fields), person)
-    return tuple(made.values())
-
-
+_MOST: Final = 999_999_999
 _FOLDER: Final = ".kl/kinds"
 _STORAGES: Final = ("file", "state")
 _NUMBERINGS: Final = ("serial", "hash", "random", "given")
@@ -235,6 +67,188 @@ _ENDED: Final = frozenset(
 )
 _STATUS: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
 _WORD: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
+
+
+class _Map:
+    """The values of a map by key: a default where a key is missing; what is wrong is reported, and omitted."""
+
+    def __init__(self, reader: NodeReader, node: Node, keys: Sequence[str], what: str = "") -> None:
+        self._reader, self._node, self._what = reader, node, what
+        self._where = f" of a {what}" if what else ""
+        self._found = reader.keys(node, keys, f" in a {what}" if what else "")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._found
+
+    def report(self, key: str, message: str, hint: str = "", *, at_key: bool = False) -> None:
+        """Add a problem at the value of a key, or at the key itself; at the map where it has no such key."""
+        place = self._found[key][0] if at_key else self.node(key)
+        self._reader.report(place, f'"{key}"{self._where} {message}', hint)
+
+    def node(self, key: str) -> Node:
+        """The value of a key; the map itself where it has no such key."""
+        return self._found[key][1] if key in self else self._node
+
+    def items(self, key: str) -> tuple[Node, ...]:
+        """The items of a list, at most `_MAX_ITEMS`."""
+        found = self._reader.items(self._found[key][1], f'"{key}"') if key in self else ()
+        if len(found) > _MAX_ITEMS:
+            self.report(key, f"has more than {_MAX_ITEMS} items; a kind that large is a document.")
+        return found[:_MAX_ITEMS]
+
+    def line(self, key: str, default: str = "") -> str:
+        """A text on one line."""
+        if key not in self:
+            return default
+        text = self._reader.text(self._found[key][1], f'"{key}"{self._where}').strip()
+        if len(text) > _MAX_TEXT or "\n" in text:
+            self.report(key, f"must be one line of at most {_MAX_TEXT} characters.")
+            return default
+        return text or default
+
+    def shaped(self, key: str, shape: re.Pattern[str], means: str) -> str:
+        """A text of a certain shape."""
+        text = self.line(key)
+        if text and not shape.fullmatch(text):
+            self.report(key, f'is "{text[:80]}"; it must be {means}, a letter first.')
+            return ""
+        return text
+
+    def name(self, shape: re.Pattern[str], taken: frozenset[str]) -> str:
+        """The name of the field or verb that the map describes; messages from now on have it."""
+        if "name" not in self:
+            if self._found or not isinstance(self._node, MapNode):
+                self._reader.report(self._node, f'a {self._what} without "name".')
+            return ""
+        name, node = self.line("name"), self._found["name"][1]
+        if name in taken:
+            self._reader.report(node, f'"{name}" is there for every kind; a {self._what} needs a name of its own.')
+        elif name and not shape.fullmatch(name):
+            rule = "small letters and digits, a letter first"
+            self._reader.report(node, f'"{name[:80]}" is no name for a {self._what}: {rule}.')
+            return ""
+        self._where = f' of the {self._what} "{name}"' if name else self._where
+        return name
+
+    def words(self, key: str, known: Sequence[str] | None = None, shape: re.Pattern[str] | None = None) -> list[str]:
+        """The texts of a list, each once: those that are `known`, those of this shape."""
+        made: list[str] = []
+        for one in self._reader.texts(self._found[key][1], f'"{key}"{self._where}') if key in self else ():
+            what = f'"{key}"{self._where}: "{one.value[:80]}"'
+            if known and one.value not in known:
+                self._reader.report(one, f"{what} is not known.", _hint(one.value, known))
+            elif (shape and not shape.fullmatch(one.value)) or one.value in made or len(made) >= _MAX_ITEMS:
+                self._reader.report(one, f"{what} does not fit, or is there twice.")
+            else:
+                made.append(one.value)
+        return made
+
+    def pairs(self, key: str, values: Sequence[str], what: str) -> dict[str, str]:
+        """Text by text; each value must be one of `values`."""
+        node, made = self._found[key][1] if key in self else None, {}
+        if node is not None and not isinstance(node, MapNode):
+            self.report(key, "must be a map: other word: word that is stored.")
+        for name, value in node.entries if isinstance(node, MapNode) else ():
+            word = value.value if isinstance(value, TextNode) else ""
+            if word in values:
+                made[name.value] = word
+            else:
+                reason = f'"{key}"{self._where}: the value of "{name.value[:80]}" must be {what}.'
+                self._reader.report(value, reason, _hint(word, values))
+        return made
+
+    def choice(self, key: str, choices: Sequence[str], default: str = "") -> str:
+        """One of these words; where the key is missing the default, else the first."""
+        if key not in self:
+            return default or choices[0]
+        return self._reader.choice(self._found[key][1], f'"{key}"{self._where}', choices)
+
+    def number(self, key: str, least: int, most: int, default: int, what: str = "") -> int:
+        """A whole number within these bounds."""
+        if key not in self:
+            return default
+        return self._reader.number(self._found[key][1], f'"{key}"{what or self._where}', least, most, default)
+
+    def flag(self, key: str) -> bool:
+        """True or false; false where the key is missing."""
+        return key in self and self._reader.boolean(self._found[key][1], f'"{key}"{self._where}', False)
+
+    def inner(self, key: str, keys: Sequence[str]) -> dict[str, Node]:
+        """The values of a map in this map."""
+        if key not in self:
+            return {}
+        return {name: node for name, (_, node) in self._reader.keys(self._found[key][1], keys, f' in "{key}"').items()}
+
+
+def _hint(word: str, known: Sequence[str]) -> str:
+    """The nearest known word, or all of them."""
+    return suggest_spelling(word, known) or f"Known: {', '.join(known)}."
+
+
+def _read_fields(reader: NodeReader, kind: _Map) -> tuple[Field, ...]:
+    made: dict[str, Field] = {}
+    names: set[str] = set()
+    sections: dict[str, str] = {}
+    for item in kind.items("fields"):
+        one = _read_field(reader, item)
+        if one is None:
+            continue
+        clash = next((name for name in (one.name, *one.aliases) if name in names), "")
+        if clash:
+            reader.report(item, f'two fields are called "{clash}".')
+        elif one.section and one.section.lower() in sections:
+            reader.report(item, f'the fields "{sections[one.section.lower()]}" and "{one.name}" share a section.')
+        else:
+            made[one.name] = one
+            names |= {one.name, *one.aliases}
+            sections[one.section.lower()] = one.name
+    return tuple(made.values())
+
+
+def _read_field(reader: NodeReader, node: Node) -> Field | None:
+    """A field; None where anything about it was wrong (and reported)."""
+    before = len(reader.problems)
+    found = _Map(reader, node, _FIELD_KEYS, "field")
+    name = found.name(_NAME, _TAKEN)
+    kind = found.choice("type", FIELD_TYPES)
+    choices = tuple(found.words("choices"))
+    if kind == "choice" and "choices" not in found:
+        found.report("choices", "are missing: a choice needs them.")
+    elif kind != "choice" and choices:
+        found.report("choices", "fit only the type choice.", at_key=True)
+    least, most = found.number("least", 0, _MOST, 0), found.number("most", 0, _MOST, 1_000_000)
+    if least > most:
+        reader.report(node, f'"least" of the field "{name}" is larger than "most".')
+    relation = found.line("relation", "related" if kind == "ids" else "")
+    if kind != "ids" and relation:
+        found.report("relation", "fits only the type ids.", at_key=True)
+    elif relation and not _NAME.fullmatch(relation):
+        found.report("relation", 'must be small letters, digits and "_".')
+    aliases = found.words("aliases", shape=_NAME)
+    for alias in _TAKEN.intersection(aliases):
+        found.report("aliases", f'can\'t have "{alias}": it is there for every kind.')
+    made = Field(
+        name=name, type=kind, choices=choices, least=least, most=most, relation=relation, aliases=tuple(aliases),
+        description=found.line("says", name.replace("_", " ").capitalize() + "."), required=found.flag("required"),
+        section=found.line("section"), also=found.pairs("also", choices, "one of its choices"),
+        example=found.line("example"),
+    )  # fmt: skip
+    return made if len(reader.problems) == before else None
+
+
+def _read_verbs(reader: NodeReader, kind: _Map, statuses: Sequence[str], fields: Sequence[str]) -> tuple[Verb, ...]:
+    """The verbs of a kind; each leads to one of `statuses` and may need some of `fields`."""
+    made: dict[str, Verb] = {}
+    for item in kind.items("verbs"):
+        found = _Map(reader, item, _VERB_KEYS, "verb")
+        name, to = found.name(_VERB, _VERBS_TAKEN), found.line("to")
+        if to not in statuses:
+            found.report("to", "must be one of the statuses.", _hint(to, statuses))
+        if name in made:
+            reader.report(item, f'two verbs are called "{name}".')
+        of, needs = tuple(found.words("of", statuses)), tuple(found.words("needs", fields))
+        made[name] = Verb(name, to, found.line("says", f"Make it {to}."), of, needs, found.flag("person"))
+    return tuple(made.values())
 
 
 def read_kinds(root: Path) -> tuple[list[Kind], list[Problem]]:
@@ -276,68 +290,56 @@ def read_kind(path_name: str, text: bytes, problems: list[Problem]) -> Kind | No
             problems.append(Problem(path_name, 0, 0, "is empty.", "A kind needs name, prefix, purpose and statuses."))
         return None
     reader = NodeReader(path_name, [])
-    found = reader.keys(_renamed(root), _KEYS)
-    kind = _build_kind(reader, root, found) if isinstance(root, Map) else None
+    if isinstance(root, MapNode):
+        named = ((replace(key, value=_KEY_ALIASES.get(key.value, key.value)), value) for key, value in root.entries)
+        root = replace(root, entries=tuple(named))
+    found = _Map(reader, root, _KEYS)
+    kind = _build_kind(reader, root, found) if isinstance(root, MapNode) else None
     # a value that the parser has reported already is often of a wrong shape too: one mistake is one problem
     echoes = {(one.line, one.column) for one in syntax}
     problems += sorted({one for one in reader.problems if (one.line, one.column) not in echoes})
     return kind if not syntax and not reader.problems else None
 
 
-def _renamed(root: Node) -> Node:
-    """The same map with the other names of keys replaced by ours."""
-    if not isinstance(root, Map):
-        return root
-    return replace(
-        root,
-        entries=tuple(
-            (replace(key, value=_KEY_ALIASES.get(key.value, key.value)), value) for key, value in root.entries
-        ),
-    )
-
-
-def _build_kind(reader: NodeReader, root: Node, found: _Found) -> Kind:
+def _build_kind(reader: NodeReader, root: Node, found: _Map) -> Kind:
     for key in ("name", "prefix", "purpose", "statuses"):
         if key not in found:
             reader.report(root, f'the key "{key}" is missing.')
-    if "version" in found:
-        reader.choice(found["version"][1], '"version"', ("1",))
-    name = _shaped(reader, found, "name", _WORD, "small letters, digits and `-`")
+    found.choice("version", ("1",))
+    name = found.shaped("name", _WORD, "small letters, digits and `-`")
     if name in RESERVED_NAMES:
-        reader.report(found["name"][1], f'"{name}" is a command of kl.', "Call the kind something else.")
-    fields = _read_fields(reader, found["fields"][1]) if "fields" in found else ()
-    statuses = _words(reader, found, "statuses", "", lambda word: bool(_STATUS.fullmatch(word)))
+        reader.report(found.node("name"), f'"{name}" is a command of kl.', "Call the kind something else.")
+    fields = _read_fields(reader, found)
+    names = [one.name for one in fields]
+    statuses = tuple(found.words("statuses", shape=_STATUS))
     if "statuses" in found and not statuses:
-        reader.report(found["statuses"][0], '"statuses" names none.', "The first is what a new record has.")
+        found.report("statuses", "names none.", "The first is what a new record has.", at_key=True)
     statuses = statuses or ("current",)
-    home = reader.choice(found["home"][1], '"home"', _STORAGES) if "home" in found else _STORAGES[0]
-    numbering = (
-        reader.choice(found["numbering"][1], '"numbering"', _NUMBERINGS) if "numbering" in found else _NUMBERINGS[0]
-    )
-    verbs = _verbs(reader, found, statuses, fields)
+    storage, numbering = found.choice("home", _STORAGES), found.choice("numbering", _NUMBERINGS)
+    if numbering == "hash" and "identity" not in found:
+        reader.report(root, '"numbering: hash" needs "identity": the fields that make two records the same.')
+    least, most = _DIGITS.get(numbering, (4, 9))
+    numbers = f' for "numbering: {numbering}"' if "numbering" in found else ""
+    verbs = _read_verbs(reader, found, statuses, [*names, "source", "superseded_by"])
     # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both wait for a person
-    usual = NATURES[0] if home == "file" or any(verb.person for verb in verbs) else NATURES[1]
+    usual = NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else NATURES[1]
     made = Kind(
-        name=name, plural=_shaped(reader, found, "plural", _WORD, "small letters, digits and `-`") or f"{name}s",
-        prefix=_shaped(reader, found, "prefix", _PREFIX, "2 to 10 capitals and digits"), storage=home,
-        purpose=_one_line(reader, found, "purpose", ""), statuses=statuses, fields=fields, numbering=numbering,
-        live=_words(reader, found, "live", "", known=statuses) if "live" in found else _live(statuses, verbs),
-        verbs=verbs, nature=reader.choice(found["nature"][1], '"nature"', NATURES) if "nature" in found else usual,
-        section=_one_line(reader, found, "section", "", name.replace("-", " ").capitalize()),
-        list_fields=_words(reader, found, "beside", "", known=tuple(field.name for field in fields)),
-        budget_category=_budget_category(reader, found),
-        filed=_words(reader, found, "filed", "", known=statuses),
-        identity=_identity(reader, root, found, fields, numbering),
-        digits=_digits(reader, found, numbering) if "digits" in found else 0,
-        ttl=_ttl(reader, found), spellings=_pairs(reader, found, "spellings", "", statuses, "one of the statuses"),
-        retention=reader.number(found["retention"][1], '"retention"', 0, 36_500, 0) if "retention" in found else 0,
-        by=reader.path,
+        name=name, plural=found.shaped("plural", _WORD, "small letters, digits and `-`") or f"{name}s",
+        prefix=found.shaped("prefix", _PREFIX, "2 to 10 capitals and digits"), storage=storage,
+        purpose=found.line("purpose"), statuses=statuses, fields=fields, numbering=numbering, verbs=verbs,
+        live=tuple(found.words("live", statuses)) if "live" in found else _live(statuses, verbs),
+        nature=found.choice("nature", NATURES, usual),
+        section=found.line("section", name.replace("-", " ").capitalize()),
+        list_fields=tuple(found.words("beside", names)), filed=tuple(found.words("filed", statuses)),
+        budget_category=found.choice("share", BUDGET_CATEGORIES, "domain_knowledge"),
+        identity=tuple(found.words("identity", ["title", *names])),
+        digits=found.number("digits", least, most, least, numbers) if "digits" in found else 0,
+        ttl={one: reader.number(node, f'"{one}" in "ttl"', 1, 36_500, 90)
+             for one, node in found.inner("ttl", AUTHORITIES).items()},
+        spellings=found.pairs("spellings", statuses, "one of the statuses"),
+        retention=found.number("retention", 0, 36_500, 0), by=reader.path,
     )  # fmt: skip
     return with_proposals(made) if name else made
-
-
-def _budget_category(reader: NodeReader, found: _Found) -> str:
-    return reader.choice(found["share"][1], '"share"', BUDGET_CATEGORIES) if "share" in found else "domain_knowledge"
 
 
 def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
@@ -349,43 +351,3 @@ def _live(statuses: tuple[str, ...], verbs: Sequence[Verb]) -> tuple[str, ...]:
         return statuses[:1]
     accepted = [one.to for one in verbs if one.person and statuses[0] in (one.of or statuses) and one.to not in _ENDED]
     return tuple(accepted[:1]) or statuses[:1]
-
-
-def _shaped(reader: NodeReader, found: _Found, key: str, shape: re.Pattern[str], means: str) -> str:
-    text = _one_line(reader, found, key, "")
-    if text and not shape.fullmatch(text):
-        reader.report(found[key][1], f'"{key}" is "{text[:80]}"; it must be {means}, a letter first.')
-        return ""
-    return text
-
-
-def _verbs(reader: NodeReader, found: _Found, statuses: Sequence[str], fields: Sequence[Field]) -> tuple[Verb, ...]:
-    names = [one.name for one in fields]
-    return (
-        _read_verbs(reader, found["verbs"][1], statuses, [*names, "source", "superseded_by"])
-        if "verbs" in found
-        else ()
-    )
-
-
-def _identity(
-    reader: NodeReader, root: Node, found: _Found, fields: Sequence[Field], numbering: str
-) -> tuple[str, ...]:
-    named = _words(reader, found, "identity", "", known=["title", *(one.name for one in fields)])
-    if numbering == "hash" and "identity" not in found:
-        reader.report(root, '"numbering: hash" needs "identity": the fields that make two records the same.')
-    return named
-
-
-def _digits(reader: NodeReader, found: _Found, numbering: str) -> int:
-    least, most = _DIGITS.get(numbering, (4, 9))
-    what = f'"digits" for "numbering: {numbering}"' if "numbering" in found else '"digits"'
-    return reader.number(found["digits"][1], what, least, most, least)
-
-
-def _ttl(reader: NodeReader, found: _Found) -> dict[str, int]:
-    """Authority → days."""
-    if "ttl" not in found:
-        return {}
-    inside = reader.keys(found["ttl"][1], AUTHORITIES, ' in "ttl"')
-    return {name: reader.number(value, f'"{name}" in "ttl"', 1, 36_500, 90) for name, (_, value) in inside.items()}

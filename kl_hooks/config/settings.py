@@ -8,7 +8,6 @@ command that is about to change something refuses instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -32,12 +31,10 @@ _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
 _MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
-_LEAST_BUDGET, _MOST_BUDGET = 256, 1_000_000
-_MOST_TOP_K: Final = 100
 _SETTINGS_FORMAT: Final = "settings-5"
-_NUMBERS: Final = {
-    "budget": (_LEAST_BUDGET, _MOST_BUDGET, 6000), "memory_top_k": (1, _MOST_TOP_K, 5), "significance": (0, 100, 40),
-}  # fmt: skip
+_LISTS: Final = ("plugins", "reviewers")
+_WORDS: Final = {"version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
+_NUMBERS: Final = {"budget": (256, 1_000_000, 6000), "memory_top_k": (1, 100, 5), "significance": (0, 100, 40)}
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
@@ -174,15 +171,14 @@ def _is_settings(plain: Any) -> bool:
 
 
 def _fits(key: str, value: Any) -> bool:
-    if key in ("plugins", "reviewers", "verify"):
+    if key in (*_LISTS, "verify"):
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
     if key == "docs":
         return isinstance(value, str)
     if key == "memory_auto_extract":
         return isinstance(value, bool)
-    words = {"verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
     # not isinstance: a bool is an int, and `true` would pass for the number 1
-    return value in words[key] if key in words else type(value) is int
+    return value in _WORDS[key] if key in _WORDS else type(value) is int
 
 
 def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
@@ -192,29 +188,24 @@ def _compile_settings(name: str, text: bytes) -> dict[str, Any]:
     root, problems = load_yaml(name, text)
     reader = NodeReader(name, problems)
     found = reader.keys(root, _SETTINGS_KEYS) if root else {}
-    values: dict[str, Any] = {}
-    for key, (_, node) in found.items():
-        what = f'"{key}"'
-        match key:
-            case "version":
-                reader.choice(node, what, ("1",))
-            case "plugins" | "reviewers":
-                values[key] = [text.value for text in reader.texts(node, what)]
-            case "verify":
-                values[key] = _globs(reader, node)
-            case "maintain":
-                values[key] = reader.choice(node, what, _MAINTAIN)
-            case "verified_requires":
-                values[key] = reader.choice(node, what, _STRENGTHS)
-            case "docs":
-                values[key] = _folder(reader, node)
-            case "memory_auto_extract":
-                values[key] = reader.boolean(node, what, True)
-            case _:
-                values[key] = reader.number(node, what, *_NUMBERS[key])
+    values = {key: [_read_value(reader, key, node), node.line, node.column] for key, (_, node) in found.items()}
     if problems:
         raise Problems(problems)
-    return {key: [value, found[key][1].line, found[key][1].column] for key, value in values.items()}
+    values.pop("version", None)
+    return values
+
+
+def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
+    what = f'"{key}"'
+    if key in _LISTS:
+        return [text.value for text in reader.texts(node, what)]
+    if key in _WORDS:
+        return reader.choice(node, what, _WORDS[key])
+    if key in _NUMBERS:
+        return reader.number(node, what, *_NUMBERS[key])
+    if key == "memory_auto_extract":
+        return reader.boolean(node, what, True)
+    return _globs(reader, node) if key == "verify" else _folder(reader, node)
 
 
 def _globs(reader: NodeReader, node: Node) -> list[str]:
@@ -239,30 +230,18 @@ def _folder(reader: NodeReader, node: Node) -> str:
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`, `kl.budget`, …"""
+    from kl_hooks.config.yaml import ListNode, NodeReader, TextNode
+
     values: dict[str, Any] = {}
-    for key in ("plugins", "reviewers"):
-        if git.get(key):
-            values[key] = git[key].replace(",", " ").split()
-    for name, choices in (("verified-requires", _STRENGTHS), ("maintain", _MAINTAIN)):
-        given = git.get(name)
-        if given in choices:
-            values[name.replace("-", "_")] = given
-        elif given is not None:
-            problems.append(Problem(f"git config kl.{name}", 0, 0, f"must be one of: {', '.join(choices)}."))
-    for name, least, most in (("budget", _LEAST_BUDGET, _MOST_BUDGET), ("memory-top-k", 1, _MOST_TOP_K)):
-        given = git.get(name)
-        # ASCII digits, few of them: int() also reads other scripts' digits, `1_000` and blanks
-        if given is not None and re.fullmatch("[0-9]{1,9}", given) and least <= int(given) <= most:
-            values[name.replace("-", "_")] = int(given)
-        elif given is not None:
-            reason = f"must be a whole number from {least} to {most}."
-            problems.append(Problem(f"git config kl.{name}", 0, 0, reason))
-    extract = git.get("memory-auto-extract")
-    if extract in ("true", "false"):
-        values["memory_auto_extract"] = extract == "true"
-    elif extract is not None:
-        problems.append(Problem("git config kl.memory-auto-extract", 0, 0, "must be true or false."))
-    return {key: [value, 0, 0] for key, value in values.items()}
+    for key in (*_LISTS, *_LOOSER, "maintain"):
+        name = key.replace("_", "-")
+        text = git.get(name)
+        if text is None or (key in _LISTS and not text):
+            continue
+        words = tuple(TextNode(word, 0, 0) for word in text.replace(",", " ").split())
+        node = ListNode(words, 0, 0) if key in _LISTS else TextNode(text, 0, 0)
+        values[key] = [_read_value(NodeReader(f"git config kl.{name}", problems), key, node), 0, 0]
+    return values
 
 
 _LIFECYCLE_KEYS: Final = tuple(one.name for one in fields(Lifecycle))
@@ -284,12 +263,6 @@ def load_lifecycle(root: Path, cache_dir: Path | None = None) -> tuple[Lifecycle
 
 
 def _compile_lifecycle(text: bytes) -> dict[str, Any]:
-    numbers, problems = read_lifecycle(text)
-    return {"numbers": numbers, "problems": [[p.path, p.line, p.column, p.message, p.hint] for p in problems]}
-
-
-def read_lifecycle(text: bytes) -> tuple[dict[str, int], list[Problem]]:
-    """The numbers that a file gives, by their names here, and everything wrong with it. Raises nothing."""
     from kl_hooks.config.yaml import NodeReader, load_yaml
 
     root, problems = load_yaml(LIFECYCLE_FILE, text)
@@ -303,7 +276,7 @@ def read_lifecycle(text: bytes) -> tuple[dict[str, int], list[Problem]]:
         number = reader.number(node, f'"{name.value}"', 0, MOST_DAYS, 0)
         if len(problems) == before:
             numbers[key] = number
-    return numbers, sorted(set(problems))
+    return {"numbers": numbers, "problems": [list(problem) for problem in sorted(set(problems))]}
 
 
 def _is_lifecycle(plain: Any) -> bool:
@@ -311,11 +284,9 @@ def _is_lifecycle(plain: Any) -> bool:
     if not isinstance(plain, dict) or plain.keys() != {"numbers", "problems"}:
         return False
     numbers, problems = plain["numbers"], plain["problems"]
-    if not isinstance(numbers, dict) or not isinstance(problems, list):
-        return False
-    fit = all(
-        key in _LIFECYCLE_KEYS and type(value) is int and 0 <= value <= MOST_DAYS for key, value in numbers.items()
-    )
-    return fit and all(
-        isinstance(row, list) and [type(v) for v in row] == [str, int, int, str, str] for row in problems
+    return (
+        isinstance(numbers, dict)
+        and all(key in _LIFECYCLE_KEYS and type(n) is int and 0 <= n <= MOST_DAYS for key, n in numbers.items())
+        and isinstance(problems, list)
+        and all(isinstance(row, list) and [*map(type, row)] == [str, int, int, str, str] for row in problems)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -118,32 +118,22 @@ class _Builder:
         if self._nodes > _MAX_NODES:
             self._report(f"more than {_MAX_NODES} values; this file is too large.")
             return False
-        for problem in self._refused(name, event):
-            self._report(problem, "Write the value out.")
-        if name == "AliasEvent" or name == "ScalarEvent":
-            self._put(self._text(event))
+        marks = [("alias", "*", event.anchor)] if name == "AliasEvent" else [("anchor", "&", event.anchor)]
+        for mark, sign, word in [*marks, ("tag", "", getattr(event, "tag", None))]:
+            if word is not None:
+                self._report(f"the {mark} `{sign}{word}` is not allowed here.", "Write the value out.")
+        if name in ("AliasEvent", "ScalarEvent"):
+            value = getattr(event, "value", "")
+            if _SURROGATE.search(value):
+                self._report("half a character (a lone surrogate).", "Write the character itself.")
+                value = _SURROGATE.sub("\ufffd", value)
+            self._put(TextNode(value, *self.last, plain=getattr(event, "style", None) is None))
             return True
         if len(self._open) >= _MAX_DEPTH:
             self._report(f"nested deeper than {_MAX_DEPTH} levels.")
             return False
         self._open.append(_OpenNode(name == "MappingStartEvent", *self.last))
         return True
-
-    def _refused(self, name: str, event: Any) -> Iterator[str]:
-        if name == "AliasEvent":
-            yield f"the alias `*{event.anchor}` is not allowed here."
-            return
-        if event.anchor is not None:
-            yield f"the anchor `&{event.anchor}` is not allowed here."
-        if event.tag is not None:
-            yield f"the tag `{event.tag}` is not allowed here."
-
-    def _text(self, event: Any) -> TextNode:
-        value = getattr(event, "value", "")
-        if _SURROGATE.search(value):
-            self._report("half a character (a lone surrogate).", "Write the character itself.")
-            value = _SURROGATE.sub("\ufffd", value)
-        return TextNode(value, *self.last, plain=getattr(event, "style", None) is None)
 
     def _put(self, node: Node) -> None:
         """Put a finished node where it belongs."""
@@ -293,16 +283,11 @@ class NodeReader:
         for key, value in node.entries:
             name = snake_case(key.value)
             if name not in known:
-                self.report(
-                    key,
-                    f'unknown key "{key.value}"{where}.',
-                    suggest_spelling(name, known) or f"Known: {', '.join(known)}.",
-                )
+                hint = suggest_spelling(name, known) or f"Known: {', '.join(known)}."
+                self.report(key, f'unknown key "{key.value}"{where}.', hint)
             elif name in found:
-                first = found[name][0]
-                self.report(
-                    key, f'"{key.value}" is given twice{where} (first at line {first.line}, as "{first.value}").'
-                )
+                first, twice = found[name][0], f'"{key.value}" is given twice{where}'
+                self.report(key, f'{twice} (first at line {first.line}, as "{first.value}").')
             else:
                 found[name] = (key, value)
         return found
@@ -318,12 +303,9 @@ class NodeReader:
         """What a list holds."""
         if isinstance(node, ListNode):
             return node.items
-        empty = isinstance(node, TextNode) and not node.value
-        self.report(
-            node,
-            f"{what} must be a list, {'but is empty' if empty else 'not ' + _node_type(node)}.",
-            "Write [] for none.",
-        )
+        is_empty = isinstance(node, TextNode) and not node.value
+        found = "but is empty" if is_empty else f"not {_node_type(node)}"
+        self.report(node, f"{what} must be a list, {found}.", "Write [] for none.")
         return ()
 
     def texts(self, node: Node, what: str) -> list[TextNode]:

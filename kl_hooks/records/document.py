@@ -28,7 +28,6 @@ _OTHER_TYPE: Final = re.compile(
 )
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_NOT_IN_YAML: Final = "\ufffe\uffff"
 # Control and bidirectional characters (CVE-2021-42574): text with one goes into the front matter, escaped.
 _UNSAFE_IN_BODY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
@@ -111,9 +110,13 @@ def format_entry(name: str, value: Value, typed: bool = False) -> list[str]:
     """Return the lines of a key and its value. `typed`: the field makes it a date or number: no quotes."""
     if isinstance(value, Mapping):
         return [f"{name}:", *(f"  {_scalar(key)}: {_scalar(item)}" for key, item in value.items())]
-    if isinstance(value, tuple):
-        return _format_list(name, value)
-    return [f"{name}: {_scalar(value, typed)}"]
+    if not isinstance(value, tuple):
+        return [f"{name}: {_scalar(value, typed)}"]
+    shown = [_scalar(item) for item in value]
+    flow = f"{name}: [{', '.join(shown)}]"
+    if len(flow) <= 100 and all(len(item) <= 24 and re.fullmatch(r"[\w.-]+", item) for item in shown):
+        return [flow]
+    return [f"{name}:", *(f"  - {item}" for item in shown)]
 
 
 def _spans(node: MapNode, lines: list[str], end: int) -> Iterator[KeySpan]:
@@ -147,21 +150,9 @@ def _scalar(value: str | int | bool, typed: bool = False) -> str:
     plain = _PLAIN_SCALAR.fullmatch(value) and not value.endswith(" ")
     if plain and (typed or not (_OTHER_TYPE.fullmatch(value) or _DATE.fullmatch(value))):
         return value
-    return f'"{"".join(map(_escape, value))}"'
-
-
-def _format_list(name: str, items: Sequence[str]) -> list[str]:
-    shown = [_scalar(item) for item in items]
-    flow = f"{name}: [{', '.join(shown)}]"
-    if len(flow) <= 100 and all(len(item) <= 24 and re.fullmatch(r"[\w.-]+", item) for item in shown):
-        return [flow]
-    return [f"{name}:", *(f"  - {item}" for item in shown)]
-
-
-def _escape(letter: str) -> str:
-    if letter in _NOT_IN_YAML:
-        return f"\\u{ord(letter):04x}"
-    return _ESCAPES.get(letter) or safe_text(letter)
+    # U+FFFE and U+FFFF are no characters of YAML, and not among those that `safe_text` escapes
+    letters = (f"\\u{ord(c):04x}" if c in "\ufffe\uffff" else _ESCAPES.get(c) or safe_text(c) for c in value)
+    return f'"{"".join(letters)}"'
 
 
 def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
@@ -174,10 +165,7 @@ def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         return ParsedDocument(None, (Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8."),))
-    return _parse_lines(kind, path, split_lines(text))
-
-
-def _parse_lines(kind: Kind, path: str, lines: list[str]) -> ParsedDocument:
+    lines = split_lines(text)
     front, problems = read_front_matter(path, lines)
     if front is None:
         return ParsedDocument(None, tuple(problems))
@@ -219,13 +207,9 @@ def _section_values(kind: Kind, body: list[str], front: FrontMatter) -> dict[str
 
 def _section_field(kind: Kind, section: Section) -> Field | None:
     """Return the field whose section has this heading: its own, or the name or alias of such a field."""
-    heading = section.heading.strip().lower()
-    headed = [field for field in kind.all_fields if field.section]
-    named = ((name, field) for name, field in kind.by_name.items() if field.section)
-    return next(
-        (field for field in reversed(headed) if field.section.lower() == heading),
-        next((field for name, field in named if name.replace("_", " ") == heading), None),
-    )
+    named = {name.replace("_", " "): field for name, field in kind.by_name.items() if field.section}
+    named |= {field.section.lower(): field for field in kind.all_fields if field.section}
+    return named.get(section.heading.strip().lower())
 
 
 def _section_value(field: Field, body: list[str], section: Section) -> Any:
@@ -306,16 +290,11 @@ def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
             head += format_entry(field.name, tuple(value) if isinstance(value, list) else value)
         else:
             choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
-            head += [f"# {field.description}{choices}", _empty_entry(kind, field)]
+            empty = f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"
+            if field.name == "status" or field.required:
+                empty = f"status: {kind.statuses[0]}" if field.name == "status" else f"{field.name}:"
+            head += [f"# {field.description}{choices}", empty]
     return "\n".join([*head, "---", "", *body])
-
-
-def _empty_entry(kind: Kind, field: Field) -> str:
-    if field.name == "status":
-        return f"status: {kind.statuses[0]}"
-    if field.required:
-        return f"{field.name}:"
-    return f"# {field.name}:{' []' if field.type in ('lines', 'words', 'ids') else ''}"
 
 
 def _fits_in_section(field: Field, value: Value) -> bool:

@@ -66,12 +66,15 @@ def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, 
     UsageProblem for what an agent may not even propose: a person's verb, a status or an authority by a field.
     """
     values = dict(raw)
-    if not who or (who.removeprefix("agent:") in ws.settings.reviewers and how in _reviewer_commands(kind)):
+    for_reviewers = {command for field in kind.all_fields for command in field.persons.values()}
+    for_reviewers |= {verb.name for verb in kind.verbs if verb.reviewer}
+    if not who or (who.removeprefix("agent:") in ws.settings.reviewers and how in for_reviewers):
         return Ruling(values, None)
     verb = next((one for one in kind.verbs if one.name == how), None)
     if verb is not None and verb.person:
         raise _for_people_only(kind, record, how, who)
-    given = {name: value for name, value in values.items() if verb is None or name not in _fields_set_by(verb)}
+    by_verb = ("status", verb.stamps) if verb else ()
+    given = {name: value for name, value in values.items() if name not in by_verb}
     if kind.nature == "observation":
         if how == "edit":
             _refuse_persons_values(kind, record, given)
@@ -125,15 +128,6 @@ def _rule_on_observation(kind: Kind, record: Record, values: dict[str, Any], how
         return Ruling({}, values)
     allowed = {name: value for name, value in values.items() if name not in directive}
     return Ruling(allowed, {name: value for name, value in values.items() if name in directive} or None)
-
-
-def _fields_set_by(verb: Verb) -> tuple[str, ...]:
-    return ("status", verb.stamps) if verb.stamps else ("status",)
-
-
-def _reviewer_commands(kind: Kind) -> set[str]:
-    words = {command for field in kind.all_fields for command in field.persons.values()}
-    return words | {verb.name for verb in kind.verbs if verb.reviewer}
 
 
 def _for_people_only(kind: Kind, record: Record, how: str, who: str) -> UsageProblem:

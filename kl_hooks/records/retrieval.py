@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kl_hooks.model.claim import Observation, Tier, tier
+from kl_hooks.model.claim import Observation, tier
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, format_value, search_records
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
 """Budget categories whose records are chosen by role, type of work or task, never by words that a task has."""
-_MAX_SUMMARY: Final = 200
 _NOT_IN_TEXT: Final = frozenset(
     ("title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors")
 )
@@ -38,7 +38,9 @@ class SearchResult(NamedTuple):
 def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` live records that match the task's words, best first."""
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
-    found = search_records(ws, _words(task), RecordFilter(kinds), limit * 2)  # some may not be live
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    found = search_records(ws, words, RecordFilter(kinds), limit * 2)  # some may not be live
     return current_candidates(ws, live_records(ws, found), limit)
 
 
@@ -75,10 +77,12 @@ def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candid
 def record_candidate(ws: Workspace, record: Record) -> Candidate:
     """Return a record as a candidate for a package."""
     kind = ws.kinds[record.kind]
+    # an accepted decision or an approved memory is soft evidence; anything else is an assertion
+    evidence = Observation(kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False)
     return Candidate(
         id=record.id, kind=kind.name, title=record.title, text=record_text(kind, record),
         summary=_record_summary(kind, record), path=record.path, line=1 if record.path else 0,
-        tier=_record_tier(kind, record), freshness="current", authority=record.authority,
+        tier=tier([evidence]), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
         touches=tuple(i for i in record.many("governs") if "/" in i or "." in i), read_from=record.text("source_path"),
@@ -102,20 +106,9 @@ def record_text(kind: Kind, record: Record) -> str:
     return "\n".join(lines)
 
 
-def _words(task: Task) -> list[str]:
-    signals = task.signals
-    return [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-
-
-def _record_tier(kind: Kind, record: Record) -> Tier:
-    """An accepted decision or an approved memory is soft evidence; anything else is an assertion."""
-    return tier([Observation(kind.proof or "AgentAssertion", "records", record.authority, record.id, hard=False)])
-
-
 def _record_summary(kind: Kind, record: Record) -> str:
     """Return its title and the first line of its summary field (of a failure: what to do instead)."""
     required = [field.name for field in kind.fields if field.type == "text" and field.required]
     texts = [record.text(name) for name in ([kind.summary_field] if kind.summary_field else required)]
     first = next((one.strip().splitlines()[0] for one in reversed(texts) if one.strip()), "")
-    line = f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else "")
-    return line if len(line) <= _MAX_SUMMARY else line[: _MAX_SUMMARY - 1] + "…"
+    return one_line(f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else ""))

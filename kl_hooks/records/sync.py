@@ -96,15 +96,19 @@ def last_sync(ws: Workspace) -> SyncResult:
 
 
 def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
-    digest = _kinds_digest(ws.kinds)
+    # with other kinds, or another reader, every file is read again
+    parts = [_READER] + [(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in ws.kinds.values()]
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
     with ws.store.reading("graph") as db:
         whole = not only or not _is_read_with(db, digest)
         kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
         listed = authored_files(ws.root, kinds, ws.clock.now() * 1000)
-        known, cursor = _known_files(db, digest, kinds), _cursor(db) if _is_read_with(db, digest) else 0
+        known, known_pages = _known_files(db, digest, kinds), _known_pages(db)
+        row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,)) if db else None
+        cursor = int(row[0]) if row and _is_read_with(db, digest) else 0
         changed, newest = _changed_rows(ws, cursor)
-        pages = docs_pages(ws) if whole else _known_pages(db)
-        same = known == listed and newest == cursor and _known_pages(db) == pages
+        pages = docs_pages(ws) if whole else known_pages
+        same = known == listed and newest == cursor and known_pages == pages
         # an empty stamp: changed so lately that equal times prove nothing (as with the index of git: racy-git)
         if same and "" not in listed.values() and "" not in pages.values():
             return SyncResult(0, _stored_problems(db))
@@ -128,19 +132,8 @@ def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
         return SyncResult(len(stale), _stored_problems(db))
 
 
-def _kinds_digest(kinds: Mapping[str, Kind]) -> str:
-    """Return a digest of the kinds: with other kinds every file is read again."""
-    parts = [_READER] + [(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in kinds.values()]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
 def _is_read_with(db: Database | None, digest: str) -> bool:
     return db is not None and db.row("SELECT value FROM authored_from WHERE name = ?", (_KINDS,)) == (digest,)
-
-
-def _cursor(db: Database | None) -> int:
-    row = db.row("SELECT value FROM authored_from WHERE name = ?", (_CHANGE,)) if db else None
-    return int(row[0]) if row else 0
 
 
 def _changed_rows(ws: Workspace, cursor: int) -> tuple[list[StoredRecord], int]:

@@ -6,7 +6,7 @@ A valid value comes out in one canonical spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.clock import micros
@@ -102,10 +102,8 @@ def _given_by_field(
         field = kind.by_name.get(_field_name(name))
         shown = f'"{one_line(name, 60)}"'
         if field is None:
-            hint = (
-                suggest_spelling(_field_name(name), kind.by_name)
-                or f"Fields: {', '.join(f.name for f in kind.all_fields)}."
-            )
+            fields = f"Fields: {', '.join(one.name for one in kind.all_fields)}."
+            hint = suggest_spelling(_field_name(name), kind.by_name) or fields
             unknown.append(Problem(*locate(name), f"{kind.name} has no field {shown}.", hint))
         elif field.name in found and not _is_empty(found[field.name][1]):
             if not _is_empty(value):
@@ -119,11 +117,14 @@ def _given_by_field(
 def _status(kind: Kind, given: Any) -> str:
     if not isinstance(given, str):
         raise InvalidValue("must be a word.")
-    word = _field_name(given)
-    word = {_field_name(other): one for other, one in kind.spellings.items()}.get(word, word)
-    if word in kind.statuses:
-        return word
-    raise InvalidValue(f"must be one of: {', '.join(kind.statuses)}.", suggest_spelling(word, kind.statuses))
+    return _one_of(_field_name(given), kind.statuses, {_field_name(other): to for other, to in kind.spellings.items()})
+
+
+def _one_of(word: str, words: Sequence[str], spellings: Mapping[str, str]) -> str:
+    known = {**spellings, **{_choice_key(one): one for one in words}}
+    if word in known:
+        return known[word]
+    raise InvalidValue(f"must be one of: {', '.join(words)}.", suggest_spelling(word, words))
 
 
 def _line(field: Field, given: Any) -> str:
@@ -162,12 +163,8 @@ def _words(field: Field, given: Any) -> tuple[str, ...]:
 
 
 def _choice(field: Field, given: Any) -> str:
-    word = _choice_key(_as_text(given, _MAX_LINE))
-    known = {_choice_key(other): one for other, one in field.also.items()}
-    known |= {_choice_key(one): one for one in field.choices}
-    if word in known:
-        return known[word]
-    raise InvalidValue(f"must be one of: {', '.join(field.choices)}.", suggest_spelling(word, field.choices))
+    also = {_choice_key(other): one for other, one in field.also.items()}
+    return _one_of(_choice_key(_as_text(given, _MAX_LINE)), field.choices, also)
 
 
 def _number(field: Field, given: Any) -> int:
@@ -230,18 +227,14 @@ _PARSERS: Final[Mapping[str, Callable[[Field, Any], Value]]] = {
 def _as_text(given: Any, most: int) -> str:
     # JSON has numbers where a title such as 2024 is meant: they are text too.
     if isinstance(given, bool) or not isinstance(given, str | int | float):
-        raise InvalidValue(f"must be text, not {_type_name(given)}.")
+        names = (("a map", Mapping), ("a list", list | tuple), ("true or false", bool))
+        name = next((name for name, types in names if isinstance(given, types)), "this")
+        raise InvalidValue(f"must be text, not {name}.")
     text = str(given)
     if len(text) > most:
         reason = f"is {len(text)} characters long; at most {most} are allowed."
         raise InvalidValue(reason, "Keep the essence; link to the rest.")
     return text
-
-
-def _type_name(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "a map"
-    return "a list" if isinstance(value, list | tuple) else "true or false" if isinstance(value, bool) else "this"
 
 
 def _split_unique(items: Iterable[str]) -> tuple[str, ...]:

@@ -18,10 +18,10 @@ from kl_hooks.config.settings import (
     _STRENGTHS,
     SETTINGS_FILE,
     Settings,
+    _compile_lifecycle,
     load_lifecycle,
     load_settings,
     merge_settings,
-    read_lifecycle,
     user_settings_file,
 )
 from kl_hooks.errors import UsageProblem
@@ -233,8 +233,7 @@ def test_every_mistake_is_said_and_its_default_holds(tmp_path: Path) -> None:
 
 
 def test_the_form_is_valid_and_says_every_default() -> None:
-    numbers, problems = read_lifecycle(form("lifecycle.yaml").encode())
-    assert (numbers, problems) == ({}, [])
+    assert _compile_lifecycle(form("lifecycle.yaml").encode()) == {"numbers": {}, "problems": []}
     for key, value in asdict(Lifecycle()).items():
         assert f"# {key}: {value} " in form("lifecycle.yaml")
 
@@ -253,5 +252,5 @@ def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path) -> None:
     | st.sampled_from(_LIFECYCLE_KEYS).map(lambda k: f"{k}: {{".encode())
 )
 def test_any_bytes_give_numbers_and_problems(text: bytes) -> None:
-    numbers, _ = read_lifecycle(text)
+    numbers = _compile_lifecycle(text)["numbers"]
     assert all(key in _LIFECYCLE_KEYS and 0 <= value <= MOST_DAYS for key, value in numbers.items())
