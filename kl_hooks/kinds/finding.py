@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.objects import object_id
 from kl_hooks.kinds.catalog import FINDING
+from kl_hooks.kinds.shell import Command, simple_commands
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import make_id, split_id
@@ -71,6 +72,13 @@ _READ_ONLY_COMMANDS: Final = frozenset((
     "git grep", "git ls-files", "git rev-parse", "git shortlog",
 ))  # fmt: skip
 """Their success is no change, and their failure is an answer, no pitfall."""
+_WRITING_ARGUMENTS: Final = {
+    "sed": r"-[nErsuz]*i.*|--in-place.*", "awk": "inplace", "sort": "-[a-z]*o.*|--output.*", "tree": "-o",
+    "date": "-s.*|--set.*", "find": r"-(?:delete|exec(?:dir)?|ok(?:dir)?|fprint[0f]?|fls)",
+    "git branch": "-[dDmMcCfu].*|--(?:delete|move|copy|force|set-upstream|unset-upstream|edit-description)",
+    **dict.fromkeys(("git diff", "git log", "git show"), "--output.*"),
+}  # fmt: skip
+"""Arguments with which one of them writes all the same, as patterns."""
 _PATH_ARGUMENTS: Final = (
     "path", "file_path", "file", "filename", "notebook_path", "absolute_path", "target_file",
 )  # fmt: skip
@@ -78,7 +86,6 @@ _PATH_ARGUMENTS: Final = (
 _PAST_TENSE: Final = {"write": "written", "creat": "written", "delet": "deleted", "patch": "changed", "edit": "changed"}
 """First letters of a tool that writes → what it did."""
 
-_ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=\S*\s+)+")
 # agents' read tools number lines as `cat -n` does, some with an arrow: `    12→text`
 _LINE_NUMBER: Final = re.compile(r"^\s*\d+[→\t:|]\s?")
 _OUTLINES: Final = (
@@ -257,15 +264,16 @@ def _role_of(tool: str) -> str:
     return next((role for role, names in roles if name in names), "")
 
 
-def _is_read_only(command_line: str) -> bool:
+def _is_read_only(line: str) -> bool:
     """True where each command of the line only reads."""
-    for part in re.split(r"&&|\|\||[;|\n]", command_line):
-        words = part.split()
-        if words and "=" in words[0]:
-            words = _ASSIGNMENTS.sub("", part.strip() + " ", count=1).split()
-        if words and words[0] not in _READ_ONLY_COMMANDS and " ".join(words[:2]) not in _READ_ONLY_COMMANDS:
-            return False
-    return True
+    return all(map(_reads_only, simple_commands(line)))
+
+
+def _reads_only(command: Command) -> bool:
+    name = f"git {command.verb}" if command.name == "git" else command.name
+    writing = _WRITING_ARGUMENTS.get(name, "(?!)")
+    changes = command.written or any(re.fullmatch(writing, word) for word in command.words[1:])
+    return not changes and name in ("", *_READ_ONLY_COMMANDS)
 
 
 def _entity_of(call: Call, root: str) -> tuple[str, bool]:

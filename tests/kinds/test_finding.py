@@ -195,6 +195,32 @@ def test_a_failed_command_is_a_pitfall_that_names_the_error() -> None:
     assert one.finding == "fails: pytest -q: E ImportError: no module named foo"
     assert found("Bash", {"command": "grep -r foo src | head"}, "", failed=True) is None, "an answer, no pitfall"
     assert found("Bash", {"command": "git status"}) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i s/a/b/ f", "sed -ni.bak p f", "sed --in-place=.bak s/a/b/ f", "find . -name x -delete",
+        "find . -exec rm {} \\;", "echo x > f", "echo x >> f", "cat a >| f", "ls &> f", "ls | tee f",
+        "cat a & make all", "ls\nmake all", "(cd x && make)", "sh -c 'ls > f'", "bash -lc 'make'", "env A=1 make", "sudo rm x",
+        "git branch -D old", "git diff --output=f", "sort -o f f", "awk -i inplace 1 f", "cat <<EOF > f\nls\nEOF",
+    ],
+)  # fmt: skip
+def test_a_command_that_writes_leaves_a_finding(command: str) -> None:
+    one = sure(found("Bash", {"command": command}))
+    assert one.sort == "change" and one.finding.startswith("ran: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -n 's/-i/x/p' f", "find . -name '*-delete*' 2>/dev/null", "ls 2>&1 | head", "grep '>' f", 'grep "a;b" f',
+        "A=1 cat f", "cat f & ls", "sh -c 'cat f | wc -l'", "git -C x log --oneline", "cat < f", "timeout 5 grep x f",
+        "cat <<EOF\nmake all\nEOF", "", "git branch --list", "/usr/bin/cat f",
+    ],
+)  # fmt: skip
+def test_a_command_that_only_reads_leaves_none(command: str) -> None:
+    assert found("Bash", {"command": command}) is None
     assert found("Edit", {"path": "a.py"}, failed=True) is None
 
 

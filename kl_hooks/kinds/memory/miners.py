@@ -12,7 +12,6 @@ write a file could plant one. Nor is what a code block or a quotation holds.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -22,6 +21,7 @@ from kl_hooks.evidence.commits import LoggedCommit
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.sources.transcript import Message, ToolCall, Transcript
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, identity
+from kl_hooks.kinds.shell import Command, simple_commands
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.text import one_line
 
@@ -59,11 +59,6 @@ _TRIVIAL_VERBS: Final = {
 """The same, by the first argument."""
 _TRIVIAL_OPTIONS: Final = frozenset({"--version", "-V", "--help", "-h", "version", "help"})
 """A command with one of these as its only argument is trivial."""
-_SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
-_WRAPPERS: Final = frozenset(("env", "sudo", "time", "nice", "nohup", "command", "exec"))
-_SEPARATORS: Final = frozenset(("&&", "||", ";", "|", "&", "|&"))
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-_VALUE_OPTIONS: Final = frozenset(("-C", "-c", "--root"))
 TEST_SOURCES: Final = ("pytest", "junit")
 _SUCCEEDS_IN_SESSIONS: Final = 2
 """`Shell command succeeds`: exit status 0 in so many sessions."""
@@ -515,73 +510,11 @@ def _session_of(receipt: Receipt, by_run: Mapping[str, Receipt]) -> str:
 
 def is_trivial(command: str) -> bool:
     """Return True where nothing is learned from any part of a command line."""
-    return all(_is_trivial_part(words) for words in _parts(command, depth=3))
+    return all(map(_is_trivial_part, simple_commands(command)))
 
 
-def _parts(command: str, depth: int) -> Iterator[list[str]]:
-    """Yield the simple commands of a line, those of `sh -c '…'` included."""
-    for part in _split(command):
-        words = _unwrapped(part)
-        inner = _shell_script(words)
-        if inner is not None and depth:
-            yield from _parts(inner, depth - 1)
-        elif words:
-            yield words
-
-
-def _split(command: str) -> Iterator[list[str]]:
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|")
-        # shlex would end a word at any `#`, a shell only where a word begins with it
-        lexer.whitespace_split, lexer.commenters = True, ""
-        words = list(lexer)
-    except ValueError:  # shlex: "No closing quotation"; the plain words decide
-        words = command.split()
-    part: list[str] = []
-    for word in words:
-        if word in _SEPARATORS:
-            yield part
-            part = []
-        else:
-            part.append(word)
-    yield part
-
-
-def _unwrapped(words: Sequence[str]) -> list[str]:
-    """Return a command without `env A=1`, `sudo`, `time`, `timeout 60` in front of it."""
-    rest = list(words)
-    while rest:
-        name = PurePosixPath(rest[0]).name
-        if _ASSIGNMENT.fullmatch(rest[0]) or (name in _WRAPPERS and len(rest) > 1):
-            rest = rest[1:]
-        elif name == "timeout" and len(rest) > 2:
-            rest = rest[2:]
-        else:
-            return rest
-    return rest
-
-
-def _shell_script(words: Sequence[str]) -> str | None:
-    if len(words) < 3 or PurePosixPath(words[0]).name not in _SHELLS:
-        return None
-    # `-lc` and `-euc` too: options without a value may share one word (POSIX, Utility Syntax Guidelines)
-    at = next((i for i, word in enumerate(words[1:-1], 1) if word.startswith("-") and word.endswith("c")), None)
-    return words[at + 1] if at else None
-
-
-def _is_trivial_part(words: Sequence[str]) -> bool:
-    name, arguments = PurePosixPath(words[0]).name, words[1:]
-    if name in _TRIVIAL_COMMANDS or (len(arguments) == 1 and arguments[0] in _TRIVIAL_OPTIONS):
+def _is_trivial_part(command: Command) -> bool:
+    arguments = command.words[1:]
+    if command.name in ("", *_TRIVIAL_COMMANDS) or (len(arguments) == 1 and arguments[0] in _TRIVIAL_OPTIONS):
         return True
-    return name in _TRIVIAL_VERBS and _verb(arguments) in _TRIVIAL_VERBS[name] | {""}
-
-
-def _verb(arguments: Sequence[str]) -> str:
-    """Return the first argument that is neither an option nor the value of one."""
-    skip = False
-    for word in arguments:
-        if skip or word in _VALUE_OPTIONS:
-            skip = not skip
-        elif not word.startswith("-"):
-            return word
-    return ""
+    return command.verb in _TRIVIAL_VERBS.get(command.name, ()) or (not command.verb and command.name in _TRIVIAL_VERBS)

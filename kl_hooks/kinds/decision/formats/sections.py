@@ -99,6 +99,7 @@ def bullet_list(items: Sequence[str]) -> str:
 
 def list_items(text: str) -> tuple[str, ...]:
     """Return the items of a list in Markdown without bullets; text that is not wholly a list is one item."""
+    # unlike `records.document`, which makes an item of every paragraph: an export must give back the text as it was
     items: list[list[str]] = []
     for line in tidy(text).split("\n"):
         if _ITEM.match(line):
