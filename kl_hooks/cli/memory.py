@@ -17,20 +17,17 @@ from kl_hooks.cli.options import ABOUT, Option, format_option, top_option
 from kl_hooks.cli.output import confirm, counted, echo, echo_json, echo_lines, warn, workspace
 from kl_hooks.cli.record_output import print_deleted, record_lines, warn_of_proposal
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory, revise
 from kl_hooks.kinds.memory.add import promote as raise_it
-from kl_hooks.kinds.memory.kind import CATEGORIES, KIND, STANDINGS
 from kl_hooks.kinds.memory.review import (
-    KEYS,
     Decision,
     Review,
+    Reviewer,
     apply_decision,
     apply_decisions,
-    current_reviewer,
-    mark_disproven,
-    mark_verified,
-    next_state,
-    record_outcome,
+    record_check,
+    record_use,
     review_items,
     review_queue,
 )
@@ -43,7 +40,7 @@ from kl_hooks.records.write import apply_verb, require_setup
 from kl_hooks.records.write import delete_record as take_away
 
 if TYPE_CHECKING:
-    from kl_hooks.kinds.memory.mining import MiningResult
+    from kl_hooks.kinds.memory.add import MiningResult
     from kl_hooks.kinds.memory.review import Decision, Review, ReviewItem
     from kl_hooks.workspace import Workspace
 
@@ -85,7 +82,7 @@ _MOST_TEXT = 1_000_000
 @click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days until it ends; 0: never. Else by authority.")
 @click.option("--tag", "tags", multiple=True, help="A short word to find it by. May be repeated.")
 @click.option("--title", default="", help="What it is, in one line; else its first line.")
-@click.option("--category", type=click.Choice(CATEGORIES), help="What sort of learning it is.")
+@click.option("--category", type=click.Choice(MEMORY.by_name["category"].choices), help="What sort of learning it is.")
 @click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent. Else 50.")
 @click.option("--about", multiple=True, metavar=ABOUT, help="A file or symbol it is about. May be repeated.")
 @click.option("--source", default="", help="Where it comes from; else the session.")
@@ -114,30 +111,27 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
 @format_option()
 def show(id: str, shape: str) -> None:
     """Show a memory: its text, its support, its use. Showing it counts as access."""
-    from kl_hooks.kinds.memory.inject import record_opened
-    from kl_hooks.kinds.memory.review import importance_today
-
     ws = workspace()
     record = _find_memory(id)
     (seen,) = review_items(ws, [record])
-    today = importance_today(ws, record, seen.tally) // 10_000
     if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": today}})
+        echo_json(record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": seen.importance}})
     else:
-        echo_lines((*record_lines(ws, record, [record]), "", *_use_lines(seen, today)))
+        echo_lines((*record_lines(ws, record, [record]), "", *_use_lines(seen)))
     try:
         # last: a store that can't be written must not withhold the memory
-        record_opened(ws, record)
+        record_use(ws, record)
     except EnvironmentProblem as problem:
         warn(f"this access is not counted: {problem}")
 
 
-def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
+def _use_lines(seen: ReviewItem) -> Iterator[str]:
     tally = seen.tally
     yield f"{'tier':<13} {seen.support.tier.word}"
     last = f", last on {tally.reinforced_at[:10]}" if tally.reinforced_at else ""
     yield f"{'seen':<13} in {counted(tally.reinforcement, 'session')}{last}"
-    yield f"{'weighs':<13} {today} % today; given {tally.injected}, helped {tally.positive}, did not {tally.negative}"
+    helped = f"helped {tally.positive}, did not {tally.negative}"
+    yield f"{'weighs':<13} {seen.importance} % today; given {tally.injected}, {helped}"
     if seen.ready:
         yield f"{'ready':<13} for the project (asked for {tally.opened} times): kl memory approve {seen.record.id}"
     for reason in seen.quarantine:
@@ -150,9 +144,9 @@ def _use_lines(seen: ReviewItem, today: int) -> Iterator[str]:
 @click.argument("id")
 @click.option("--text", "pattern", help="Its text.")
 @click.option("--title", help="What it is, in one line.")
-@click.option("--category", type=click.Choice(CATEGORIES), help="What sort of learning it is.")
+@click.option("--category", type=click.Choice(MEMORY.by_name["category"].choices), help="What sort of learning it is.")
 @click.option("--importance", type=click.IntRange(0, 100), help="How much it matters, in percent.")
-@click.option("--standing", type=click.Choice(STANDINGS), help="How it fared since.")
+@click.option("--standing", type=click.Choice(MEMORY.by_name["standing"].choices), help="How it fared since.")
 @click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has. May be repeated.")
 @click.option("--about", multiple=True, metavar=ABOUT, help="What it is about. May be repeated.")
 @click.option("--ttl-days", type=click.IntRange(0, 36_500), help="Days from now until it ends; 0: never.")
@@ -186,7 +180,7 @@ def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text
     from kl_hooks.records.write import pending_proposals
 
     ws = workspace()
-    who = current_reviewer(ws, identifier)
+    who = Reviewer.current(ws, identifier)
     record = _find_memory(identifier)
     if who.person and record.status == "approved" and pending_proposals(ws, record.id):
         decide_changes(ws, record, shape, accepted=do == "approve")
@@ -194,9 +188,7 @@ def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text
     again = do == "approve" and record.status == "approved"
     made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)
     if checked:
-        from kl_hooks.kinds.memory.review import mark_verified
-
-        made = mark_verified(ws, made, who)
+        made = record_check(ws, made, who, "verified")
     done = "approved, confirmed today" if again else made.status
     _print_changed(made, f"{done}, verified" if checked else done, shape)
 
@@ -247,7 +239,7 @@ def promote(id: str, shape: str) -> None:
     For people only. It stays a candidate, or approved, as it was.
     """
     ws = workspace()
-    who = current_reviewer(ws, id)
+    who = Reviewer.current(ws, id)
     made = raise_it(ws, _find_memory(id), who)
     _print_changed(made, f"{made.authority}, {made.status}", shape)
 
@@ -258,8 +250,8 @@ def promote(id: str, shape: str) -> None:
 def verify(id: str, shape: str) -> None:
     """Note that a memory was checked and is right: it ranks higher from now on. For people and named reviewers."""
     ws = workspace()
-    who = current_reviewer(ws, id)
-    _print_changed(mark_verified(ws, _find_memory(id), who), "verified", shape)
+    who = Reviewer.current(ws, id)
+    _print_changed(record_check(ws, _find_memory(id), who, "verified"), "verified", shape)
 
 
 @click.command(epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"')
@@ -269,8 +261,8 @@ def verify(id: str, shape: str) -> None:
 def disprove(id: str, reason: str, shape: str) -> None:
     """Note that a memory was checked and is wrong: agents are not shown it any more. For people and reviewers."""
     ws = workspace()
-    who = current_reviewer(ws, id)
-    _print_changed(mark_disproven(ws, _find_memory(id), reason, who), "disproven", shape)
+    who = Reviewer.current(ws, id)
+    _print_changed(record_check(ws, _find_memory(id), who, "disproven", reason), "disproven", shape)
 
 
 @click.command(epilog="Example: kl memory feedback MEM-3f9a1c2b positive")
@@ -281,7 +273,9 @@ def feedback(id: str, result: str, shape: str) -> None:
     """Note how a task ended that a memory was given to. From five on, it weighs what it was worth."""
     ws = workspace()
     record = _find_memory(id)
-    tally, today = record_outcome(ws, record, result)
+    record_use(ws, record, result)
+    (seen,) = review_items(ws, [record])
+    tally, today = seen.tally, seen.importance
     if shape == "json":
         counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
         echo_json({"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today})
@@ -336,7 +330,7 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     Receipts and commits are mined by `kl status` and `kl memory review` too. No model is asked; the same input gives
     the same patterns. What was rejected does not come back.
     """
-    from kl_hooks.kinds.memory.mining import MiningResult, mine_receipts, mine_transcripts
+    from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
 
     ws = workspace()
     require_setup(ws)
@@ -399,7 +393,7 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
     always works; Ctrl-C drops it all. `--format json` lists the candidates for a program, `--answers` takes its
     decisions.
     """
-    from kl_hooks.kinds.memory.mining import mine_receipts
+    from kl_hooks.kinds.memory.add import mine_receipts
 
     ws = workspace()
     if answers is not None:
@@ -442,7 +436,7 @@ def _review_from_file(answers: str, shape: str) -> None:
 
 def _apply_decisions(decisions: list[Decision], shape: str) -> None:
     ws = workspace()
-    done = apply_decisions(ws, decisions, current_reviewer(ws, "kl memory review")) if decisions else []
+    done = apply_decisions(ws, decisions, Reviewer.current(ws, "kl memory review")) if decisions else []
     _update_page()
     if shape == "json":
         echo_json({"schema": "kl.memory.review/2", "memories": [one.to_dict() for one in review_items(ws, done)]})
@@ -463,7 +457,7 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
     UsageProblem where the input ends before that is answered: a person who left has confirmed nothing.
     """
     # first: nobody should answer fifty questions and be refused at the end
-    current_reviewer(ws, "kl memory review")
+    Reviewer.current(ws, "kl memory review")
     by_id = {one.record.id: one for one in memories}
     review, shown = Review(tuple(by_id)), ("", "")
     while review.at or review.decided:
@@ -487,13 +481,13 @@ def _ask_for_decisions(ws: Workspace, memories: Sequence[ReviewItem]) -> list[De
 
 def _next_review(review: Review, word: str) -> Review:
     key, _, rest = word.partition(" ")
-    do = KEYS.get(key.lower(), key.lower())
-    if do not in (KEYS.values() if review.at else ("undo", "help")):
+    do = review.action(key)
+    if not do:
         warn(f"unknown key: {one_line(word, 40)}")
         return review
     if do == "edit":
         rest = rest or _read_line("new text: ") or ""
-    return next_state(review, key, rest)
+    return review.after(do, rest)
 
 
 def _candidate_lines(one: ReviewItem, review: Review) -> Iterator[str]:
@@ -567,13 +561,13 @@ def _read_json(path: Path) -> Any:
 
 
 @click.command(epilog="Example: kl memory export > memories.json")
-@click.option("--status", "statuses", multiple=True, type=click.Choice(KIND.statuses), help="Only these.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(MEMORY.statuses), help="Only these.")
 def export(statuses: tuple[str, ...]) -> None:
     """Every memory as JSON on stdout, in the fields that fuseraft keeps. `kl memory import` reads it."""
     from kl_hooks.kinds.memory.interchange import to_fuseraft
 
     ws = workspace()
-    echo_json(to_fuseraft(review_items(ws, list_records(ws, RecordFilter((KIND.name,), statuses, expired=True)))))
+    echo_json(to_fuseraft(review_items(ws, list_records(ws, RecordFilter((MEMORY.name,), statuses, expired=True)))))
 
 
 @click.command(epilog="Example: kl memory configure --top 3 --auto-extract no")

@@ -71,7 +71,7 @@ def status(shape: str) -> None:
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     if is_outdated(ws):
         # only where something is new: the modules that mine and review add 60 ms (kinds/memory/status.py)
-        from kl_hooks.kinds.memory.mining import update_memories
+        from kl_hooks.kinds.memory.add import update_memories
 
         update_memories(ws)
     facts["memories"] = memory_counts(ws)

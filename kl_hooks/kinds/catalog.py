@@ -1,7 +1,7 @@
 """The kinds of knowledge that kl brings, as data, in the order in which they are listed.
 
 Commands, forms, pages and checks are derived from these descriptions. What a kind can do beyond that is in the
-module of its name; the kind `memory` is in its package.
+module or package of its name.
 """
 
 from __future__ import annotations
@@ -76,6 +76,44 @@ DECISION: Final = Kind(
              of=("proposed", "accepted"), stamps="deprecated_at", person=True),
     ),
     section="Decisions", budget_category="architecture_context", node="adr", proof="ADR",
+)  # fmt: skip
+
+REJECTED_MEMORIES: Final = ".kl/knowledge/memories/rejected.txt"
+"""What people rejected, for every clone; `memory.review` reads and writes it."""
+
+# numbered by a hash of the words: two clones that learn the same thing have the same memory (ADR-0013)
+MEMORY: Final = Kind(
+    name="memory", plural="memories", prefix="MEM",
+    purpose="What was learned here: patterns mined from receipts, and what people and agents add. Reviewed before use.",
+    storage="state", statuses=("candidate", "approved", "rejected"), live=("approved",), filed=("approved",),
+    numbering="hash", identity=("pattern",), proof="RepositoryMemory", ttl={"agent": 90, "auto": 30},
+    section="Project Knowledge", budget_category="relevant_patterns",
+    fields=(
+        Field("pattern", "text",
+              "What was learned. It is what the memory is known by: the same text is the same memory.", required=True,
+              section="Pattern", aliases=("content",),
+              example="Tests of the importer need LC_ALL=C.UTF-8, or names with umlauts fail."),
+        Field("category", "choice", "What sort of learning it is.",
+              choices=("pattern", "anti_pattern", "best_practice", "discovery", "fact", "failure_mode",
+                       "review_finding", "performance_insight", "reflexion")),
+        Field("importance", "number", "How much it matters before anybody has used it, in percent.", most=100,
+              example="50"),
+        Field("standing", "choice", "How it fared since.",
+              choices=("active", "verified", "disproven", "deprecated", "superseded"),
+              persons={"verified": "verify", "disproven": "disprove"}, ends=("disproven", "deprecated", "superseded")),
+        Field("session", "line", "The session in which it was first seen.", aliases=("source_session_id",)),
+        Field("evidence", "lines", "The receipts it was seen in, one a line.", section="Evidence"),
+        Field("quarantine", "line", "Why its text is quarantined until a person has read it."),
+        Field("reason", "line", "Why it was rejected, demoted or disproven."),
+    ),
+    verbs=(
+        Verb("approve", "approved", "Accept it: it becomes a file, and agents are shown it.",
+             of=("candidate", "rejected"), person=True, reviewer=True),
+        Verb("reject", "rejected", "Refuse it: the same pattern never comes back.", of=("candidate", "approved"),
+             person=True, reviewer=True),
+        Verb("demote", "candidate", "Take it back to the candidates: no agent sees it until it is reviewed.",
+             of=("approved",)),
+    ),
 )  # fmt: skip
 
 OBJECTIVE: Final = with_proposals(Kind(
@@ -407,5 +445,5 @@ FINDING: Final = Kind(
 )  # fmt: skip
 
 KINDS: Final = (
-    DECISION, OBJECTIVE, TASK, OUTCOME, FAILURE, FEATURE, ROLE, GATE, MODE, TURN, FACT, GUIDE, FINDING,
+    DECISION, MEMORY, OBJECTIVE, TASK, OUTCOME, FAILURE, FEATURE, ROLE, GATE, MODE, TURN, FACT, GUIDE, FINDING,
 )  # fmt: skip

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 @hookimpl
 def kl_kinds() -> Sequence[Kind]:
     from kl_hooks.kinds.catalog import KINDS
-    from kl_hooks.kinds.memory.kind import KIND as MEMORY
 
-    first, *others = KINDS
-    return [first, MEMORY, *others]
+    return KINDS
 
 
 @hookimpl

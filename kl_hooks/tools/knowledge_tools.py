@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.memory.kind import KIND as MEMORY
+from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 

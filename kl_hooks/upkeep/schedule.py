@@ -58,7 +58,7 @@ def _ingest(ws: Workspace) -> str:
 
 
 def _mine(ws: Workspace) -> str:
-    from kl_hooks.kinds.memory.mining import mine_receipts
+    from kl_hooks.kinds.memory.add import mine_receipts
 
     result = mine_receipts(ws)
     return f"{len(result.new)} new candidates, {len(result.reinforced)} memories confirmed"

@@ -202,8 +202,9 @@ def test_a_failed_command_is_a_pitfall_that_names_the_error() -> None:
     [
         "sed -i s/a/b/ f", "sed -ni.bak p f", "sed --in-place=.bak s/a/b/ f", "find . -name x -delete",
         "find . -exec rm {} \\;", "echo x > f", "echo x >> f", "cat a >| f", "ls &> f", "ls | tee f",
-        "cat a & make all", "ls\nmake all", "(cd x && make)", "sh -c 'ls > f'", "bash -lc 'make'", "env A=1 make", "sudo rm x",
-        "git branch -D old", "git diff --output=f", "sort -o f f", "awk -i inplace 1 f", "cat <<EOF > f\nls\nEOF",
+        "cat a & make all", "ls\nmake all", "(cd x && make)", "sh -c 'ls > f'", "bash -lc 'make'", "env A=1 make",
+        "sudo rm x", "git branch -D old", "git diff --output=f", "sort -o f f", "awk -i inplace 1 f",
+        "cat <<EOF > f\nls\nEOF",
     ],
 )  # fmt: skip
 def test_a_command_that_writes_leaves_a_finding(command: str) -> None:

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.config.yaml import MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import REFERENCES, Draft, Entry, NotReadable, field_of_heading, front_matter
-from kl_hooks.kinds.decision.formats.head import iso_date
+from kl_hooks.kinds.decision.formats.entry import (
+    REFERENCES,
+    Draft,
+    Entry,
+    NotReadable,
+    field_of_heading,
+    front_matter,
+    iso_date,
+)
 from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
 from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.problem import Problem, Problems

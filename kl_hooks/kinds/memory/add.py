@@ -1,15 +1,21 @@
-"""Add and change memories: what a person or an agent states, unless it exists, was rejected or was deleted."""
+"""Add memories: stated by people and agents, or mined from receipts and transcripts; and change them.
+
+Mining is pulled, never pushed: whoever looks at memories mines what is new first. Nothing new costs two short
+queries.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, producer, session
-from kl_hooks.kinds.memory.kind import KIND, REJECTED
-from kl_hooks.kinds.memory.patterns import Sighting, day_session, id_of, identity, title_of
+from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
+from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, id_of, identity, title_of
 from kl_hooks.kinds.memory.review import (
     REINFORCED,
     Decision,
@@ -19,17 +25,22 @@ from kl_hooks.kinds.memory.review import (
     reinforcements,
     sync_rejections,
 )
+from kl_hooks.kinds.memory.status import CURSOR, captured_state
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import append_events, events_by_record, stored_records
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
 from kl_hooks.records.sync import sync
-from kl_hooks.records.write import REVIVE, change_record, create_record, require_setup
+from kl_hooks.records.write import REVIVE, change_record, create_record, create_records, require_setup
 from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
+
 
 _DAY: Final = 86_400_000_000
 
@@ -56,7 +67,7 @@ def add_memory(
         )
     authority = _max_authority(ws, authority)
     identifier = id_of(text)
-    visible, former = find_existing(ws, [identifier])
+    visible, former = _find_existing(ws, [identifier])
     if identifier in visible:
         return _confirm(ws, visible[identifier], authority)
     values = {
@@ -71,9 +82,9 @@ def add_memory(
         if authority != "human" and _was_deleted_by_person(ws, identifier):
             hint = "If it is to come back, a person adds it: kl memory add …"
             raise UsageProblem("a person deleted this.", place=identifier, hint=hint)
-        values.setdefault("expires", _until(ws, KIND.ttl.get(authority, 0)))
-        return revive(ws, identifier, values, _by(ws)), "new"
-    record = create_record(ws, KIND, values, by=_by(ws))
+        values.setdefault("expires", _until(ws, MEMORY.ttl.get(authority, 0)))
+        return _revive(ws, identifier, values, _by(ws)), "new"
+    record = create_record(ws, MEMORY, values, by=_by(ws))
     if authority != "human":
         _reinforce(ws, record)
     return record, "new"
@@ -90,7 +101,7 @@ def revise(ws: Workspace, record: Record, values: Mapping[str, Any], ttl_days: i
         changed["title"] = title_of(str(changed["pattern"]))
     if not changed:
         raise UsageProblem("nothing is to be changed.", place=record.id, hint="Give --text, --title, --tag, …")
-    if by.startswith("agent:") and record.status == KIND.proposal and record.authority != "human":
+    if by.startswith("agent:") and record.status == MEMORY.proposal and record.authority != "human":
         text = "\n".join(str(changed.get(name) or record.text(name)) for name in ("title", "pattern"))
         changed["quarantine"] = "; ".join(injection_reasons(text)) or None
     return change_record(ws, record, changed, by=by)
@@ -104,38 +115,38 @@ def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
         return record
     # AUTHORITIES begins with the weightiest: one step up is the one before
     authority = AUTHORITIES[AUTHORITIES.index(record.authority) - 1]
-    values: dict[str, Any] = {"authority": authority, "expires": _until(ws, KIND.ttl.get(authority, 0))}
+    values: dict[str, Any] = {"authority": authority, "expires": _until(ws, MEMORY.ttl.get(authority, 0))}
     if authority == "human":
         values["quarantine"] = None
     return change_record(ws, record, values, how="promote", by=who.name)
 
 
-def find_existing(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
+def _find_existing(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
     """Return (visible memories, former ones: deleted, or with a file that is not on this branch), by ID."""
-    sync(ws, (KIND.name,))
+    sync(ws, (MEMORY.name,))
     sync_rejections(ws)
-    visible = {one.id: one for one in get_records(ws, list(ids)) if one.kind == KIND.name}
+    visible = {one.id: one for one in get_records(ws, list(ids)) if one.kind == MEMORY.name}
     for one, reason in read_rejections(ws).items():
         if one in set(ids) - visible.keys():  # rejected in another clone: only its ID is here
             values = {"status": "rejected", **({"reason": reason} if reason else {})}
-            visible[one] = Record(KIND.name, one, values, path=REJECTED)
+            visible[one] = Record(MEMORY.name, one, values, path=REJECTED_MEMORIES)
     former = {one: row.record for one, row in stored_records(ws, ids).items() if one not in visible}
     return visible, former
 
 
-def pruned_ids(ws: Workspace, former: Mapping[str, Record]) -> list[str]:
+def _pruned_ids(ws: Workspace, former: Mapping[str, Record]) -> list[str]:
     """Return the former memories that upkeep pruned. What a person deleted does not return by itself."""
     last = events_by_record(ws, list(former), ("deleted", "purged"))
     return [i for i, events in last.items() if events and events[-1].name == "purged"]
 
 
-def revive(ws: Workspace, identifier: str, values: Mapping[str, Any], by: str) -> Record:
+def _revive(ws: Workspace, identifier: str, values: Mapping[str, Any], by: str) -> Record:
     """Create a former memory again."""
-    values = {"status": KIND.statuses[0], "date": iso(ws.clock.now()), **values}
-    return change_record(ws, Record(KIND.name, identifier, {}), values, how=REVIVE, by=by)
+    values = {"status": MEMORY.statuses[0], "date": iso(ws.clock.now()), **values}
+    return change_record(ws, Record(MEMORY.name, identifier, {}), values, how=REVIVE, by=by)
 
 
-def is_same_pattern(record: Record, pattern: str) -> bool:
+def _is_same_pattern(record: Record, pattern: str) -> bool:
     """Return True where the record has these words: an ID is 32 bits of a digest, which two texts could share."""
     return identity(record.text("pattern")) == identity(redact(pattern)) or record.status == "approved"
 
@@ -145,8 +156,8 @@ def _confirm(ws: Workspace, record: Record, authority: str) -> tuple[Record, str
     if record.status == "rejected":
         why = f": {record.text('reason')}" if record.text("reason") else "."
         hint = f"To bring it back: kl memory approve {record.id}"
-        if record.path == REJECTED:
-            hint = f"It was rejected in another clone. To bring it back, take its line out of {REJECTED}"
+        if record.path == REJECTED_MEMORIES:
+            hint = f"It was rejected in another clone. To bring it back, take its line out of {REJECTED_MEMORIES}"
         raise UsageProblem(f"this was rejected{why}", place=record.id, hint=hint)
     if authority == "human" and record.status == "candidate":
         person = Reviewer(producer(ws.environ), True)
@@ -194,3 +205,129 @@ def _session(ws: Workspace) -> str:
 def _by(ws: Workspace) -> str:
     name = agent(ws.environ)
     return f"agent:{name}" if name else producer(ws.environ)
+
+
+MOST_NEW: Final = 20
+"""Candidates made at once, lest a review grow beyond what a person reads; the others wait for the next receipts."""
+_MOST_COMMANDS, _MOST_RUNS, _MOST_COMMITS = 500, 80, 500
+"""The newest receipts and commits that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiningResult:
+    """What mining changed."""
+
+    new: tuple[str, ...] = ()
+    """IDs of new candidates."""
+    reinforced: tuple[str, ...] = ()
+    """IDs of memories that another session showed again."""
+    waiting: int = 0
+    """Patterns beyond `MOST_NEW`."""
+    trouble: str = ""
+    """Why nothing could be written; empty: it could."""
+
+
+def update_memories(ws: Workspace) -> None:
+    """Mine what is new, write MEMORY.md where that changed anything, and apply the rejections of other clones."""
+    from kl_hooks.kinds.memory.memory_page import write_page
+
+    if ws.settings.memory_auto_extract:
+        result = mine_receipts(ws)
+        if result.new or result.reinforced:
+            write_page(ws)
+    sync_rejections(ws)
+
+
+def mine_receipts(ws: Workspace, *, again: bool = False) -> MiningResult:
+    """Mine the receipts and commits since the last time; with `again` although nothing is new.
+
+    Never raises for a store that can't be read or written: whoever looks at memories sees what is there.
+    """
+    from kl_hooks.evidence.commits import read_cursor, write_cursor
+    from kl_hooks.evidence.ingestion import sync_evidence
+
+    if not ws.initialized:
+        return MiningResult()
+    sync_evidence(ws)
+    try:
+        with ws.store.reading() as db:
+            now = captured_state(db) if db is not None else ""
+            if db is None or (now == read_cursor(db, CURSOR) and not again):
+                return MiningResult()
+            found = _receipt_patterns(db)
+        result = store_patterns(ws, found)
+        # The cursor moves last: a run that was killed mines again, and a session reinforces only once.
+        with ws.store.writing(what="noting what memories were mined from") as db, db.transaction():
+            write_cursor(db, CURSOR, now)
+    except (EnvironmentProblem, OSError) as problem:
+        return MiningResult(trouble=str(problem))
+    return result
+
+
+def _receipt_patterns(db: Database) -> list[Pattern]:
+    from kl_hooks.evidence.commits import newest_commits
+    from kl_hooks.evidence.ledger import failing_runs, recent
+    from kl_hooks.kinds.memory.miners import TEST_SOURCES, receipt_patterns
+
+    tests = [one for source in TEST_SOURCES for one in failing_runs(db, _MOST_RUNS, source)]
+    return receipt_patterns([*recent(db, _MOST_COMMANDS, "command"), *tests], newest_commits(db, _MOST_COMMITS))
+
+
+def mine_transcripts(ws: Workspace, paths: Sequence[Path]) -> MiningResult:
+    """Mine transcripts of agents. UsageProblem for a file that is none; then nothing is changed."""
+    from kl_hooks.evidence.sources.transcript import read_transcript
+    from kl_hooks.kinds.memory.miners import transcript_patterns
+
+    return store_patterns(ws, transcript_patterns([read_transcript(path) for path in paths]))
+
+
+def store_patterns(
+    ws: Workspace, found: Sequence[Pattern], extra: Mapping[str, Mapping[str, Any]] | None = None, most: int = MOST_NEW
+) -> MiningResult:
+    """Make candidates of the patterns that were seen often enough, and reinforce the memories that exist.
+
+    What was rejected or deleted does not return; what upkeep pruned may. At most `most` candidates are made.
+    `extra`: ID → fields of its candidate besides those that follow from the pattern.
+    """
+    by_id: dict[str, Pattern] = {}
+    for one in found:
+        by_id.setdefault(id_of(one.text), one)
+    visible, former = _find_existing(ws, list(by_id))
+    pruned = set(_pruned_ids(ws, former))
+    new = [i for i, one in by_id.items() if one.enough and i not in visible and (i not in former or i in pruned)]
+    alive = [
+        i for i, record in visible.items() if record.status != "rejected" and _is_same_pattern(record, by_id[i].text)
+    ]
+    sessions = {i: {e.session for e in some} for i, some in events_by_record(ws, alive, (REINFORCED,)).items()}
+    events = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
+    made = {i: {**_candidate_values(by_id[i]), **(extra or {}).get(i, {})} for i in new[:most]}
+    _create_candidates(ws, [values for i, values in made.items() if i not in pruned])
+    for i in (i for i in made if i in pruned):
+        _revive(ws, i, made[i], "mine")
+    append_events(ws, [*events, *(event for i in made for event in reinforcements(i, by_id[i].sightings))])
+    return MiningResult(tuple(made), tuple(dict.fromkeys(one.record for one in events)), len(new) - len(made))
+
+
+def _create_candidates(ws: Workspace, values: Sequence[Mapping[str, Any]]) -> None:
+    """Create all of them at once; where another process was faster with one of them, the others."""
+    try:
+        create_records(ws, MEMORY, values, by="mine")
+    except UsageProblem:
+        for one in values:
+            # one by one: the one that is there already must not cost the others
+            with suppress(UsageProblem):
+                create_record(ws, MEMORY, one, by="mine")
+
+
+def _candidate_values(found: Pattern) -> dict[str, Any]:
+    """Return the fields of a new candidate. One mined from receipts does not expire: it is pruned when it is idle."""
+    values: dict[str, Any] = {
+        "title": title_of(found.text), "pattern": found.text, "category": found.category,
+        "importance": found.importance, "authority": "auto", "source": found.source,
+        "session": found.sessions[0] if found.sessions else "",
+    }  # fmt: skip
+    if found.source == "receipts":
+        values["expires"] = None
+    if reasons := injection_reasons(found.text) if found.untrusted else ():
+        values["quarantine"] = "; ".join(reasons)
+    return values

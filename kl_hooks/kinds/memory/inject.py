@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.settings import Settings
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.kinds.memory.kind import KIND
-from kl_hooks.kinds.memory.review import INJECTED, OPENED, has_faded, importance_today, support_of, tallies
+from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.kinds.memory.review import INJECTED, has_faded, importance_today, support_of, tallies
 from kl_hooks.model.kind import AUTHORITIES
-from kl_hooks.model.record import Record
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.liveness import live_records
@@ -90,13 +89,8 @@ def injection_limit(ws: Workspace, hints: Sequence[str]) -> int:
     return SESSION_START if not hints and configured == Settings._field_defaults["memory_top_k"] else configured
 
 
-def record_opened(ws: Workspace, record: Record) -> None:
-    """Record that somebody asked for a memory by its ID."""
-    append_events(ws, [Event(OPENED, record.id)])
-
-
 def _offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
-    wanted = RecordFilter((KIND.name,), ("approved",))
+    wanted = RecordFilter((MEMORY.name,), ("approved",))
     found = live_records(ws, list_records(ws, wanted))
     hits = search_records(ws, words, wanted, _MOST_MATCHES) if words else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.text import one_line
 from kl_hooks.records.repository import identity_digest
@@ -57,7 +57,7 @@ def identity(text: str) -> str:
 def id_of(text: str) -> str:
     """Return `MEM-3f9a1c2b`: the same for the same `identity`, in every clone."""
     # redacted first: the stored words are, and another clone must get the same ID from them
-    return f"{KIND.prefix}-{identity_digest(KIND, {'pattern': redact(text)})}"
+    return f"{MEMORY.prefix}-{identity_digest(MEMORY, {'pattern': redact(text)})}"
 
 
 def title_of(text: str) -> str:

@@ -21,7 +21,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ledger import receipt_headers
 from kl_hooks.evidence.provenance import agent, producer
 from kl_hooks.evidence.trust import observation
-from kl_hooks.kinds.memory.kind import KIND, REJECTED
+from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.kinds.memory.patterns import IMPORTANCE, Sighting, title_of
 from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problem, Problems
@@ -60,21 +60,22 @@ _MOST_WEIGHED: Final = 20
 _NEWEST_RECEIPTS: Final = 20
 """Receipts in one Event."""
 
-PERCENT: Final = 10_000
+_PERCENT: Final = 10_000
 _MILLION: Final = 1_000_000
 _DAY: Final = 86_400_000_000
-_SCALE: Final = 10**18
-"""Of powers, so that rounding down at every step of a squaring costs less than a millionth."""
 # Importance and decay follow agor, whose daily job compounded both (requirements D48 and D49).
-RATE: Final = 3_000
-"""Decay a day: 0.3 %."""
+_LEFT_AFTER_A_DAY: Final = 997
+"""Of a thousand."""
+_LONGEST_DECAY: Final = 1_000
+"""Days; then less than `LEAST_IMPORTANCE` is left of any importance."""
 LEAST_IMPORTANCE: Final = 50_000
-OPENED_BONUS: Final = 50_000
+_OPENED_BONUS: Final = 50_000
 """For a memory that was opened within the last day."""
-_FADED_BELOW, _FADED_AFTER_DAYS = 100_000, 30
+_FADED_BELOW, _FADED_AFTER = 100_000, 30 * _DAY
 _FEW_RATINGS: Final = 5
 """Below this many ratings the outcomes are too few to correct an importance."""
-_READY_IMPORTANCE, _READY_OPENED = 700_000, 2
+_READY_IMPORTANCE, _READY_OPENED = 70, 2
+"""Percent, and how often somebody asked for it: then a candidate should become a file of the project."""
 _VERIFY_GAIN: Final = 150_000
 _DISPROVEN_IMPORTANCE: Final = 50_000
 
@@ -178,7 +179,7 @@ def reinforcements(identifier: str, sightings: Iterable[Sighting], known: Iterab
 
 def importance_of(percent: int, tally: Tally) -> int:
     """Return the importance of a record that was written with `percent`, after what happened to it."""
-    start = _DISPROVEN_IMPORTANCE if tally.disproven else percent * PERCENT
+    start = _DISPROVEN_IMPORTANCE if tally.disproven else percent * _PERCENT
     # Injections without a rating do not count: silence is no outcome (requirement D49).
     return effective_importance(min(_MILLION, start + tally.verified * _VERIFY_GAIN), tally.rated, tally.positive)
 
@@ -190,57 +191,35 @@ def effective_importance(importance: int, rated: int, positive: int) -> int:
     return (3 * importance + 7 * min(_MILLION, (positive + 2) * _MILLION // (rated + 4))) // 10
 
 
-def is_ready(importance: int, tally: Tally) -> bool:
-    """Return True for a candidate that should become a file of the project: people ask for it, and it matters."""
-    return importance >= _READY_IMPORTANCE and tally.opened >= _READY_OPENED and not tally.disproven
-
-
 def importance_today(ws: Workspace, record: Record, tally: Tally) -> int:
     """Return the importance of a memory, decayed since something last happened to it."""
-    value, last, opened = _last_importance(ws, record, tally)
-    return decay(value, last, ws.clock.now(), opened=opened)
+    opened = micros(tally.opened_at) if tally.opened_at else None
+    value = importance_of(record.number("importance", IMPORTANCE), tally)
+    return decay(value, _last_moment(ws, record, tally), ws.clock.now(), opened=opened)
 
 
 def has_faded(ws: Workspace, record: Record, tally: Tally) -> bool:
     """Return True where nothing happened to a memory for long and next to nothing of its importance is left."""
-    value, last, opened = _last_importance(ws, record, tally)
-    return has_decayed(value, last, ws.clock.now(), opened=opened)
+    idle = ws.clock.now() - _last_moment(ws, record, tally)
+    return idle > _FADED_AFTER and importance_today(ws, record, tally) < _FADED_BELOW
 
 
-def _last_importance(ws: Workspace, record: Record, tally: Tally) -> tuple[int, int, int | None]:
-    """Return the importance when something last happened, when that was, and when the memory was last opened."""
+def _last_moment(ws: Workspace, record: Record, tally: Tally) -> int:
     moments = [tally.reinforced_at, tally.reviewed_at, tally.opened_at, record.text("updated"), record.text("date")]
-    last = max((micros(one) for one in moments if one), default=ws.clock.now())
-    value = importance_of(record.number("importance", IMPORTANCE), tally)
-    return value, last, micros(tally.opened_at) if tally.opened_at else None
+    return max((micros(one) for one in moments if one), default=ws.clock.now())
 
 
-def decay(value: int, at: int, now: int, *, opened: int | None = None, rate: int = RATE) -> int:
-    """Return value · (1 - rate)^days. `value` is the importance at the moment `at`; moments are microseconds.
+def decay(value: int, at: int, now: int, *, opened: int | None = None) -> int:
+    """Return value · 0.997^days. `value` is the importance at the moment `at`; moments are microseconds.
 
     Whole days count. A moment in the future is now.
     """
-    days = max(0, now - at) // _DAY
-    left = value * _power(_MILLION - rate, days) // _SCALE
+    days = min(max(0, now - at) // _DAY, _LONGEST_DECAY)
+    left: int = value * _LEFT_AFTER_A_DAY**days // 1_000**days
     # 0 <=: a clock that was set back would give it for longer than a day
-    bonus = OPENED_BONUS if opened is not None and 0 <= now - opened < _DAY else 0
+    bonus = _OPENED_BONUS if opened is not None and 0 <= now - opened < _DAY else 0
     # the inner min: a floor must not raise what was below it from the beginning
     return min(_MILLION, max(left, min(value, LEAST_IMPORTANCE)) + bonus)
-
-
-def has_decayed(value: int, at: int, now: int, *, opened: int | None = None, rate: int = RATE) -> bool:
-    """Return True where `decay` has left next to nothing, and not only since yesterday."""
-    return now - at > _FADED_AFTER_DAYS * _DAY and decay(value, at, now, opened=opened, rate=rate) < _FADED_BELOW
-
-
-def _power(millionths: int, days: int) -> int:
-    """Return (millionths / 1 000 000) ** days as parts of `_SCALE`, by squaring, rounded down at every step."""
-    result, base = _SCALE, millionths * (_SCALE // _MILLION)
-    while days and result:
-        if days & 1:
-            result = result * base // _SCALE
-        base, days = base * base // _SCALE, days >> 1
-    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +240,7 @@ def support_of(ws: Workspace, known: Mapping[str, Tally], approved: set[str]) ->
     found: dict[str, Support] = {}
     for one, tally in known.items():
         seen = [_observed(receipt, proof, receipts) for receipt, proof in tally.receipts[-_MOST_WEIGHED:]]
-        own = [Observation(KIND.proof, "records", "", "", hard=False)] if one in approved else []
+        own = [Observation(MEMORY.proof, "records", "", "", hard=False)] if one in approved else []
         found[one] = Support(tier([*own, *(o for o, _ in seen)], rule), tuple(line for _, line in seen))
     return found
 
@@ -278,7 +257,7 @@ def _observed(receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]
 
 
 ACTIONS: Final = ("approve", "reject", "skip", "edit")
-KEYS: Final[Mapping[str, str]] = {
+_KEYS: Final[Mapping[str, str]] = {
     "a": "approve", "r": "reject", "s": "skip", "": "skip", "e": "edit", "u": "undo", "q": "quit", "?": "help",
 }  # fmt: skip
 """Key → what it does; the whole word does too."""
@@ -287,7 +266,7 @@ _MOST_EVIDENCE: Final = 50
 _MOST_BYTES: Final = 10_000_000
 """Of `rejected.txt`: a hundred thousand rejections."""
 _HEAD: Final = "# Memories that people rejected: ID, reason. They are not proposed again in any clone.\n"
-_LINE: Final = re.compile(rf"({KIND.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
+_LINE: Final = re.compile(rf"({MEMORY.prefix}-[0-9a-f]{{8}})(?:\s+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,23 +302,27 @@ class Review:
         """The decisions that change something: a skip does only with an edited text."""
         return tuple(one for one in self.made if one.do != "skip" or one.text)
 
+    def action(self, word: str) -> str:
+        """Return what a word or a key does now: one of `ACTIONS`, `undo`, `quit` or `help`; empty: nothing."""
+        do = _KEYS.get(word.strip().lower(), word.strip().lower())
+        return do if do in (_KEYS.values() if self.at else ("undo", "quit", "help")) else ""
 
-def next_state(review: Review, word: str, argument: str = "") -> Review:
-    """Return the review after one answer; `argument` is the new text of `edit`, or the reason of `reject`.
+    def after(self, word: str, argument: str = "") -> Review:
+        """Return the review after one answer; `argument` is the new text of `edit`, or the reason of `reject`.
 
-    An unknown answer changes nothing. `undo` shows the memory before again, as it was before its decision.
-    """
-    do = KEYS.get(word.strip().lower(), word.strip().lower())
-    if do == "quit":
-        return replace(review, ended=True)
-    if do == "undo":
-        return replace(review, made=review.made[:-1], text="", ended=False)
-    if not review.at or do not in ACTIONS:
-        return review
-    if do == "edit":
-        return replace(review, text=argument.strip() or review.text)
-    reason = argument.strip() if do == "reject" else ""
-    return replace(review, made=(*review.made, Decision(review.at, do, review.text, reason)), text="")
+        An unknown answer changes nothing. `undo` shows the memory before again, as it was before its decision.
+        """
+        do = self.action(word)
+        if do == "quit":
+            return replace(self, ended=True)
+        if do == "undo":
+            return replace(self, made=self.made[:-1], text="", ended=False)
+        if do == "edit":
+            return replace(self, text=argument.strip() or self.text)
+        if do not in ACTIONS:
+            return self
+        reason = argument.strip() if do == "reject" else ""
+        return replace(self, made=(*self.made, Decision(self.at, do, self.text, reason)), text="")
 
 
 def parse_answers(value: Any, place: str) -> tuple[list[Decision], list[Problem]]:
@@ -385,16 +368,17 @@ class Reviewer:
     name: str
     person: bool
 
-
-def current_reviewer(ws: Workspace, place: str) -> Reviewer:
-    """Return who runs this. UsageProblem for an agent that is no reviewer. A name is no proof: see SECURITY.md."""
-    name = agent(ws.environ)
-    if name is None:
-        return Reviewer(producer(ws.environ), True)
-    if name in ws.settings.reviewers:
-        return Reviewer(f"agent:{name}", False)
-    hint = f"Ask a person, or let it: git config kl.reviewers '{' '.join((*ws.settings.reviewers, name))}'"
-    raise UsageProblem(f"reviewing is for people and for named reviewers, and this is {name}.", place=place, hint=hint)
+    @classmethod
+    def current(cls, ws: Workspace, place: str) -> Reviewer:
+        """Return who runs this. UsageProblem for an agent that is no reviewer. A name is no proof: see SECURITY.md."""
+        name = agent(ws.environ)
+        if name is None:
+            return cls(producer(ws.environ), True)
+        if name in ws.settings.reviewers:
+            return cls(f"agent:{name}", False)
+        reason = f"reviewing is for people and for named reviewers, and this is {name}."
+        hint = f"Ask a person, or let it: git config kl.reviewers '{' '.join((*ws.settings.reviewers, name))}'"
+        raise UsageProblem(reason, place=place, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +396,8 @@ class ReviewItem:
     @property
     def ready(self) -> bool:
         """True for a candidate that should become a file of the project."""
-        return self.record.status == KIND.statuses[0] and is_ready(self.importance * PERCENT, self.tally)
+        asked = self.tally.opened >= _READY_OPENED and not self.tally.disproven
+        return self.record.status == MEMORY.statuses[0] and asked and self.importance >= _READY_IMPORTANCE
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as in `--format json`."""
@@ -430,14 +415,14 @@ class ReviewItem:
 
 def review_queue(ws: Workspace, limit: int, *, everything: bool = False) -> tuple[list[Record], int]:
     """Return (candidates, those that most sessions saw first; how many there are). `everything`: then all others."""
-    sync(ws, (KIND.name,))
+    sync(ws, (MEMORY.name,))
     sync_rejections(ws)
-    order, total = rank_by_sessions(ws, KIND.name, "candidate", REINFORCED, limit)
+    order, total = rank_by_sessions(ws, MEMORY.name, "candidate", REINFORCED, limit)
     found = get_records(ws, [identifier for identifier, _ in order])
     place = {identifier: number for number, (identifier, _) in enumerate(order)}
     found = sorted((one for one in found if one.id in place), key=lambda one: place[one.id])
     if everything:
-        others = list_records(ws, RecordFilter((KIND.name,), ("approved", "rejected"), expired=True))
+        others = list_records(ws, RecordFilter((MEMORY.name,), ("approved", "rejected"), expired=True))
         known = tallies(ws, [one.id for one in others])
         others.sort(key=lambda one: (one.status, -known[one.id].reinforcement, one.id))
         found, total = [*found, *others][:limit], total + len(others)
@@ -451,7 +436,7 @@ def review_items(ws: Workspace, records: Sequence[Record]) -> list[ReviewItem]:
     return [
         ReviewItem(
             one, known[one.id], support[one.id], quarantine_reasons(ws, one),
-            importance_today(ws, one, known[one.id]) // PERCENT,
+            importance_today(ws, one, known[one.id]) // _PERCENT,
         )
         for one in records
     ]  # fmt: skip
@@ -463,7 +448,7 @@ def apply_decisions(ws: Workspace, decisions: Sequence[Decision], who: Reviewer)
     problems: list[Problem] = []
     for one in decisions:
         try:
-            record = get_record(ws, one.id, KIND.name)
+            record = get_record(ws, one.id, MEMORY.name)
         except UsageProblem as problem:
             problems.append(Problem(one.id, 0, 0, problem.reason, problem.hint))
             continue
@@ -514,30 +499,22 @@ def _approved_values(ws: Workspace, record: Record, who: Reviewer) -> dict[str, 
     return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
 
 
-def mark_verified(ws: Workspace, record: Record, who: Reviewer) -> Record:
-    """Record that a memory was checked and is true."""
-    made = change_record(ws, record, {"standing": "verified", "reason": None}, how="verify", by=who.name)
-    append_events(ws, [Event(VERIFIED, record.id, who.name)])
+def record_check(ws: Workspace, record: Record, who: Reviewer, standing: str, reason: str = "") -> Record:
+    """Record that a memory was checked: it is `verified` or `disproven`, and why."""
+    how = {VERIFIED: "verify", DISPROVEN: "disprove"}[standing]
+    made = change_record(ws, record, {"standing": standing, "reason": reason or None}, how=how, by=who.name)
+    append_events(ws, [Event(standing, record.id, who.name, {"reason": made.text("reason")} if reason else {})])
     return made
 
 
-def mark_disproven(ws: Workspace, record: Record, reason: str, who: Reviewer) -> Record:
-    """Record that a memory was checked and is not true, and why."""
-    made = change_record(ws, record, {"standing": "disproven", "reason": reason}, how="disprove", by=who.name)
-    append_events(ws, [Event(DISPROVEN, record.id, who.name, {"reason": made.text("reason")})])
-    return made
-
-
-def record_outcome(ws: Workspace, record: Record, result: str) -> tuple[Tally, int]:
-    """Record how a task ended that had a memory; return its counters then, and its importance today in percent."""
-    append_events(ws, [Event(OUTCOME, record.id, "", {"result": result})])
-    tally = tallies(ws, [record.id])[record.id]
-    return tally, importance_today(ws, record, tally) // PERCENT
+def record_use(ws: Workspace, record: Record, result: str = "") -> None:
+    """Record that somebody asked for a memory by its ID, or how a task ended that had it: `positive` or `negative`."""
+    append_events(ws, [Event(OUTCOME, record.id, "", {"result": result}) if result else Event(OPENED, record.id)])
 
 
 def read_rejections(ws: Workspace) -> dict[str, str]:
     """Return ID → reason of every memory in `rejected.txt`. Other lines (conflict markers of git) are skipped."""
-    data = read_small(ws.root / REJECTED, within=ws.root, most=_MOST_BYTES) or b""
+    data = read_small(ws.root / REJECTED_MEMORIES, within=ws.root, most=_MOST_BYTES) or b""
     lines = data.decode("utf-8", "replace").splitlines()
     return {found[1]: found[2] or "" for line in lines if (found := _LINE.fullmatch(line.strip()))}
 
@@ -550,7 +527,7 @@ def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
         after |= {one: one_line(redact(why), 200) for one, why in changes.items() if why is not None}
         if after != before:
             lines = "".join(f"{one}  {after[one]}".rstrip() + "\n" for one in sorted(after))
-            files.write(REJECTED, (_HEAD + lines).encode("utf-8", "replace") if after else None)
+            files.write(REJECTED_MEMORIES, (_HEAD + lines).encode("utf-8", "replace") if after else None)
 
 
 def sync_rejections(ws: Workspace) -> None:
@@ -560,7 +537,7 @@ def sync_rejections(ws: Workspace) -> None:
     """
     reasons = read_rejections(ws)
     for row in (stored_records(ws, list(reasons)) if reasons else {}).values():
-        if row.rests == "state" and row.record.status == KIND.statuses[0]:
+        if row.rests == "state" and row.record.status == MEMORY.statuses[0]:
             values = {"status": "rejected", "reason": reasons[row.record.id] or None}
             with suppress(EnvironmentProblem, UsageProblem):
                 change_record(ws, row.record, values, how="reject", by="rejected.txt")

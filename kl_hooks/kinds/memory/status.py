@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.evidence.commits import read_cursor
-from kl_hooks.kinds.memory.kind import KIND, REJECTED
+from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.records.events import count_records
 from kl_hooks.records.repository import authored_files
 
@@ -29,7 +29,7 @@ def is_outdated(ws: Workspace) -> bool:
     """Return True where there are receipts, commits or rejections that memories may lack. Evidence must be ingested."""
     if not ws.initialized:
         return False
-    if (ws.root / REJECTED).is_file():
+    if (ws.root / REJECTED_MEMORIES).is_file():
         return True
     with ws.store.reading() as db:
         return ws.settings.memory_auto_extract and db is not None and captured_state(db) != read_cursor(db, CURSOR)
@@ -42,6 +42,6 @@ def memory_counts(ws: Workspace) -> dict[str, int]:
     """
     if not ws.initialized:
         return {}
-    files = authored_files(ws.root, {KIND.name: KIND}, 0)
+    files = authored_files(ws.root, {MEMORY.name: MEMORY}, 0)
     approved = sum("/archive/" not in path for path in files)
-    return {"approved": approved, "candidates": count_records(ws, KIND.name, "candidate")}
+    return {"approved": approved, "candidates": count_records(ws, MEMORY.name, "candidate")}

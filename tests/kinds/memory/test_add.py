@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.clock import micros
+from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory
-from kl_hooks.kinds.memory.kind import KIND
 from kl_hooks.model.text import safe_text
 from kl_hooks.records.document import read_document
 from kl_hooks.records.query import RecordFilter, get_record, list_records, search_records
@@ -132,7 +132,7 @@ def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
         again = get_record(ws, record.id)
         assert (again.text("pattern"), done, again.broken) == (redact(text), "new", ""), text
         path = repo.root / record.path
-        file = read_document(KIND, record.path, path.read_bytes())
+        file = read_document(MEMORY, record.path, path.read_bytes())
         assert file.record is not None and not file.problems and not file.remarks, (text, file)
         assert file.record.text("pattern") == redact(text)
     for text in NAUGHTY[::3]:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.kinds.memory.add import add_memory
-from kl_hooks.kinds.memory.inject import Offer, _offers, choose, fit, record_opened
+from kl_hooks.kinds.memory.inject import Offer, _offers, choose, fit
+from kl_hooks.kinds.memory.review import record_use
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.records.events import list_events
 from kl_hooks.records.query import get_record
@@ -75,7 +76,7 @@ def test_what_weighs_next_to_nothing_fades_unless_something_happens_to_it(repo: 
     for days, expected in ((30, {small, large}), (31, {large}), (300, {large})):
         later = repo.workspace(NOW + days * 86_400_000_000)
         assert {one.id for one in _offers(later, ["redis"])} == expected
-    record_opened(repo.workspace(NOW + 300 * 86_400_000_000), get_record(ws, small))
+    record_use(repo.workspace(NOW + 300 * 86_400_000_000), get_record(ws, small))
     assert small in {one.id for one in _offers(repo.workspace(NOW + 301 * 86_400_000_000), ["redis"])}
 
 

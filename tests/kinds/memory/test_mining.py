@@ -17,10 +17,10 @@ import pytest
 
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.sources.command import run_command
-from kl_hooks.kinds.memory import mining
-from kl_hooks.kinds.memory.kind import KIND
+from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.kinds.memory import add
+from kl_hooks.kinds.memory.add import MOST_NEW, mine_receipts, store_patterns
 from kl_hooks.kinds.memory.miners import receipt_patterns
-from kl_hooks.kinds.memory.mining import MOST_NEW, mine_receipts, store_patterns
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, id_of
 from kl_hooks.kinds.memory.review import tallies
 from kl_hooks.model.lifecycle import Lifecycle
@@ -49,7 +49,7 @@ def ran(repo: Checkout, *argv: str, day: int = 0) -> None:
 def seen(repo: Checkout) -> dict[str, tuple[str, int]]:
     """Pattern → status and reinforcement, of everything that can be seen."""
     ws = repo.workspace()
-    found = list_records(ws, RecordFilter((KIND.name,), expired=True))
+    found = list_records(ws, RecordFilter((MEMORY.name,), expired=True))
     weight = tallies(ws, [one.id for one in found])
     return {one.text("pattern"): (one.status, weight[one.id].reinforcement) for one in found}
 
@@ -100,7 +100,7 @@ def test_a_race_that_is_lost_makes_the_others(repo: Checkout, monkeypatch: pytes
         return Pattern(name, "fact", (Sighting("s", "r", "ExitCode", "2027-01-01"),), enough=True)
 
     store_patterns(repo.workspace(), [found("one")])
-    monkeypatch.setattr(mining, "find_existing", lambda ws, ids: ({}, {}))
+    monkeypatch.setattr(add, "_find_existing", lambda ws, ids: ({}, {}))
     store_patterns(repo.workspace(), [found("one"), found("two")])
     monkeypatch.undo()
     assert seen(repo) == {"one": ("candidate", 1), "two": ("candidate", 1)}
@@ -184,7 +184,7 @@ def test_below_the_threshold_only_what_is_known_is_reinforced(repo: Checkout, kl
 def test_a_deleted_one_may_be_told_again(repo: Checkout, kl: Call) -> None:
     kl("memory", "add", "Tests need Redis.")
     ws = repo.workspace()
-    (record,) = list_records(ws, RecordFilter((KIND.name,)))
+    (record,) = list_records(ws, RecordFilter((MEMORY.name,)))
     delete_record(ws, record)
     code, out, err = kl("memory", "add", "Tests need Redis.")
     assert (code, out.split()[:2]) == (0, [record.id, "approved"]), err

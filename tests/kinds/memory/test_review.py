@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.memory.review import Decision, Review, next_state, parse_answers
+from kl_hooks.kinds.memory.review import Decision, Review, parse_answers
 from tests.support import NOW, Checkout
 
 from .conftest import Call
@@ -24,28 +24,28 @@ KEYS = st.sampled_from(["a", "r", "s", "", "e", "u", "q", "?", "approve", "rejec
 def test_keys_decide_in_order() -> None:
     review = Review(("A", "B", "C"))
     for key in ("a", "r", ""):
-        review = next_state(review, key, "because" if key == "r" else "")
+        review = review.after(key, "because" if key == "r" else "")
     assert review.at == ""
     assert review.decided == (Decision("A", "approve"), Decision("B", "reject", "", "because"))
 
 
 def test_an_edited_text_goes_with_the_decision() -> None:
-    review = next_state(next_state(Review(("A", "B")), "e", "better words"), "a")
+    review = Review(("A", "B")).after("e", "better words").after("a")
     assert review.decided == (Decision("A", "approve", "better words"),)
-    assert next_state(next_state(Review(("A",)), "e", "kept"), "s").decided == (Decision("A", "skip", "kept"),)
+    assert Review(("A",)).after("e", "kept").after("s").decided == (Decision("A", "skip", "kept"),)
 
 
 def test_undo_shows_the_one_before_again() -> None:
-    review = next_state(next_state(Review(("A", "B")), "a"), "u")
+    review = Review(("A", "B")).after("a").after("u")
     assert (review.at, review.decided) == ("A", ())
-    assert next_state(Review(("A",)), "u") == Review(("A",))
+    assert Review(("A",)).after("u") == Review(("A",))
 
 
 @given(st.lists(KEYS, max_size=30))
 def test_any_keys_leave_a_review_that_holds(keys: list[str]) -> None:
     review = Review(("A", "B", "C", "D"))
     for key in keys:
-        review = next_state(review, key, "said")
+        review = review.after(key, "said")
     assert [one.id for one in review.made] == list(review.ids[: len(review.made)])
     assert {one.do for one in review.made} <= {"approve", "reject", "skip"}
 
@@ -54,9 +54,9 @@ def test_any_keys_leave_a_review_that_holds(keys: list[str]) -> None:
 def test_undo_undoes_exactly_the_last(keys: list[str], data: st.DataObject) -> None:
     review = Review(("A", "B", "C", "D", "E"))
     for key in keys:
-        review = next_state(review, key)
+        review = review.after(key)
     key = data.draw(st.sampled_from(["a", "r", "s"]))
-    assert next_state(next_state(review, key), "u") == review
+    assert review.after(key).after("u") == review
 
 
 def test_answers_of_a_program() -> None:
@@ -324,7 +324,7 @@ def test_a_rejection_travels_and_keeps_the_pattern_away_in_every_clone(
 
 @pytest.mark.requirement("A47")
 def test_approving_what_is_approved_confirms_it(repo: Checkout, kl: Call) -> None:
-    from kl_hooks.kinds.memory.kind import KIND
+    from kl_hooks.kinds.catalog import MEMORY
     from kl_hooks.kinds.memory.review import Reviewer, apply_decision
     from kl_hooks.model.lifecycle import Lifecycle
     from kl_hooks.records.query import get_record
@@ -333,7 +333,7 @@ def test_approving_what_is_approved_confirms_it(repo: Checkout, kl: Call) -> Non
 
     day, numbers = 86_400_000_000, Lifecycle()
     raw = {"title": "t", "pattern": "Test passes: t", "authority": "auto", "source": "receipts"}
-    made, ada = create_record(repo.workspace(), KIND, raw), Reviewer("ada", True)
+    made, ada = create_record(repo.workspace(), MEMORY, raw), Reviewer("ada", True)
     apply_decision(repo.workspace(), made, Decision(made.id, "approve"), ada)
     path = repo.root / get_record(repo.workspace(), made.id).path
     before, later = path.read_bytes(), repo.workspace(NOW + 80 * day)
@@ -346,11 +346,11 @@ def test_approving_what_is_approved_confirms_it(repo: Checkout, kl: Call) -> Non
 
 @pytest.mark.requirement("D49")
 def test_a_candidate_that_is_asked_for_and_matters_is_shown_as_ready(repo: Checkout, kl: Call) -> None:
-    from kl_hooks.kinds.memory.kind import KIND
+    from kl_hooks.kinds.catalog import MEMORY
     from kl_hooks.records.write import create_record
 
     raw = {"title": "t", "pattern": "Redis first.", "authority": "agent", "importance": 80}
-    made = create_record(repo.workspace(), KIND, raw)
+    made = create_record(repo.workspace(), MEMORY, raw)
     for _ in range(2):
         assert "ready" not in kl("memory", "show", made.id)[1]
     assert "for the project (asked for 2 times)" in kl("memory", "show", made.id)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -13,14 +14,16 @@ from kl_hooks.kinds.memory import review as names
 from kl_hooks.kinds.memory.review import (
     _DAY,
     LEAST_IMPORTANCE,
+    ReviewItem,
+    Support,
     Tally,
     decay,
     effective_importance,
-    has_decayed,
     importance_of,
-    is_ready,
     tally_of,
 )
+from kl_hooks.model.claim import Tier
+from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event
 
 
@@ -114,8 +117,14 @@ def test_a_second_word_of_one_person_does_not_raise_and_that_of_another_does() -
 @pytest.mark.requirement("D49")
 def test_what_weighs_much_and_is_asked_for_is_ready_for_the_project() -> None:
     asked = tally_of([happened(names.OPENED, iso(n)) for n in (1, 2)])
-    assert is_ready(700_000, asked) and not is_ready(699_999, asked)
-    assert not is_ready(900_000, tally_of([happened(names.OPENED, iso(1))]))
+    once = tally_of([happened(names.OPENED, iso(1))])
+    candidate = Record("memory", "MEM-00000001", {"status": "candidate"})
+
+    def item(tally: Tally, importance: int) -> ReviewItem:
+        return ReviewItem(candidate, tally, Support(Tier.ASSUMED, ()), (), importance)
+
+    assert item(asked, 70).ready and not item(asked, 69).ready and not item(once, 90).ready
+    assert not replace(item(asked, 90), record=replace(candidate, values={"status": "approved"})).ready
 
 
 @pytest.mark.requirement("D49")
@@ -144,5 +153,3 @@ def test_decay_is_the_stated_power(value: int, days: int) -> None:
 def test_twenty_one_idle_days_leave_most_of_it() -> None:
     assert decay(1_000_000, 0, 21 * _DAY) == 938_854
     assert decay(1_000_000, 0, 21 * _DAY, opened=21 * _DAY) == 988_854
-    assert not has_decayed(100_000, 0, 30 * _DAY)
-    assert has_decayed(100_000, 0, 31 * _DAY)

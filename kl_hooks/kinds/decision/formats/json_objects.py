@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kl_hooks.kinds.decision.formats.entry import Draft, Entry, NotReadable, field_of_key
-from kl_hooks.kinds.decision.formats.head import put_date, put_status
+from kl_hooks.kinds.decision.formats.entry import Draft, Entry, NotReadable, field_of_key, put_date, put_status
 from kl_hooks.kinds.decision.formats.sections import bullet_list, list_items
 
 _ORDER: Final = (

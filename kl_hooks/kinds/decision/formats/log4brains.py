@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from kl_hooks.kinds.decision.formats import madr
-from kl_hooks.kinds.decision.formats.entry import Entry, Other, details_section
-from kl_hooks.kinds.decision.formats.head import is_exact_line, is_superseded_line, title_heading
+from kl_hooks.kinds.decision.formats.entry import (
+    Entry,
+    Other,
+    details_section,
+    is_exact_line,
+    is_superseded_line,
+    title_heading,
+)
 
 _WORDS: Final = (("status", "Status"), ("deciders", "Deciders"), ("date", "Date"), ("tags", "Tags"))
 

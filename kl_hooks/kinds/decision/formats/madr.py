@@ -15,10 +15,12 @@ from kl_hooks.kinds.decision.formats.entry import (
     NotReadable,
     Other,
     field_of_heading,
+    is_superseded_line,
     plain_heading,
+    read_markdown,
+    title_heading,
     yaml_block,
 )
-from kl_hooks.kinds.decision.formats.head import is_superseded_line, read_markdown, title_heading
 from kl_hooks.kinds.decision.formats.sections import Section, bullet_list, shift_headings, split_sections
 from kl_hooks.model.record import Value
 

@@ -6,8 +6,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import LIST_FIELDS, Draft, Entry, NotReadable, Other, details_section
-from kl_hooks.kinds.decision.formats.head import is_exact_line, put_status, read_markdown, relation, title_heading
+from kl_hooks.kinds.decision.formats.entry import (
+    LIST_FIELDS,
+    Draft,
+    Entry,
+    NotReadable,
+    Other,
+    details_section,
+    is_exact_line,
+    put_status,
+    read_markdown,
+    relation,
+    title_heading,
+)
 from kl_hooks.kinds.decision.formats.sections import Section, bullet_list
 from kl_hooks.model.record import Value
 
