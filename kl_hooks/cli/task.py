@@ -11,32 +11,22 @@ from kl_hooks.cli.options import ABOUT, format_option
 from kl_hooks.cli.output import echo, echo_json, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import session
-from kl_hooks.kinds.task import (
-    all_fulfilled_tokens,
-    load_works,
-    normalized_token,
-    record_fulfilled,
-    unmet_requirements,
-    valid_tokens,
-    work_of,
-)
-from kl_hooks.kinds.task import eligible_names as ready_of
+from kl_hooks.kinds.task import Work, Works, record_fulfilled, valid_tokens
 from kl_hooks.kinds.task import plan_waves as planned
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import change_record
 
 if TYPE_CHECKING:
-    from kl_hooks.kinds.task import Work
     from kl_hooks.workspace import Workspace
 
 
-def _works(ws: Workspace, path: str | None) -> tuple[list[Work], dict[str, str], set[str]]:
-    """(the works, name → title, names of those that are done): of a file, or of the tasks on record."""
-    found = load_works(ws, path)
+def _works(ws: Workspace, path: str | None) -> Works:
+    """The works of a file, or of the tasks on record; with a warning for each token that is none."""
+    found = Works.load(ws, path)
     for identifier, error in found.errors:
         warn(f"{identifier}: {error}. It counts for nothing. See: kl task edit {identifier}")
-    return found.works, found.titles, found.done
+    return found
 
 
 @click.command(epilog='Example: kl task new "Write the lexer" --requires artifact:grammar --produces file:src/lexer.py')
@@ -76,9 +66,10 @@ def plan(path: str | None, shape: str) -> int:
     there orders nothing and is listed.
     """
     ws = workspace()
-    works, titles, done = _works(ws, path)
-    todo = [work for work in works if work.name not in done]
-    made = planned(todo, all_fulfilled_tokens(ws, works, done), outside=path is not None)
+    works = _works(ws, path)
+    titles = works.titles
+    todo = [work for work in works.all if work.name not in works.done]
+    made = planned(todo, works.fulfilled(ws), outside=path is not None)
     if shape == "json":
         echo_json({
             "schema": "kl.task.plan/2", "active": made.active, "waves": [list(wave) for wave in made.waves],
@@ -98,7 +89,7 @@ def plan(path: str | None, shape: str) -> int:
     for name, one in made.unmet:
         echo(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
     if not todo:
-        echo('no task is open. Make one: kl task new "…"' if not works else "everything is done.")
+        echo('no task is open. Make one: kl task new "…"' if not works.all else "everything is done.")
     return 1 if made.cycles else 0
 
 
@@ -110,18 +101,18 @@ def plan(path: str | None, shape: str) -> int:
 def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...], shape: str) -> None:
     """The tasks whose requirements are all there, and what the others still wait for."""
     ws = workspace()
-    works, titles, done = _works(ws, path)
-    unknown = [name for name in finished if name not in {work.name for work in works}]
+    works = _works(ws, path)
+    titles = works.titles
+    unknown = [name for name in finished if name not in {work.name for work in works.all}]
     if unknown:
         raise click.UsageError(f"--done {unknown[0]}: there is no task of this name.")
-    try:
-        more = {normalized_token(one) for one in given}
-    except ValueError as error:
-        raise click.UsageError(f"--with: {error}.") from None
-    done |= set(finished)
-    there = all_fulfilled_tokens(ws, works, done) | more
-    ready = ready_of(works, done, there)
-    waiting = {work.name: unmet_requirements(work, there) for work in works if work.name not in (*done, *ready)}
+    more, wrong = valid_tokens(given)
+    if wrong:
+        raise click.UsageError(f"--with: {wrong[0]}.")
+    works.done.update(finished)
+    there = works.fulfilled(ws, more)
+    ready = works.eligible(there)
+    waiting = {work.name: work.missing(there) for work in works.all if work.name not in (*works.done, *ready)}
     if shape == "json":
         rows = [{"name": name, "waits_for": list(tokens)} for name, tokens in waiting.items()]
         echo_json({"schema": "kl.task.eligible/1", "eligible": list(ready), "waiting": rows})
@@ -158,14 +149,13 @@ def fulfil(what: str, force: bool, shape: str) -> None:
 def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
     ws = workspace()
     record = get_record(ws, identifier, "task")
-    works, _, done = _works(ws, None)
-    missing = unmet_requirements(work_of(record), all_fulfilled_tokens(ws, works, done))
+    missing = Work.of(record).missing(_works(ws, None).fulfilled(ws))
     if missing and not force:
         hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
         raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
     if record.status != "done":
         record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
-    gives = list(work_of(record).produces)
+    gives = list(Work.of(record).produces)
     line = f"{record.id}  done  {record.title}" + (f"\n    there now: {', '.join(gives)}" if gives else "")
     _print_result(shape, {"id": record.id, "produces": gives}, line)
 

@@ -81,7 +81,7 @@ DECISION: Final = Kind(
 REJECTED_MEMORIES: Final = ".kl/knowledge/memories/rejected.txt"
 """What people rejected, for every clone; `memory.review` reads and writes it."""
 
-# numbered by a hash of the words: two clones that learn the same thing have the same memory (ADR-0013)
+# numbered by a hash of the words: two clones that learn the same have the same memory (ADR-0013)
 MEMORY: Final = Kind(
     name="memory", plural="memories", prefix="MEM",
     purpose="What was learned here: patterns mined from receipts, and what people and agents add. Reviewed before use.",

@@ -42,6 +42,16 @@ class Work:
     line: int = 0
     """Of the file it was read from."""
 
+    @classmethod
+    def of(cls, record: Record) -> Work:
+        """Return a task as the planner sees it, without invalid tokens."""
+        requires, produces = (valid_tokens(record.many(name))[0] for name in ("requires", "produces"))
+        return cls(record.id, requires, produces)
+
+    def missing(self, available: Collection[str]) -> tuple[str, ...]:
+        """Return the tokens that it requires and that are not in `available`, all as `normalized_token` makes them."""
+        return tuple(one for one in dict.fromkeys(map(normalized_token, self.requires)) if one not in available)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -88,17 +98,11 @@ def valid_tokens(texts: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(valid), errors
 
 
-def work_of(record: Record) -> Work:
-    """Return a task as the planner sees it, without invalid tokens."""
-    requires, produces = (valid_tokens(record.many(name))[0] for name in ("requires", "produces"))
-    return Work(record.id, requires, produces)
-
-
 @dataclass(frozen=True, slots=True)
-class LoadedWorks:
-    """The works to plan."""
+class Works:
+    """The works to plan: of a file, or the recorded tasks."""
 
-    works: list[Work]
+    all: list[Work]
     titles: dict[str, str] = field(default_factory=dict)
     """By name."""
     done: set[str] = field(default_factory=set)
@@ -106,21 +110,33 @@ class LoadedWorks:
     errors: list[tuple[str, str]] = field(default_factory=list)
     """(name, what is wrong with one of its tokens)."""
 
+    @classmethod
+    def load(cls, ws: Workspace, path: str | None) -> Works:
+        """Return those of a file, else the tasks. UsageProblem for a missing file, Problems for a bad one."""
+        if path:
+            data = read_small(Path(path))
+            if data is None:
+                raise UsageProblem("there is no such file.", place=path)
+            return cls(read_works(path, data))
+        records = list_records(ws, RecordFilter(("task",)))
+        errors = [
+            (one.id, error) for one in records
+            for error in valid_tokens([*one.many("requires"), *one.many("produces")])[1]
+        ]  # fmt: skip
+        done = {one.id for one in records if one.status == "done"}
+        return cls(list(map(Work.of, records)), {one.id: one.title for one in records}, done, errors)
 
-def load_works(ws: Workspace, path: str | None) -> LoadedWorks:
-    """Return the works of a file, else the recorded tasks. UsageProblem for a missing file, Problems for a bad one."""
-    if path:
-        data = read_small(Path(path))
-        if data is None:
-            raise UsageProblem("there is no such file.", place=path)
-        return LoadedWorks(read_works(path, data))
-    records = list_records(ws, RecordFilter(("task",)))
-    errors = [
-        (one.id, error) for one in records
-        for error in valid_tokens([*one.many("requires"), *one.many("produces")])[1]
-    ]  # fmt: skip
-    done = {one.id for one in records if one.status == "done"}
-    return LoadedWorks([work_of(one) for one in records], {one.id: one.title for one in records}, done, errors)
+    def fulfilled(self, ws: Workspace, given: Iterable[str] = ()) -> set[str]:
+        """Return the tokens given, the required ones that exist, and those reported or produced by what is done."""
+        wanted = list(dict.fromkeys(one for work in self.all for one in work.requires))
+        reported = {str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)} - {""}
+        files = {one for one in wanted if _is_file(ws.root, one)}
+        produced = {one for work in self.all if work.name in self.done for one in work.produces}
+        return set(map(normalized_token, reported | files | produced | set(given))) | _existing_symbols(ws, wanted)
+
+    def eligible(self, available: Collection[str]) -> tuple[str, ...]:
+        """Return the names that can be begun now: not done, and all they require is available."""
+        return tuple(one.name for one in self.all if one.name not in self.done and not one.missing(available))
 
 
 def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outside: bool = False) -> Plan:
@@ -136,7 +152,7 @@ def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outsid
         for token in dict.fromkeys(map(normalized_token, work.produces)):
             producers.setdefault(token, []).append(work.name)
     done = frozenset(map(normalized_token, available))
-    required = {work.name: _missing(work, done) for work in works}
+    required = {work.name: work.missing(done) for work in works}
     waits = {
         name: tuple(dict.fromkeys(other for token in tokens for other in producers.get(token, ())))
         for name, tokens in required.items()
@@ -180,42 +196,6 @@ def _shortest_cycle(waits: Mapping[str, Sequence[str]], first: str, group: Colle
     raise AssertionError("every member of a strongly connected component is on a cycle")
 
 
-def unmet_requirements(work: Work, available: Collection[str]) -> tuple[str, ...]:
-    """Return the tokens that `work` requires and that are not available."""
-    return _missing(work, frozenset(map(normalized_token, available)))
-
-
-def _missing(work: Work, done: Collection[str]) -> tuple[str, ...]:
-    return tuple(one for one in dict.fromkeys(map(normalized_token, work.requires)) if one not in done)
-
-
-def can_execute(work: Work, available: Collection[str]) -> bool:
-    """Return True where everything that `work` requires is available."""
-    return not unmet_requirements(work, available)
-
-
-def eligible_names(works: Sequence[Work], finished: Collection[str], available: Collection[str]) -> tuple[str, ...]:
-    """Return the names that can be begun now: not finished, and all they require is available or produced."""
-    done = fulfilled_tokens(works, finished, available)
-    return tuple(work.name for work in works if work.name not in finished and can_execute(work, done))
-
-
-def fulfilled_tokens(
-    works: Sequence[Work], finished: Collection[str], available: Collection[str] = ()
-) -> frozenset[str]:
-    """Return the tokens that are available, and those that the finished works produced."""
-    produced = (one for work in works if work.name in finished for one in work.produces)
-    return frozenset(map(normalized_token, (*produced, *available)))
-
-
-def all_fulfilled_tokens(ws: Workspace, works: Sequence[Work], finished: Collection[str]) -> frozenset[str]:
-    """Return the required tokens that exist, those that were reported, and those that the finished works produced."""
-    wanted = list(dict.fromkeys(one for work in works for one in work.requires))
-    reported = {str(event.body.get("token", "")) for event in list_events(ws, name=_FULFILLED)} - {""}
-    files = {one for one in wanted if _is_file(ws.root, one)}
-    return fulfilled_tokens(works, finished, reported | files | _existing_symbols(ws, wanted))
-
-
 def record_fulfilled(ws: Workspace, text: str, by: str = "") -> str:
     """Record that a token is fulfilled; return it. ValueError for an invalid one."""
     token = normalized_token(text)
@@ -227,9 +207,8 @@ def _is_file(root: Path, text: str) -> bool:
     """True if the token names a file of the working tree. Nothing outside of it is looked at."""
     sort, _, name = text.strip().partition(":")
     name = name.strip().replace("\\", "/")
-    if sort.strip().casefold() != "file" or not name or "\0" in name or name.startswith(("/", "~")):
-        return False
-    if ".." in name.split("/"):
+    outside = name.startswith(("/", "~")) or ".." in name.split("/")
+    if sort.strip().casefold() != "file" or not name or "\0" in name or outside:
         return False
     try:
         return (root / name).resolve().is_relative_to(root.resolve()) and (root / name).exists()

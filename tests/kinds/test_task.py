@@ -12,17 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.task import (
-    Work,
-    can_execute,
-    eligible_names,
-    fulfilled_tokens,
-    normalized_token,
-    plan_waves,
-    read_works,
-    unmet_requirements,
-)
+from kl_hooks.kinds.task import Work, Works, normalized_token, plan_waves, read_works
 from kl_hooks.model.problem import Problems
+from tests.support import Checkout
 
 TOKENS = ["artifact:design", "ARTIFACT:Design", "file:src/a.py", "file:./src/A.py", "symbol:pkg.f", "artifact:tests"]
 WORKS = st.lists(
@@ -67,10 +59,11 @@ def test_doing_what_is_eligible_follows_the_waves(works: list[Work], there: set[
     made = plan_waves(works, there)
     if made.cycles or made.unmet:
         return
-    finished: set[str] = set()
-    while ready := eligible_names(works, finished, there):
-        finished |= set(ready)
-    assert finished == {work.name for work in works}
+    found = Works(works)
+    while ready := found.eligible(there):
+        found.done.update(ready)
+        there = there | {one for work in works if work.name in ready for one in map(normalized_token, work.produces)}
+    assert found.done == {work.name for work in works}
 
 
 def test_case_and_spelling_of_tokens_do_not_matter() -> None:
@@ -111,10 +104,15 @@ def test_the_planner_is_active_once_anyone_declares_a_token() -> None:
 
 def test_what_can_be_done_now() -> None:
     works = [Work("a", (), ("artifact:a",)), Work("b", ("artifact:a", "file:x"))]
-    assert not can_execute(works[1], ["artifact:A"])
-    assert unmet_requirements(works[1], ["artifact:A"]) == ("file:x",)
-    assert fulfilled_tokens(works, {"a"}, ["file:x"]) == {"artifact:a", "file:x"}
-    assert eligible_names(works, {"a"}, ["file:x"]) == ("b",)
+    assert works[1].missing({"artifact:a"}) == ("file:x",)
+    assert Works(works, done={"a"}).eligible({"artifact:a", "file:x"}) == ("b",)
+    assert Works(works).eligible(()) == ("a",)
+
+
+def test_what_is_done_and_what_exists_is_fulfilled(repo: Checkout) -> None:
+    repo.write("src/a.py", "")
+    works = Works([Work("a", (), ("Artifact:a",)), Work("b", ("artifact:a", "file:src/a.py", "file:x"))], done={"a"})
+    assert works.fulfilled(repo.workspace()) == {"artifact:a", "file:src/a.py"}
 
 
 def test_ten_thousand_works_in_a_row_are_planned() -> None:

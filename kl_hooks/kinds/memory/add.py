@@ -28,7 +28,7 @@ from kl_hooks.kinds.memory.review import (
 from kl_hooks.kinds.memory.status import CURSOR, captured_state
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
-from kl_hooks.records.events import append_events, events_by_record, stored_records
+from kl_hooks.records.events import Event, append_events, events_by_record, stored_records
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
 from kl_hooks.records.sync import sync
@@ -62,10 +62,11 @@ def add_memory(
     """
     require_setup(ws)
     if not text.strip():
-        raise UsageProblem(
-            "there is no text.", place="kl memory add", hint='Example: kl memory add "Tests need Redis."'
-        )
-    authority = _max_authority(ws, authority)
+        hint = 'Example: kl memory add "Tests need Redis."'
+        raise UsageProblem("there is no text.", place="kl memory add", hint=hint)
+    own = "agent" if agent(ws.environ) else "human"
+    # AUTHORITIES begins with the weightiest, so this is the weaker of the two: an agent is never a person
+    authority = max(authority or own, own, key=AUTHORITIES.index)
     identifier = id_of(text)
     visible, former = _find_existing(ws, [identifier])
     if identifier in visible:
@@ -79,7 +80,8 @@ def add_memory(
     if reasons := injection_reasons(text) if authority != "human" else ():
         values["quarantine"] = "; ".join(reasons)
     if identifier in former:
-        if authority != "human" and _was_deleted_by_person(ws, identifier):
+        removal = _last_removals(ws, [identifier]).get(identifier)
+        if authority != "human" and removal and removal.name == "deleted" and not removal.session.startswith("agent:"):
             hint = "If it is to come back, a person adds it: kl memory add …"
             raise UsageProblem("a person deleted this.", place=identifier, hint=hint)
         values.setdefault("expires", _until(ws, MEMORY.ttl.get(authority, 0)))
@@ -134,21 +136,16 @@ def _find_existing(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record]
     return visible, former
 
 
-def _pruned_ids(ws: Workspace, former: Mapping[str, Record]) -> list[str]:
-    """Return the former memories that upkeep pruned. What a person deleted does not return by itself."""
-    last = events_by_record(ws, list(former), ("deleted", "purged"))
-    return [i for i, events in last.items() if events and events[-1].name == "purged"]
+def _last_removals(ws: Workspace, ids: Sequence[str]) -> dict[str, Event]:
+    """Return ID → the last Event that removed it: `deleted` by somebody, or `purged` by upkeep."""
+    found = events_by_record(ws, ids, ("deleted", "purged"))
+    return {one: events[-1] for one, events in found.items() if events}
 
 
 def _revive(ws: Workspace, identifier: str, values: Mapping[str, Any], by: str) -> Record:
     """Create a former memory again."""
     values = {"status": MEMORY.statuses[0], "date": iso(ws.clock.now()), **values}
     return change_record(ws, Record(MEMORY.name, identifier, {}), values, how=REVIVE, by=by)
-
-
-def _is_same_pattern(record: Record, pattern: str) -> bool:
-    """Return True where the record has these words: an ID is 32 bits of a digest, which two texts could share."""
-    return identity(record.text("pattern")) == identity(redact(pattern)) or record.status == "approved"
 
 
 def _confirm(ws: Workspace, record: Record, authority: str) -> tuple[Record, str]:
@@ -173,18 +170,6 @@ def _reinforce(ws: Workspace, record: Record) -> bool:
     events = reinforcements(record.id, [seen], sessions)
     append_events(ws, events)
     return bool(events)
-
-
-def _was_deleted_by_person(ws: Workspace, identifier: str) -> bool:
-    last = events_by_record(ws, [identifier], ("deleted", "purged"))[identifier][-1:]
-    return any(event.name == "deleted" and not event.session.startswith("agent:") for event in last)
-
-
-def _max_authority(ws: Workspace, asked: str) -> str:
-    """Return the authority that whoever runs this may claim: an agent is never a person."""
-    own = "agent" if agent(ws.environ) else "human"
-    # AUTHORITIES begins with the weightiest, so this is the weaker of the two
-    return max(asked or own, own, key=AUTHORITIES.index)
 
 
 def _expiry(ws: Workspace, ttl_days: int | None) -> dict[str, Any]:
@@ -293,30 +278,31 @@ def store_patterns(
     for one in found:
         by_id.setdefault(id_of(one.text), one)
     visible, former = _find_existing(ws, list(by_id))
-    pruned = set(_pruned_ids(ws, former))
+    # what a person deleted does not return by itself
+    pruned = {i for i, event in _last_removals(ws, list(former)).items() if event.name == "purged"}
     new = [i for i, one in by_id.items() if one.enough and i not in visible and (i not in former or i in pruned)]
     alive = [
-        i for i, record in visible.items() if record.status != "rejected" and _is_same_pattern(record, by_id[i].text)
-    ]
+        i for i, record in visible.items()
+        # an ID is 32 bits of a digest, which two texts could share
+        if record.status == "approved" or (
+            record.status != "rejected" and identity(record.text("pattern")) == identity(redact(by_id[i].text))
+        )
+    ]  # fmt: skip
     sessions = {i: {e.session for e in some} for i, some in events_by_record(ws, alive, (REINFORCED,)).items()}
     events = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
     made = {i: {**_candidate_values(by_id[i]), **(extra or {}).get(i, {})} for i in new[:most]}
-    _create_candidates(ws, [values for i, values in made.items() if i not in pruned])
-    for i in (i for i in made if i in pruned):
+    created = [values for i, values in made.items() if i not in pruned]
+    try:
+        create_records(ws, MEMORY, created, by="mine")
+    except UsageProblem:
+        for values in created:
+            # one by one: what another process has made in the meantime must not cost the others
+            with suppress(UsageProblem):
+                create_record(ws, MEMORY, values, by="mine")
+    for i in pruned & made.keys():
         _revive(ws, i, made[i], "mine")
     append_events(ws, [*events, *(event for i in made for event in reinforcements(i, by_id[i].sightings))])
     return MiningResult(tuple(made), tuple(dict.fromkeys(one.record for one in events)), len(new) - len(made))
-
-
-def _create_candidates(ws: Workspace, values: Sequence[Mapping[str, Any]]) -> None:
-    """Create all of them at once; where another process was faster with one of them, the others."""
-    try:
-        create_records(ws, MEMORY, values, by="mine")
-    except UsageProblem:
-        for one in values:
-            # one by one: the one that is there already must not cost the others
-            with suppress(UsageProblem):
-                create_record(ws, MEMORY, one, by="mine")
 
 
 def _candidate_values(found: Pattern) -> dict[str, Any]:

@@ -499,11 +499,11 @@ def _approved_values(ws: Workspace, record: Record, who: Reviewer) -> dict[str, 
     return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
 
 
-def record_check(ws: Workspace, record: Record, who: Reviewer, standing: str, reason: str = "") -> Record:
+def record_check(ws: Workspace, record: Record, who: Reviewer, verdict: str, reason: str = "") -> Record:
     """Record that a memory was checked: it is `verified` or `disproven`, and why."""
-    how = {VERIFIED: "verify", DISPROVEN: "disprove"}[standing]
-    made = change_record(ws, record, {"standing": standing, "reason": reason or None}, how=how, by=who.name)
-    append_events(ws, [Event(standing, record.id, who.name, {"reason": made.text("reason")} if reason else {})])
+    how = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
+    made = change_record(ws, record, {"standing": verdict, "reason": reason or None}, how=how, by=who.name)
+    append_events(ws, [Event(verdict, record.id, who.name, {"reason": made.text("reason")} if reason else {})])
     return made
 
 
