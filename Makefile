@@ -1,6 +1,7 @@
 # Everything a newcomer types. `make help` lists it.
 # PYTHON: the interpreter to use; by default the newest CPython from 3.11 on that can be found.
 # SLOW=no: without the tests that take long (marked `slow`).
+# LINT=no: tests only.
 ifndef PYTHON
 PYTHON := $(shell sh tools/find-python newest)
 endif
@@ -11,22 +12,22 @@ BIN     := $(VENV)/bin
 # The name holds the patch release: with another one of the same minor version the environment is made anew.
 READY   := $(BIN)/.ready-$(VERSION)
 
-.PHONY: help demo test check lint docs bench mutants clean
+.PHONY: help demo test check lint docs bench mutants environment clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(READY) ## the whole story on somebody else's package, in under three minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo
 
 test: $(READY) ## lint, then all tests (SLOW=no: without the slow ones)
-	$(MAKE) --no-print-directory lint PYTHON=$(PYTHON)
-	$(BIN)/python -m pytest -n auto $(if $(filter no,$(SLOW)),-m "not slow")
+	$(if $(filter no,$(LINT)),,$(MAKE) --no-print-directory lint PYTHON=$(PYTHON))
+	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter no,$(SLOW)),-m "not slow")
 
 check: lint ## the fast checks only
 
-lint: $(READY) ## style, types, order of rooms
+lint: $(READY) ## style, types, order of packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -41,6 +42,8 @@ bench: $(READY) ## ratios against peers and limits
 
 mutants: $(READY) ## change the code that decides, and see whether its tests notice (ALL=yes: every mutant; TARGET=tier)
 	$(BIN)/python tools/mutants.py $(if $(filter yes,$(ALL)),--all) $(TARGET)
+
+environment: $(READY) ## the virtual environment alone
 
 clean: ## remove what make made
 	rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache

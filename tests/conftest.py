@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.forked_pytest import end_servers
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
 
 pytest_plugins = ["pytester"]
@@ -42,6 +43,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             compileall.compile_dir(HERE / package, quiet=2)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the slow tests first: at the end of a run one process would wait for the other that has a slow one."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where every pytest that a test starts has its folders.
@@ -59,6 +65,13 @@ def inner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def signals() -> None:
     """What tests start heeds signals, also where this run was started with `nohup`."""
     catch_ignored_signals()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers() -> Iterator[None]:
+    """What `tests.forked_pytest` has started ends with this run."""
+    yield
+    end_servers()
 
 
 @pytest.fixture(scope="session", autouse=True)

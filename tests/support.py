@@ -36,6 +36,7 @@ from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import CI
 from kl_hooks.model.actors import AGENTS
 from kl_hooks.workspace import Workspace, open_workspace
+from tests.forked_pytest import AT_START, COMMAND, run_forked
 
 HERE = Path(__file__).absolute().parent.parent
 NOW = 1_800_000_000_000_000
@@ -80,7 +81,7 @@ class Checkout:
 
     def kl(self, *args: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, input: str = "") -> Done:
         """Run `kl ARGS` in this process, with `input` on stdin; nothing of it outlives the call."""
-        only_process = [name for name in env or () if name.startswith(NEEDS_PROCESS)]
+        only_process = [name for name in env or () if name.startswith(AT_START)]
         assert not only_process, f"{only_process} take effect when a process starts. Use kl_process."
         return run_in_process(args, cwd or self.root, {**os.environ, **(env or {})}, input)
 
@@ -92,7 +93,7 @@ class Checkout:
 
     def pytest(self, *args: str, env: Mapping[str, str] | None = None) -> Done:
         """pytest with the plugin, in a process of its own."""
-        return run([sys.executable, "-m", "pytest", "-p", "pytest_kl.plugin", *args], self.root, env)
+        return run_pytest(("-p", "pytest_kl.plugin", *args), self.root, {**os.environ, **(env or {})})
 
     def workspace(self, now: int = NOW, folder: Path | None = None) -> Workspace:
         """The workspace as a command of this process would open it, at a time that stands still."""
@@ -115,10 +116,19 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str] | None = None, **m
     )  # fmt: skip
 
 
+def run_pytest(
+    args: Sequence[str], cwd: Path, env: Mapping[str, str], timeout: float = 120, forked: bool = True
+) -> Done:
+    """`python -m pytest ARGS` with exactly this environment; `forked`: see `tests.forked_pytest`."""
+    done = run_forked(args, cwd, env, timeout) if forked else None
+    return done or subprocess.run(
+        [*COMMAND, *args], cwd=cwd, env=env, capture_output=True, text=True, errors="backslashreplace", check=False,
+        timeout=timeout,
+    )  # fmt: skip
+
+
 TEMPLATES: list[Path] = []
 """The folder where repositories are kept to be copied; the session's fixture sets it."""
-NEEDS_PROCESS = ("PYTHON", "LC_", "LANG", "TZ")
-"""Beginnings of variables that the interpreter or the C library reads when a process starts."""
 
 
 def run_in_process(args: Sequence[str], cwd: Path, environ: Mapping[str, str], input: str = "") -> Done:

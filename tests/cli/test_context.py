@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import NEEDS_PROCESS, Checkout, Done
+from tests.forked_pytest import AT_START
+from tests.support import Checkout, Done
 
 SOURCES = {
     "src/shop/__init__.py": "",
@@ -44,7 +45,7 @@ def repo(tmp_path: Path, home: Path) -> Path:
 def kl(repo: Path, *args: str, code: int = 0, command: tuple[str, ...] = ("context",), **environ: str) -> Done:
     """`kl context …` (or another command); in a process of its own where a variable only takes effect there."""
     used = Checkout(repo)
-    call = used.kl_process if any(name.startswith(NEEDS_PROCESS) for name in environ) else used.kl
+    call = used.kl_process if any(name.startswith(AT_START) for name in environ) else used.kl
     ran = call(*command, *args, env=environ)
     assert ran.returncode == code, ran.stderr
     return ran

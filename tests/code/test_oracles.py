@@ -87,7 +87,7 @@ def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
     return compared
 
 
-@pytest.mark.parametrize("package", ["kl_hooks", "click", "pluggy"])
+@pytest.mark.parametrize("package", [pytest.param("kl_hooks", marks=pytest.mark.slow), "click", "pluggy"])
 def test_definitions_are_those_that_libcst_sees(package: str) -> None:
     assert compare(source_of(package), Definitions) > 50
 
@@ -110,6 +110,7 @@ UNREADABLE: dict[str, list[str]] = {}
 """Corpus → what libcst can't read of the sample, or grimp of the whole."""
 
 
+@pytest.mark.slow
 def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
     result = held("self", tmp_path, 25)
     assert result.refused == 0

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kl_hooks.store.spool import SpoolContent, read_spool
+from tests import support
 from tests.support import FOREIGN, INNER, WHO, from_template, run_in_process
 
 PLUGIN = ("-p", "pytest_kl.plugin")
@@ -61,12 +61,10 @@ def run_pytest(
     env: Mapping[str, str] | None = None,
     plugin: tuple[str, ...] = PLUGIN,
     timeout: float = 120,
+    forked: bool = True,
 ) -> subprocess.CompletedProcess[str]:
-    """Plain pytest in a process of its own, as a person starts it."""
-    command = [sys.executable, "-m", "pytest", *NEIGHBOURS, *plugin, *args]
-    return subprocess.run(
-        command, cwd=folder, env=environment(env or {}), capture_output=True, text=True, timeout=timeout, check=False
-    )
+    """Plain pytest in a process of its own; `forked`: of a process that has imported pytest and kl already."""
+    return support.run_pytest((*NEIGHBOURS, *plugin, *args), folder, environment(env or {}), timeout, forked)
 
 
 def shown(folder: Path, run: str) -> dict[str, Any]:

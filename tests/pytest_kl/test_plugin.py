@@ -45,7 +45,7 @@ def test_loading_the_door_imports_nothing_of_kl(tmp_path: Path) -> None:
     show = "import sys; print(sorted(m for m in sys.modules if m.split('.')[0] in ('kl_hooks', 'yaml', 'click')))"
     conftest = {"conftest.py": f"def pytest_sessionfinish():\n    {show}\n"}
     project = repository(tmp_path, {**TEST, **conftest}, kl=False)
-    assert "[]" in run_pytest(project, "-s").stdout
+    assert "[]" in run_pytest(project, "-s", forked=False).stdout
 
 
 def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_recorded_run_imports_nothing_heavy(tmp_path: Path) -> None:
     show = f"import sys; print('heavy', sorted(m for m in {heavy} if m in sys.modules))"
     conftest = {"conftest.py": f"def pytest_sessionfinish():\n    {show}\n"}
     project = repository(tmp_path, {**TEST, **conftest})
-    assert "heavy []" in run_pytest(project, "-s").stdout
+    assert "heavy []" in run_pytest(project, "-s", forked=False).stdout
     assert only(project).result["verdict"] == "passed"
 
 
