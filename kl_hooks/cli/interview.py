@@ -21,13 +21,15 @@ from kl_hooks.kinds.interview import (
     QUESTIONS,
     SHORT_CONFIDENCE,
     answered_questions,
+    begin_session,
     is_applicable,
+    open_questions,
     record_answer,
     review_questions,
+    take_line,
 )
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import safe_text
-from kl_hooks.records.interview import begin_session, open_questions, take_line
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.write import create_record, require_setup
 from kl_hooks.store.files import read_small
@@ -35,8 +37,8 @@ from kl_hooks.store.files import read_small
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kl_hooks.kinds.interview import Question, SessionEvent
     from kl_hooks.model.record import Record
-    from kl_hooks.records.interview import Question, SessionEvent
     from kl_hooks.workspace import Workspace
 
 

@@ -658,7 +658,7 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     some = plan_import(ws, kind, found, sign)
     asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
     raws = [one.raw for one in some.new]
-    made = create_records(ws, kind, raws, asked=asked, body=bodies, by=some.by) if raws else []
+    made = create_records(ws, kind, raws, asked=asked, bodies=bodies, by=some.by) if raws else []
     if shape == "json":
         echo_json(
             {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.existing)}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.feature import feature_ids
+from kl_hooks.kinds.interview import facts_of_answer
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problems
@@ -23,8 +24,7 @@ from kl_hooks.records.document import (
     split_lines,
     split_sections,
 )
-from kl_hooks.records.interview import SYSTEM_SOURCE, facts_of_answer
-from kl_hooks.records.seeding import Seed, project_id
+from kl_hooks.records.seeding import SYSTEM_SOURCE, Seed, project_id
 from kl_hooks.shipped import shipped
 from kl_hooks.store.files import read_small
 

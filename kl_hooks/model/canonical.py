@@ -28,14 +28,8 @@ def _refuse_floats(value: Plain) -> None:
     # the text of a float differs between languages, and NaN is no JSON: equal facts would get unequal hashes
     if isinstance(value, float):
         raise TypeError(f"canonical JSON holds integers only, not {value!r}")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise TypeError(f"canonical JSON has text keys only, not {key!r}")
-            _refuse_floats(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _refuse_floats(item)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        _refuse_floats(item)
 
 
 def canonical(value: Plain) -> bytes:
@@ -44,7 +38,7 @@ def canonical(value: Plain) -> bytes:
     Raises TypeError for a float, a key that is not text, or a type JSON does not know.
     """
     _refuse_floats(value)
-    clean = replace_surrogates(value)
+    clean = replace_surrogates(value)  # raises for a key that is not text, as `re` does
     return json.dumps(clean, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 

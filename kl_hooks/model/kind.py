@@ -186,16 +186,10 @@ def with_proposals(kind: Kind) -> Kind:
 
 
 COUNT_FIELDS: Final = (
-    Field(
-        "occurrence_count", "number", "How often it had happened when this was last written.", least=1, internal=True
-    ),
+    Field("occurrence_count", "number", "How often it had happened at the last write.", least=1, internal=True),
     Field("last_occurred", "date", "When it last happened, as of then.", internal=True),
-    Field(
-        "counted",
-        "map",
-        "Clone by clone, how many of its Events that number holds: each clone adds only its newer ones.",
-        internal=True,
-    ),
+    # each clone adds only its newer ones
+    Field("counted", "map", "Clone by clone, how many of its Events that number holds.", internal=True),
 )
 """Of a kind whose Events are counted: the base count, which travels with the file."""
 FIRST_FIELDS: Final = (
@@ -222,11 +216,7 @@ SEEDED: Final = (
     Field("entity_id", "line", "What the seed calls it: the same in every run.", internal=True),
     Field("source_path", "line", "The file that it was read from.", internal=True),
     Field("source_hash", "line", "sha256 of what was read there.", internal=True),
-    Field(
-        "seeded_hash",
-        "line",
-        "sha256 of what the seed wrote; another one today means that a person edited it.",
-        internal=True,
-    ),
+    # another one today means that a person edited the record
+    Field("seeded_hash", "line", "sha256 of what the seed wrote.", internal=True),
 )
 """Written by `kl seed` alone; nobody fills them in."""

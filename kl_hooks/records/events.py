@@ -179,10 +179,8 @@ def _occurrence_counts(
     moments: dict[str, list[str]] = {one.id: [] for one in records}
     made: set[str] = set()
     for some in chunks(list(moments)):
-        where = f"record IN ({placeholders(some)}) AND name IN (?, 'created')"
-        for identifier, name, at in db.rows(
-            f"SELECT record, name, at FROM record_event WHERE {where}", [*some, kind.counted]
-        ):
+        sql = f"SELECT record, name, at FROM record_event WHERE record IN ({placeholders(some)}) AND name IN (?, ?)"
+        for identifier, name, at in db.rows(sql, [*some, kind.counted, "created"]):
             if name == kind.counted:
                 moments[identifier].append(at)
             else:

@@ -171,7 +171,14 @@ def _broken_chains(
         if one.many("superseded_by") and one.status in kind.live:
             reason = f"is {one.status}, and superseded by {', '.join(one.many('superseded_by'))}."
             yield problem("status", reason, "Set its status to superseded.")
-        if _supersedes_itself(one, by_id):
+        reached = {*one.many("supersedes")}
+        todo = [*reached]
+        while todo:
+            older = by_id.get(todo.pop())
+            further = {*older.many("supersedes")} - reached if older else set[str]()
+            reached |= further
+            todo += further
+        if one.id in reached:
             yield problem("supersedes", f"{one.id} supersedes itself, through others.")
 
 
@@ -180,16 +187,3 @@ def _is_missing(other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Recor
     if not RECORD_ID.fullmatch(other) or other in by_id or other in known:
         return False
     return any(one.storage == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values())
-
-
-def _supersedes_itself(one: Record, by_id: Mapping[str, Record]) -> bool:
-    seen: set[str] = set()
-    todo = list(one.many("supersedes"))
-    while todo:
-        other = todo.pop()
-        if other == one.id:
-            return True
-        if other not in seen and other in by_id:
-            seen.add(other)
-            todo += by_id[other].many("supersedes")
-    return False

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
+from kl_hooks.store.redaction import redact, redact_value
 
 _MARK: Final = re.compile(r"\[redacted:([a-z0-9 _-]+)\]")
 # Rules that judge a word by its look, or by the word before it: worth a remark, not a finding.
@@ -20,8 +21,6 @@ _HEURISTIC_RULES: Final = frozenset({"random", "assignment"})
 
 def redact_text(text: str) -> str:
     """Return the text without the secrets that can be recognized."""
-    from kl_hooks.store.redaction import redact
-
     made = redact(text)
     # Without a new mark nothing was a secret: then the text stays as it is, colors and odd characters included.
     return made if len(_MARK.findall(made)) > len(_MARK.findall(text)) else text
@@ -52,15 +51,11 @@ def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
 
 
 def _redact_value(value: Value) -> Value:
-    from kl_hooks.store.redaction import redact_value
-
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, tuple):
         return tuple(redact_text(one) for one in value)
     if isinstance(value, Mapping):  # the key may show that the value is a secret
-        pairs: list[tuple[Any, Any]] = [
-            (pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items()
-        ]
-        return dict(new if _MARK.search("".join(new)) else old for old, new in pairs)
+        made = ((pair, next(iter(redact_value({pair[0]: pair[1]}).items()))) for pair in value.items())
+        return dict(new if _MARK.search("".join(new)) else old for old, new in made)
     return value

@@ -17,7 +17,6 @@ from kl_hooks.clock import iso
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.kind import SEEDED, Kind
 from kl_hooks.model.record import Record, Value
-from kl_hooks.records.interview import SYSTEM_SOURCE
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER, paths_in_history
 from kl_hooks.records.validate import validate
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
 SEED_MARKER: Final = "seeded.json"
 SEED_SCOPES: Final = ("project", "system")
+SYSTEM_SOURCE: Final = "seed:system"
+"""The source of records that kl ships: they are not about this project."""
 _MARKER_SCHEMA: Final = "kl.seeded/1"
 # Kinds of the records made from a document: what is no longer in the document is looked up among these.
 _DOCUMENT_KINDS: Final = ("fact", "guide")
@@ -196,8 +197,8 @@ def seed_records(
             made = create_records(ws, ws.kinds[kind], raws, asked=[seed.id for seed in new], by="seed")
             by_key = dict(zip((seed.key for seed in new), made, strict=True))
             steps = [replace(step, record=by_key.get(step.seed.key, step.record)) for step in steps]
-    writes = {"updated": _update_record, "outdated": _mark_outdated}
-    steps = [replace(step, record=writes[step.what](ws, step)) if step.what in writes else step for step in steps]
+    changed = ("updated", "outdated")
+    steps = [replace(step, record=_change_seeded(ws, step)) if step.what in changed else step for step in steps]
     if steps:
         _mark_seeded(ws, scope, steps)
     return steps
@@ -234,9 +235,12 @@ def _seed_fields(ws: Workspace, seed: Seed) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _update_record(ws: Workspace, step: Step) -> Record:
-    """Write the values of the seed; fields that it no longer has are taken out."""
+def _change_seeded(ws: Workspace, step: Step) -> Record:
+    """Write the values of the seed, without fields that it no longer has; or mark the record as outdated."""
     assert step.record is not None
+    if step.what == "outdated":
+        removed = {"status": "outdated", "source_hash": _REMOVED}
+        return change_record(ws, step.record, removed, how="outdate", by="seed")
     seed = step.seed
     own = {one.name for one in ws.kinds[seed.kind].fields} - _SEED_FIELDS
     cleared = {name: None for name in own if name in step.record.values and name not in seed.values}
@@ -244,12 +248,6 @@ def _update_record(ws: Workspace, step: Step) -> Record:
     back = {"status": "current"} if step.record.text("source_hash") == _REMOVED else {}
     changes = {**cleared, **values, **back, **_seed_fields(ws, seed)}
     return change_record(ws, step.record, changes, how="seed", by="seed")
-
-
-def _mark_outdated(ws: Workspace, step: Step) -> Record:
-    assert step.record is not None
-    changes = {"status": "outdated", "source_hash": _REMOVED}
-    return change_record(ws, step.record, changes, how="outdate", by="seed")
 
 
 def _deleted_keys(ws: Workspace, existing: Sequence[Record]) -> set[str]:

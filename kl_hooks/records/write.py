@@ -78,7 +78,7 @@ def create_record(
     the folder can't be written; then nothing was written. `expires` given as None: it never expires. A record that is
     the same by its identity is a UsageProblem too: search first.
     """
-    return create_records(ws, kind, [raw], asked=asked, body=body, by=by)[0]
+    return create_records(ws, kind, [raw], asked=[asked], bodies=[body], by=by)[0]
 
 
 def create_records(
@@ -86,12 +86,12 @@ def create_records(
     kind: Kind,
     raws: Sequence[Mapping[str, Any]],
     *,
-    asked: str | Sequence[str] = "",
-    body: str | Sequence[str] = "",
+    asked: Sequence[str] = (),
+    bodies: Sequence[str] = (),
     by: str = "",
 ) -> list[Record]:
-    """Create several records as `create_record` does, all or none. `asked` and `body` may be lists, one for each."""
-    ids, bodies = ([one] * len(raws) if isinstance(one, str) else list(one) for one in (asked, body))
+    """Create several records as `create_record` does, all or none. `asked`, `bodies`: one for each, or none."""
+    ids, bodies = (list(some) or [""] * len(raws) for some in (asked, bodies))
     who = agent_author(ws, by)
     rulings = [rule_on_new(kind, raw, who) for raw in raws]
     by, raws = by or who, [ruling.allowed for ruling in rulings]
@@ -210,8 +210,8 @@ def _store_change(
     if before.path and (kind.storage == "file" or after.status in kind.filed):
         # Read again: the record is as old as the index that it was read from.
         text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
-        names = [field.name for field in kind.all_fields]
-        differ = {name: after.values.get(name) for name in names if before.values.get(name) != after.values.get(name)}
+        fields = [(one.name, after.values.get(one.name)) for one in kind.all_fields]
+        differ = {name: value for name, value in fields if before.values.get(name) != value}
         files.write(before.path, change_fields(kind, text, differ).encode("utf-8"))
         return Record(after.kind, after.id, after.values, before.body, before.path)
     if before.path:
@@ -219,7 +219,11 @@ def _store_change(
         write_row(ws, db, moved, "state")
         files.write(before.path, None)  # after the transaction, so that it is never lost in both places
         return moved
-    _save_version(ws, db, before, how)
+    row = db.row("SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,))
+    db.execute(
+        "INSERT INTO record_version (id, version, until, how, body) VALUES (?, ?, ?, ?, ?)",
+        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, canonical(dict(before.values)).decode()),
+    )
     if after.status in kind.filed:
         return _write_new_file(ws, db, kind, after, files)
     write_row(ws, db, after, "state")
@@ -235,14 +239,6 @@ def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, fil
     if kind.storage == "state":
         write_row(ws, db, record, "file")
     return Record(record.kind, record.id, record.values, record.body, path)
-
-
-def _save_version(ws: Workspace, db: Database, before: Record, how: str) -> None:
-    row = db.row("SELECT COALESCE(MAX(version), 0) + 1 FROM record_version WHERE id = ?", (before.id,))
-    db.execute(
-        "INSERT INTO record_version (id, version, until, how, body) VALUES (?, ?, ?, ?, ?)",
-        (before.id, row[0] if row else 1, iso(ws.clock.now()), how, canonical(dict(before.values)).decode()),
-    )
 
 
 def _cleared_and_set(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, None], dict[str, Value]]:

@@ -14,20 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.kinds.catalog import FACT_CATEGORIES
-from kl_hooks.kinds.interview import QUESTIONS, REVIEW_MODES, review_questions
-from kl_hooks.kinds.plugin import kl_kinds
-from kl_hooks.model.record import Record
-from kl_hooks.records.interview import (
+from kl_hooks.kinds.interview import (
     IMPORTANCES,
+    QUESTIONS,
+    REVIEW_MODES,
     Question,
     Session,
     answered_keys,
     begin_session,
     facts_of_answer,
     open_questions,
+    review_questions,
     split_sentences,
     take_line,
 )
+from kl_hooks.kinds.plugin import kl_kinds
+from kl_hooks.model.record import Record
 
 OTHERS = ("decision",)
 """Kinds that questions name and that are not in this catalogue yet."""
