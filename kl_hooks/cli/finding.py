@@ -12,13 +12,7 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.sources.transcript import read_transcript
-from kl_hooks.kinds.finding import (
-    MAX_HOOK_BYTES,
-    call_from_hook,
-    calls_in_transcript,
-    findings_to_dict,
-    record_findings,
-)
+from kl_hooks.kinds.finding import MAX_HOOK_BYTES, Call, record_findings
 from kl_hooks.model.text import one_line
 from kl_hooks.records.write import require_setup
 
@@ -43,14 +37,14 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
         ws = workspace()
         require_setup(ws)
         # one byte more than allowed, so that what is too long is refused and not cut
-        stored = record_findings(ws, [call_from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1))])
+        stored = record_findings(ws, [Call.from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1))])
     except (KlError, OSError) as problem:
         if strict:
             raise
         warn(f"no finding stored: {problem}")
         return
     if shape == "json":
-        echo_json(findings_to_dict(stored))
+        echo_json(stored.to_dict())
     else:
         _print_stored(stored, quiet=True)
 
@@ -67,11 +61,11 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
     ws = workspace()
     require_setup(ws)
     read = read_transcript(transcript)
-    stored = record_findings(ws, calls_in_transcript(read, agent))
+    stored = record_findings(ws, Call.in_transcript(read, agent))
     if read.bad:
         warn(f"{counted(read.bad, 'line')} could not be read, and were omitted.")
     if shape == "json":
-        echo_json(findings_to_dict(stored))
+        echo_json(stored.to_dict())
     else:
         _print_stored(stored)
 

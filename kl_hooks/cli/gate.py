@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
 from kl_hooks.cli.record_output import warn_of_index_problems
-from kl_hooks.kinds.gate import fitting_gates
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, fitting_gates
 from kl_hooks.records.query import record_to_dict
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("for", epilog="Example: kl gate for --type feature --complexity 5")
@@ -22,8 +17,6 @@ if TYPE_CHECKING:
 @format_option()
 def for_(task_type: str, complexity: int, shape: str) -> None:
     """The gates for work of this type and complexity, at most four, the narrowest first."""
-    from kl_hooks.kinds.gate import DO_NOT_ADJUST, gate_line
-
     ws = workspace()
     found = fitting_gates(ws, task_type, complexity)
     warn_of_index_problems()
@@ -40,5 +33,5 @@ def for_(task_type: str, complexity: int, shape: str) -> None:
         )
         return
     for one in found:
-        echo(gate_line(one))
+        echo(Gate(one).line())
     echo(f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found else f"no gate covers complexity {complexity}.")

@@ -15,11 +15,11 @@ from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
 from kl_hooks.cli.record_output import warn_of_proposal
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
+from kl_hooks.kinds.catalog import FACT_CATEGORIES
 from kl_hooks.kinds.decision.significance import assess_answer
 from kl_hooks.kinds.interview import (
-    FULL_CONFIDENCE,
     QUESTIONS,
-    SHORT_CONFIDENCE,
+    REVIEW_MODES,
     answered_questions,
     begin_session,
     is_applicable,
@@ -42,15 +42,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-CATEGORIES = (
-    "project_overview", "architecture", "domain", "constraints", "decisions", "goals", "role_customization",
-    "quality_gates", "workflow_preferences",
-)  # fmt: skip
-MODES = ("architectural", "code-quality", "decision", "technical-debt", "security")
-
-
 @click.command(epilog="Example: kl interview --focus architecture --top 4")
-@click.option("--focus", type=click.Choice(CATEGORIES), help="Only questions of this category.")
+@click.option("--focus", type=click.Choice(FACT_CATEGORIES), help="Only questions of this category.")
 @click.option(
     "--top",
     "most",
@@ -62,7 +55,9 @@ MODES = ("architectural", "code-quality", "decision", "technical-debt", "securit
     help="Most questions.",
 )
 @click.option("--answers", metavar="FILE", type=click.Path(), help="Take answers from this YAML file (key: answer).")
-@click.option("--abbreviated", "mode", type=click.Choice(MODES), help="The short form after a review of this sort.")
+@click.option(
+    "--abbreviated", "mode", type=click.Choice(REVIEW_MODES), help="The short form after a review of this sort."
+)
 @click.option("--task", default="", help="The task that was reviewed, with --abbreviated.")
 @format_option()
 def interview(focus: str | None, most: int, answers: str | None, mode: str | None, task: str, shape: str) -> None:
@@ -162,8 +157,7 @@ class _Answers:
         """Writes one answer, now."""
         raw: dict[str, Any] = {}
         by = sign_record(self.ws, raw)
-        sure = SHORT_CONFIDENCE if self.mode else FULL_CONFIDENCE
-        made, others = record_answer(self.ws, question, answer, sure=sure, task=self.task, raw=raw, by=by)
+        made, others = record_answer(self.ws, question, answer, short=bool(self.mode), task=self.task, raw=raw, by=by)
         self.answered = [pair for pair in self.answered if pair[0] != question.key] + [(question.key, made)]
         warn_of_proposal(made)
         for other in others:

@@ -11,7 +11,7 @@ from kl_hooks.cli.options import ABOUT, format_option
 from kl_hooks.cli.output import echo, echo_json, workspace
 from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.evidence.provenance import session
-from kl_hooks.kinds.objective import link_task, progress_summary, reported_progress
+from kl_hooks.kinds.objective import link_task, reported_progress
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 
@@ -53,17 +53,14 @@ def status(id: str | None, shape: str) -> None:
     if shape == "json":
         rows = []
         for record in found:
-            progress = seen[record.id].progress
+            progress = seen[record.id]
             rows.append({"id": record.id, "title": record.title, "status": record.status, "percent": progress.percent,
                          "completed": list(progress.completed), "remaining": list(progress.remaining),
-                         "agents": seen[record.id].agents})  # fmt: skip
+                         "agents": dict(progress.agents)})  # fmt: skip
         echo_json({"schema": "kl.objective.status/1", "objectives": rows})
         return
     for number, record in enumerate(found):
-        echo(
-            ("\n" if number else "")
-            + "\n".join(progress_summary(record, seen[record.id].progress, seen[record.id].agents))
-        )
+        echo(("\n" if number else "") + "\n".join(seen[record.id].summary(record)))
         if record.status != "active":
             echo(f"({record.status})")
     if not found:
@@ -84,6 +81,6 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
     record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
     seen = reported_progress(ws, [record])[record.id]
     if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"percent": seen.progress.percent})
+        echo_json(record_to_dict(ws, record) | {"percent": seen.percent})
         return
-    echo("\n".join(progress_summary(record, seen.progress, seen.agents)))
+    echo("\n".join(seen.summary(record)))

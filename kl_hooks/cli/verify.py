@@ -244,7 +244,7 @@ def _gate_of(ws: Workspace, task: str | None, task_type: str | None, complexity:
 
 def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> list[Demand]:
     """What the gate asks for, checked against the receipts of a content (newest first)."""
-    from kl_hooks.kinds.gate import check_demands
+    from kl_hooks.kinds.gate import Gate
 
     commands: dict[str, bool] = {}
     for entry in entries:
@@ -255,7 +255,7 @@ def _check_demands(gate: Record, tests_pass: bool, entries: Sequence[Entry]) -> 
             if one.kind == "ExitCode":
                 # the newest comes first, and decides
                 commands.setdefault(one.subject.removeprefix("command:"), one.outcome == "passed")
-    return check_demands(gate, tests_pass, commands)
+    return Gate(gate).check(tests_pass, commands)
 
 
 def _gate_to_dict(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
@@ -267,8 +267,8 @@ def _gate_to_dict(gate: Record, found: Sequence[Demand]) -> dict[str, Any]:
 
 def _print_gate(gate: Record, found: Sequence[Demand]) -> None:
     """The gate, and what became of each of its demands."""
-    from kl_hooks.kinds.gate import gate_line
+    from kl_hooks.kinds.gate import Gate
 
-    echo(gate_line(gate))
+    echo(Gate(gate).line())
     for one in found:
         echo(f"  {'not checked' if one.met is None else 'met' if one.met else 'NOT met':<12} {one.reason}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.clock import micros
 from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
-from kl_hooks.kinds.gate import DO_NOT_ADJUST, complexity_range, gate_line
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
 from kl_hooks.kinds.role import render_role as role_page
 from kl_hooks.model.package import Candidate
 from kl_hooks.records.liveness import live_records, stale_reasons
@@ -139,7 +139,7 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
     if kinds == ("failure",):
         return _failures(ws, found, ranks)
     if kinds == ("gate",):
-        return sorted(found, key=lambda one: (one.text("task_type").casefold(), complexity_range(one), one.id))
+        return sorted(found, key=lambda one: (one.text("task_type").casefold(), Gate(one).complexity, one.id))
     newest = sorted(found, key=lambda one: (one.text("decided_at") or one.text("date"), one.id), reverse=True)
     # sorted() is stable: within one kind and rank the newest stay first
     return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
@@ -170,7 +170,7 @@ def _candidate(ws: Workspace, section: Section, record: Record) -> Candidate:
         made = failure_candidate(ws, record)
         return replace(made, summary=f"{severity}: {plain.summary} ({_times(ws, record)})")
     if record.kind == "gate":
-        line = gate_line(record)
+        line = Gate(record).line()
         return replace(plain, text=f"{line}\n{DO_NOT_ADJUST}", summary=line)
     if section.whole:
         text = role_page(record).strip() if record.kind == "role" else record_text(ws.kinds[record.kind], record)

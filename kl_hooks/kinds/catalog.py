@@ -192,8 +192,7 @@ OUTCOME: Final = Kind(
               aliases=("requirements",)),
         Field("approach_used", "text", "How it was done.", section="Approach", aliases=("approach",)),
         Field("patterns_used", "lines", "Patterns that were applied.", section="Patterns used", aliases=("patterns",)),
-        Field("problems_encountered", "lines", "Problems on the way.", section="Problems",
-              aliases=("problems",)),
+        Field("problems_encountered", "lines", "Problems on the way.", section="Problems", aliases=("problems",)),
         Field("lessons_learned", "lines", "What to do otherwise next time.", section="Lessons", aliases=("lessons",)),
     ),
 )  # fmt: skip
@@ -374,8 +373,7 @@ FACT: Final = with_proposals(Kind(
     budget_category="domain_knowledge", summary_field="answer",
     spellings={"active": "current", "deprecated": "outdated"},
     fields=(
-        Field("category", "choice", "What it is about.", choices=FACT_CATEGORIES,
-              also={
+        Field("category", "choice", "What it is about.", choices=FACT_CATEGORIES, also={
                   "overview": "project_overview", "roles": "role_customization", "gates": "quality_gates",
                   "workflow": "workflow_preferences", "project_architecture": "architecture",
                   "domain_knowledge": "domain", "project_constraints": "constraints", "project_decisions": "decisions",

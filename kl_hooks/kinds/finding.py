@@ -16,9 +16,11 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.evidence.sources.transcript import ToolCall, Transcript
 from kl_hooks.git.objects import object_id
 from kl_hooks.kinds.catalog import FINDING
 from kl_hooks.kinds.shell import Command, simple_commands
@@ -34,7 +36,6 @@ from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
-    from kl_hooks.evidence.sources.transcript import Transcript
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.workspace import Workspace
 
@@ -146,47 +147,38 @@ class Call:
         found = (self.given.get(name) for name in names)
         return next((one.strip() for one in found if isinstance(one, str) and one.strip()), "")
 
+    @classmethod
+    def from_hook(cls, content: bytes, place: str = "stdin") -> Call:
+        """Return the call in an agent hook's JSON (`tool_name`, `tool_input`, `tool_response`).
 
-def call_from_hook(content: bytes, place: str = "stdin") -> Call:
-    """Return the call in an agent hook's JSON (`tool_name`, `tool_input`, `tool_response`).
+        UsageProblem for what is too large, not JSON, or not of that shape.
+        """
+        if len(content) > MAX_HOOK_BYTES:
+            raise UsageProblem(f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=_HINT)
+        try:
+            hook = json.loads(content)
+        except (ValueError, RecursionError) as problem:
+            raise UsageProblem(f"is no JSON ({type(problem).__name__}).", place=place, hint=_HINT) from None
+        if not isinstance(hook, dict) or not isinstance(hook.get("tool_name"), str):
+            raise UsageProblem("names no tool.", place=place, hint=_HINT)
+        given = hook.get("tool_input")
+        answer = hook.get("tool_response", hook.get("tool_result", hook.get("error", "")))
+        result = text_of(answer)
+        failed = "Failure" in str(hook.get("hook_event_name", "")) or "error" in hook or _is_failure(answer)
+        return cls(
+            hook["tool_name"][:100], given if isinstance(given, dict) else {}, result,
+            failed or result.startswith(_FAILED), _short(hook.get("session_id")), _short(hook.get("agent_name")),
+            _short(hook.get("cwd"), 4000),
+        )  # fmt: skip
 
-    UsageProblem for what is too large, not JSON, or not of that shape.
-    """
-    if len(content) > MAX_HOOK_BYTES:
-        raise UsageProblem(f"is larger than {MAX_HOOK_BYTES >> 20} MB.", place=place, hint=_HINT)
-    try:
-        hook = json.loads(content)
-    except (ValueError, RecursionError) as problem:
-        raise UsageProblem(f"is no JSON ({type(problem).__name__}).", place=place, hint=_HINT) from None
-    if not isinstance(hook, dict) or not isinstance(hook.get("tool_name"), str):
-        raise UsageProblem("names no tool.", place=place, hint=_HINT)
-    given = hook.get("tool_input")
-    answer = hook.get("tool_response", hook.get("tool_result", hook.get("error", "")))
-    result = text_of(answer)
-    failed = "Failure" in str(hook.get("hook_event_name", "")) or "error" in hook or _is_failure(answer)
-    return Call(
-        hook["tool_name"][:100], given if isinstance(given, dict) else {}, result,
-        failed or result.startswith(_FAILED), _short(hook.get("session_id")), _short(hook.get("agent_name")),
-        _short(hook.get("cwd"), 4000),
-    )  # fmt: skip
-
-
-def calls_in_transcript(found: Transcript, agent: str = "") -> Iterator[Call]:
-    """Yield the calls of a transcript, in its order."""
-    from kl_hooks.evidence.sources.transcript import ToolCall
-
-    for item in found.items:
-        if isinstance(item, ToolCall):
-            result = item.result[:_MAX_RESULT]
-            failed = item.failed or result.startswith(_FAILED)
-            yield Call(item.name, item.given, result, failed, found.session, agent, found.folder)
-
-
-def _with_agent_and_session(call: Call, environ: Mapping[str, str]) -> Call:
-    """The call with the agent and session of the environment where the call itself names none."""
-    from kl_hooks.evidence.provenance import agent, session
-
-    return replace(call, agent=call.agent or agent(environ) or "", session=call.session or session(environ) or "")
+    @classmethod
+    def in_transcript(cls, found: Transcript, agent: str = "") -> Iterator[Call]:
+        """Yield the calls of a transcript, in its order."""
+        for item in found.items:
+            if isinstance(item, ToolCall):
+                result = item.result[:_MAX_RESULT]
+                failed = item.failed or result.startswith(_FAILED)
+                yield cls(item.name, item.given, result, failed, found.session, agent, found.folder)
 
 
 def _is_failure(answer: Any) -> bool:
@@ -380,24 +372,38 @@ class RecordedFindings:
     nothing: int = 0
     """Calls that leave no finding."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON answer `kl.finding.add/1`."""
+        new = [
+            {
+                "id": one.id, "entity": one.text("entity"), "finding": one.text("finding"), "kind": one.text("kind"),
+                "confidence": one.number("confidence"), "agent": one.text("agent"), "session": one.text("source"),
+            }
+            for one in self.new
+        ]  # fmt: skip
+        return {"schema": "kl.finding.add/1", "new": new, "known": list(self.existing), "nothing": self.nothing}
+
 
 def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     """Record what these calls found out or changed, all in one step. One that exists is bound to today's content."""
+    from kl_hooks.evidence.claims import all_claims
+
     found: dict[str, Found] = {}
     nothing = 0
     for call in calls:
-        one = extract(_with_agent_and_session(call, ws.environ), str(ws.root))
+        who = call.agent or agent(ws.environ) or ""
+        one = extract(replace(call, agent=who, session=call.session or session(ws.environ) or ""), str(ws.root))
         if one is None:
             nothing += 1
-        else:
-            # the first of equal ones: the ID is a hash of entity and wording, so they are one finding
-            found.setdefault(
-                f"{FINDING.prefix}-{identity_digest(FINDING, {'entity': one.entity, 'finding': one.finding})}", one
-            )
+            continue
+        digest = identity_digest(FINDING, {"entity": one.entity, "finding": one.finding})
+        # the first of equal ones: the ID is a hash of entity and wording, so they are one finding
+        found.setdefault(f"{FINDING.prefix}-{digest}", one)
     sync(ws)
     existing = {record.id: record for record in get_records(ws, list(found))}
     fresh = [one for key, one in found.items() if key not in existing]
-    tiers = _command_tiers(ws) if any(one.command for one in fresh) else {}
+    claims = all_claims(ws, lambda _: None) if any(one.command for one in fresh) else ()
+    tiers = {claim.about: claim.tier for claim in claims}
     raws = [_fields_of(one, anchors, tiers) for one, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)]
     made = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
     today = _anchors_of(ws, [found[key] for key in existing])
@@ -405,13 +411,6 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
         if anchors and anchors != record.values.get("anchors"):
             change_record(ws, record, {"anchors": anchors}, how="found again")
     return RecordedFindings(tuple(made), tuple(sorted(existing)), nothing)
-
-
-def _command_tiers(ws: Workspace) -> dict[str, Tier]:
-    """Command → the tier of our own evidence about it."""
-    from kl_hooks.evidence.claims import all_claims
-
-    return {claim.about: claim.tier for claim in all_claims(ws, lambda _: None)}
 
 
 def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]) -> dict[str, Any]:
@@ -425,26 +424,6 @@ def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tie
     }  # fmt: skip
 
 
-def findings_to_dict(recorded: RecordedFindings) -> dict[str, Any]:
-    """Return the JSON answer `kl.finding.add/1`."""
-    new = [
-        {
-            "id": one.id, "entity": one.text("entity"), "finding": one.text("finding"), "kind": one.text("kind"),
-            "confidence": one.number("confidence"), "agent": one.text("agent"), "session": one.text("source"),
-        }
-        for one in recorded.new
-    ]  # fmt: skip
-    return {
-        "schema": "kl.finding.add/1", "new": new, "known": list(recorded.existing), "nothing": recorded.nothing,
-    }  # fmt: skip
-
-
-class _NamedSymbol(NamedTuple):
-    id: str = ""
-    path: str = ""
-    content_hash: str = ""
-
-
 def _anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
     """For each finding: ID → digest of its file, and of the symbol of its name where there is one.
 
@@ -455,14 +434,14 @@ def _anchors_of(ws: Workspace, found: Sequence[Found]) -> list[dict[str, str]]:
     blobs = {path: blob_of(ws, path) for path in sorted(paths)}
     made = []
     for one in found:
-        symbol = _NamedSymbol(path=one.entity) if one.is_path else symbols.get(one.entity, _NamedSymbol())
-        blob = blobs.get(symbol.path, "")
-        anchors = {make_id("file", symbol.path): blob} if blob else {}
-        made.append(anchors | ({symbol.id: symbol.content_hash} if symbol.id else {}))
+        symbol = None if one.is_path else symbols.get(one.entity)
+        path = symbol.path if symbol else one.entity
+        anchors = {make_id("file", path): blobs[path]} if blobs.get(path) else {}
+        made.append(anchors | ({symbol.id: symbol.content_hash} if symbol else {}))
     return made
 
 
-def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, _NamedSymbol]:
+def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, Symbol]:
     """Name → the only symbol with that name; none where the graph is not available."""
     wanted = sorted(name for name in names if name.replace(".", "_").isidentifier())
     if not wanted:
@@ -471,10 +450,9 @@ def _symbols_named(ws: Workspace, names: Iterable[str]) -> dict[str, _NamedSymbo
 
     try:
         with open_graph(ws) as graph:
-            found = {name: symbol for name in wanted if (symbol := _symbol_named(graph, name))}
+            return {name: symbol for name in wanted if (symbol := _symbol_named(graph, name))}
     except EnvironmentProblem:
         return {}
-    return {name: _NamedSymbol(one.id, one.path, one.content_hash) for name, one in found.items()}
 
 
 def _symbol_named(graph: Graph, name: str) -> Symbol | None:

@@ -22,58 +22,6 @@ _LINTER: Final = re.compile(
 """Commands that lint."""
 
 
-def gates_for(gates: Sequence[Record], task_type: str, complexity: int) -> list[Record]:
-    """Return the active gates for work of this type and complexity (1 to 10), the narrowest first, at most four."""
-    wanted = task_type.strip().casefold()
-    ranges = {one.id: complexity_range(one) for one in gates}
-    found = [
-        one for one in gates
-        if one.status == "active" and one.text("task_type").strip().casefold() == wanted
-        and ranges[one.id][0] <= complexity <= ranges[one.id][1]
-    ]  # fmt: skip
-    # the order decides: `kl verify --task` applies the first one
-    return sorted(found, key=lambda one: (ranges[one.id][1] - ranges[one.id][0], one.id))[:_MAX_GATES]
-
-
-def task_types(gates: Sequence[Record]) -> list[str]:
-    """Return the types of work that active gates are for."""
-    return sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
-
-
-def complexity_range(gate: Record) -> tuple[int, int]:
-    """Return the lowest and the highest complexity that a gate is for."""
-    return gate.number("complexity_from", 1), gate.number("complexity_to", 10)
-
-
-def gate_line(gate: Record) -> str:
-    """Return a gate on one line: `GATE-0003 feature, complexity 4-6: tests pass, lint is clean, coverage …`."""
-    least, most = complexity_range(gate)
-    demands = [
-        "tests pass" if gate.values.get("test_pass_required") else "",
-        "lint is clean" if gate.values.get("lint_required") else "",
-        _threshold(gate, "coverage"),
-        _threshold(gate, "arch_review"),
-    ]
-    demanded = ", ".join(filter(None, demands)) or "nothing is demanded"
-    spread = f"{least}-{most}" if least != most else str(least)
-    return f"{gate.id} {gate.text('task_type')}, complexity {spread}: {demanded}"
-
-
-def is_demanded(gate: Record, name: str) -> bool:
-    """True where a gate demands `coverage` or `arch_review`: a threshold alone does, unless `…_required` is false."""
-    required = gate.values.get(f"{name}_required")
-    return required is True or (required is None and bool(gate.number(f"{name}_threshold")))
-
-
-def _threshold(gate: Record, name: str) -> str:
-    """`coverage at least 75 %`; empty where it is not demanded."""
-    label, unit = {"coverage": ("coverage", " %"), "arch_review": ("architecture review", " of 100")}[name]
-    least = gate.number(f"{name}_threshold")
-    if not is_demanded(gate, name):
-        return ""
-    return f"{label} at least {least}{unit}" if least else f"{label} is checked"
-
-
 @dataclass(frozen=True, slots=True)
 class Demand:
     """A demand of a gate, checked against the evidence of a content."""
@@ -85,22 +33,72 @@ class Demand:
     reason: str
 
 
-def check_demands(gate: Record, tests_pass: bool, commands: Mapping[str, bool]) -> list[Demand]:
-    """Check the demands of a gate against the evidence of a content.
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A record of the kind `gate`, and what follows from its fields."""
 
-    `tests_pass`: it is proven. `commands`: command → whether its last run on this content ended with 0.
-    """
-    found = []
-    if gate.values.get("test_pass_required"):
-        found.append(Demand("tests", tests_pass, "all tests pass" if tests_pass else "tests are not proven to pass"))
-    if gate.values.get("lint_required"):
-        found.append(_lint(commands))
-    if demand := _threshold(gate, "coverage"):
-        hint = f"pytest --cov --cov-fail-under={gate.number('coverage_threshold')}"
-        found.append(Demand("coverage", None, f"{demand}: no coverage is recorded. Check it with: {hint}"))
-    if demand := _threshold(gate, "arch_review"):
-        found.append(Demand("arch_review", None, f"{demand}: a reviewer gives this score; kl records none"))
-    return found
+    record: Record
+
+    @classmethod
+    def fitting(cls, gates: Sequence[Record], task_type: str, complexity: int) -> list[Record]:
+        """Return the active gates for work of this type and complexity (1 to 10), the narrowest first, at most four."""
+        wanted = task_type.strip().casefold()
+        ranges = {one.id: cls(one).complexity for one in gates}
+        found = [
+            one for one in gates
+            if one.status == "active" and one.text("task_type").strip().casefold() == wanted
+            and ranges[one.id][0] <= complexity <= ranges[one.id][1]
+        ]  # fmt: skip
+        # the order decides: `kl verify --task` applies the first one
+        return sorted(found, key=lambda one: (ranges[one.id][1] - ranges[one.id][0], one.id))[:_MAX_GATES]
+
+    @property
+    def complexity(self) -> tuple[int, int]:
+        """The lowest and the highest complexity that it is for."""
+        return self.record.number("complexity_from", 1), self.record.number("complexity_to", 10)
+
+    def demands(self, name: str) -> bool:
+        """True where it demands `coverage` or `arch_review`: a threshold alone does, unless `…_required` is false."""
+        required = self.record.values.get(f"{name}_required")
+        return required is True or (required is None and bool(self.record.number(f"{name}_threshold")))
+
+    def line(self) -> str:
+        """Return it on one line: `GATE-0003 feature, complexity 4-6: tests pass, lint is clean, coverage …`."""
+        least, most = self.complexity
+        demands = [
+            "tests pass" if self.record.values.get("test_pass_required") else "",
+            "lint is clean" if self.record.values.get("lint_required") else "",
+            self._threshold("coverage"), self._threshold("arch_review"),
+        ]  # fmt: skip
+        demanded = ", ".join(filter(None, demands)) or "nothing is demanded"
+        spread = f"{least}-{most}" if least != most else str(least)
+        return f"{self.record.id} {self.record.text('task_type')}, complexity {spread}: {demanded}"
+
+    def _threshold(self, name: str) -> str:
+        """`coverage at least 75 %`; empty where it is not demanded."""
+        label, unit = {"coverage": ("coverage", " %"), "arch_review": ("architecture review", " of 100")}[name]
+        least = self.record.number(f"{name}_threshold")
+        if not self.demands(name):
+            return ""
+        return f"{label} at least {least}{unit}" if least else f"{label} is checked"
+
+    def check(self, tests_pass: bool, commands: Mapping[str, bool]) -> list[Demand]:
+        """Check its demands against the evidence of a content.
+
+        `tests_pass`: it is proven. `commands`: command → whether its last run on this content ended with 0.
+        """
+        found = []
+        if self.record.values.get("test_pass_required"):
+            reason = "all tests pass" if tests_pass else "tests are not proven to pass"
+            found.append(Demand("tests", tests_pass, reason))
+        if self.record.values.get("lint_required"):
+            found.append(_lint(commands))
+        if demand := self._threshold("coverage"):
+            hint = f"pytest --cov --cov-fail-under={self.record.number('coverage_threshold')}"
+            found.append(Demand("coverage", None, f"{demand}: no coverage is recorded. Check it with: {hint}"))
+        if demand := self._threshold("arch_review"):
+            found.append(Demand("arch_review", None, f"{demand}: a reviewer gives this score; kl records none"))
+        return found
 
 
 def _lint(commands: Mapping[str, bool]) -> Demand:
@@ -113,12 +111,12 @@ def _lint(commands: Mapping[str, bool]) -> Demand:
 
 
 def fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
-    """The gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
+    """Return the gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
     gates = list_records(ws, RecordFilter(("gate",)))
-    known = task_types(gates)
+    known = sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
     if task_type.strip().casefold() not in {one.casefold() for one in known}:
         hint = suggest_spelling(task_type, known) or (
             f"Types: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
         )
         raise UsageProblem("there is no active gate for this type of work.", place=task_type, hint=hint)
-    return gates_for(gates, task_type, complexity)
+    return Gate.fitting(gates, task_type, complexity)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.kinds.catalog import FACT
-from kl_hooks.kinds.gate import is_demanded
+from kl_hooks.kinds.gate import Gate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import live_records
@@ -301,7 +301,7 @@ def review_questions(mode: str) -> tuple[Question, ...]:
     )
 
 
-FULL_CONFIDENCE, SHORT_CONFIDENCE = 100, 80
+_CONFIDENCE, _SHORT_CONFIDENCE = 100, 80
 """How sure an answer is, percent: of the whole interview, of its short form."""
 _SOURCE: Final = "interview"
 
@@ -320,7 +320,7 @@ def record_answer(
     question: Question,
     answer: str,
     *,
-    sure: int = FULL_CONFIDENCE,
+    short: bool = False,
     task: str = "",
     raw: Mapping[str, Any] = {},
     by: str = "",
@@ -328,12 +328,13 @@ def record_answer(
     """Record an answer at once; return its fact, and the gates, modes and roles that it changed.
 
     It replaces an earlier answer of the same authority to the same question in the same task: an agent's answer never
-    replaces a person's. `raw`: fields such as the authority. Raises as `create_record`.
+    replaces a person's. `short`: in the short form, after a review. `raw`: fields such as the authority. Raises as
+    `create_record`.
     """
     facts = facts_of_answer(answer, question.category)
     values: dict[str, Any] = {
         "title": one_line(facts[0] if facts else answer, 100), "category": question.category, "answers": question.key,
-        "question": question.asks, "answer": answer.strip(), "facts": list(facts), "confidence": sure,
+        "question": question.asks, "answer": answer.strip(), "facts": list(facts), "confidence": _SHORT_CONFIDENCE if short else _CONFIDENCE,
         "source": _SOURCE, "task_id": task or None, **raw,
     }  # fmt: skip
     authority = str(raw.get("authority") or "human")
@@ -429,7 +430,7 @@ def _coverage_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     least = _percent(answer)
     if least is None:
         return {}
-    demanding = [one for one in gates if is_demanded(one, "coverage")]
+    demanding = [one for one in gates if Gate(one).demands("coverage")]
     return {one.id: {"coverage_required": True, "coverage_threshold": least} for one in demanding}
 
 
@@ -440,10 +441,10 @@ def _review_changes(answer: str, gates: Sequence[Record]) -> _Changes:
     least = _percent(_SIZE.sub("", answer))
     if size is None and least is None:
         return {}
-    types = {one.text("task_type") for one in gates if is_demanded(one, "arch_review")}
+    types = {one.text("task_type") for one in gates if Gate(one).demands("arch_review")}
     changes: dict[str, dict[str, Any]] = {}
     for one in (gate for gate in gates if gate.text("task_type") in types):
-        wanted = is_demanded(one, "arch_review") if size is None else one.number("complexity_to", 10) >= size
+        wanted = Gate(one).demands("arch_review") if size is None else one.number("complexity_to", 10) >= size
         score = least if least is not None else one.number("arch_review_threshold")
         changes[one.id] = {"arch_review_required": wanted}
         if wanted and score:

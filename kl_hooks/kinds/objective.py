@@ -36,6 +36,13 @@ class Progress:
 
     completed: tuple[str, ...]
     remaining: tuple[str, ...]
+    agents: Mapping[str, str] = MappingProxyType({})
+    """Task, as it is listed → the agent that put it there."""
+
+    @classmethod
+    def of(cls, record: Record) -> Progress:
+        """Return the progress of an objective as its file has it."""
+        return cls(record.many("completed"), record.many("remaining"))
 
     @property
     def percent(self) -> int:
@@ -43,28 +50,43 @@ class Progress:
         total = len(self.completed) + len(self.remaining)
         return 100 * len(self.completed) // total if total else 0
 
+    def with_task(self, task: str, *, done: bool) -> Progress:
+        """Return it with the task in one list and not in the other, in the spelling that is listed already."""
+        key = _key(task)
+        spelled = next((one for one in (*self.completed, *self.remaining) if _key(one) == key), task.strip())
+        target, source = (self.completed, self.remaining) if done else (self.remaining, self.completed)
+        target = target if key in map(_key, target) else (*target, spelled)
+        source = tuple(one for one in source if _key(one) != key)
+        completed, remaining = (target, source) if done else (source, target)
+        return replace(self, completed=completed, remaining=remaining)
 
-@dataclass(frozen=True, slots=True)
-class ReportedProgress:
-    """The progress of an objective, with what agents report."""
+    def list_of(self, task: str) -> str:
+        """Return the list that a task is on: `remaining`, `completed`, or empty for neither."""
+        lists = (("completed", self.completed), ("remaining", self.remaining))
+        return next((name for name, tasks in lists if _key(task) in map(_key, tasks)), "")
 
-    progress: Progress
-    agents: dict[str, str]
-    """Task, as it is listed → the agent that put it there."""
+    def summary(self, record: Record) -> list[str]:
+        """Return an objective in a few lines: title, progress, at most five of the tasks that remain."""
+        done, total = len(self.completed), len(self.completed) + len(self.remaining)
+        state = f"{self.percent} % ({done} of {total} tasks)" if total else "no tasks"
+        lines = [f"{record.id} {record.title}: {state}"]
+        lines += [f"- {task}{self._reporter(task)}" for task in self.remaining[:_MAX_TASKS]]
+        if len(self.remaining) > _MAX_TASKS:
+            lines.append(f"… and {len(self.remaining) - _MAX_TASKS} more")
+        reported = [task for task in self.completed if task in self.agents]
+        return lines + [f"- done: {task}{self._reporter(task)}" for task in reported[:_MAX_TASKS]]
+
+    def _reporter(self, task: str) -> str:
+        return f" (reported by agent {one_line(self.agents[task], 40)})" if task in self.agents else ""
 
 
-def progress_of(record: Record) -> Progress:
-    """Return the progress of an objective as its file has it."""
-    return Progress(record.many("completed"), record.many("remaining"))
-
-
-def reported_progress(ws: Workspace, records: Sequence[Record]) -> dict[str, ReportedProgress]:
+def reported_progress(ws: Workspace, records: Sequence[Record]) -> dict[str, Progress]:
     """Return ID → the progress of each objective: the lists of its file, and the Events of agents folded into them."""
     events = events_by_record(ws, [one.id for one in records], (_LINKED,))
-    return {one.id: _fold_events(progress_of(one), events[one.id]) for one in records}
+    return {one.id: _fold_events(Progress.of(one), events[one.id]) for one in records}
 
 
-def _fold_events(filed: Progress, events: Sequence[Event]) -> ReportedProgress:
+def _fold_events(filed: Progress, events: Sequence[Event]) -> Progress:
     """The lists of the file with the Events of agents in them, in their order.
 
     An Event counts as long as the file has its task where it was when the agent reported: what a person has moved,
@@ -73,11 +95,15 @@ def _fold_events(filed: Progress, events: Sequence[Event]) -> ReportedProgress:
     progress, agents = filed, dict[str, str]()
     for event in events:
         task, done = str(event.body.get("task", "")), bool(event.body.get("done"))
-        if task and _list_of(filed, task) == event.body.get("was", ""):
-            progress = with_task(progress, task, done=done)
+        if task and filed.list_of(task) == event.body.get("was", ""):
+            progress = progress.with_task(task, done=done)
             agents[_key(task)] = event.session.removeprefix("agent:")
     listed = {_key(one): one for one in (*progress.completed, *progress.remaining)}
-    return ReportedProgress(progress, {listed[key]: name for key, name in agents.items() if key in listed})
+    return replace(progress, agents={listed[key]: name for key, name in agents.items() if key in listed})
+
+
+def _key(task: str) -> str:
+    return task.strip().casefold()
 
 
 def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session: str = "", by: str = "") -> Record:
@@ -88,15 +114,15 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
     record = get_record(ws, identifier, "objective")
     if not task.strip():
         raise UsageProblem("the task is empty.", place=record.id, hint="Name the task.")
-    before = progress_of(record)
+    before = Progress.of(record)
     if agent := agent_author(ws, by):
-        reported = reported_progress(ws, [record])[record.id].progress
-        if with_task(reported, task, done=done) != reported:
-            body = {"task": task.strip(), "done": done, "was": _list_of(before, task), "session": session}
+        reported = reported_progress(ws, [record])[record.id]
+        if reported.with_task(task, done=done) != reported:
+            body = {"task": task.strip(), "done": done, "was": before.list_of(task), "session": session}
             append_events(ws, [Event(_LINKED, record.id, agent, body)])
         return record
     sessions = tuple(dict.fromkeys([*record.many("sessions"), *([session] if session else [])]))
-    after = with_task(before, task, done=done)
+    after = before.with_task(task, done=done)
     if after == before and sessions == record.many("sessions"):
         return record
     raw: dict[str, Any] = {"remaining": list(after.remaining) or None, "completed": list(after.completed) or None}
@@ -104,47 +130,7 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
     return change_record(ws, record, raw, how="link", by=by or session)
 
 
-def with_task(progress: Progress, task: str, *, done: bool) -> Progress:
-    """Return the lists with the task in one of them and not in the other, in the spelling that is listed already."""
-    key = _key(task)
-    spelled = next((one for one in (*progress.completed, *progress.remaining) if _key(one) == key), task.strip())
-    target, source = (progress.completed, progress.remaining) if done else (progress.remaining, progress.completed)
-    target = target if key in map(_key, target) else (*target, spelled)
-    source = tuple(one for one in source if _key(one) != key)
-    return Progress(target, source) if done else Progress(source, target)
-
-
-def _list_of(progress: Progress, task: str) -> str:
-    """The list that a task is on: `remaining`, `completed`, or empty for neither."""
-    lists = (("completed", progress.completed), ("remaining", progress.remaining))
-    return next((name for name, tasks in lists if _key(task) in map(_key, tasks)), "")
-
-
-def _key(task: str) -> str:
-    return task.strip().casefold()
-
-
-def progress_summary(record: Record, progress: Progress, agents: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Return an objective in a few lines: title, progress, at most five of the tasks that remain.
-
-    `agents`: task → the agent that reported it.
-    """
-    done, total = len(progress.completed), len(progress.completed) + len(progress.remaining)
-    state = f"{progress.percent} % ({done} of {total} tasks)" if total else "no tasks"
-    lines = [f"{record.id} {record.title}: {state}"]
-    lines += [f"- {task}{_reporter(agents, task)}" for task in progress.remaining[:_MAX_TASKS]]
-    if len(progress.remaining) > _MAX_TASKS:
-        lines.append(f"… and {len(progress.remaining) - _MAX_TASKS} more")
-    reported = [task for task in progress.completed if task in agents]
-    return lines + [f"- done: {task}{_reporter(agents, task)}" for task in reported[:_MAX_TASKS]]
-
-
-def _reporter(agents: Mapping[str, str], task: str) -> str:
-    return f" (reported by agent {one_line(agents[task], 40)})" if task in agents else ""
-
-
 def objective_candidate(ws: Workspace, record: Record) -> Candidate:
     """Return an objective as a candidate for a context package: progress and the tasks that remain."""
-    reported = reported_progress(ws, [record])[record.id]
-    lines = progress_summary(record, reported.progress, reported.agents)
+    lines = reported_progress(ws, [record])[record.id].summary(record)
     return replace(record_candidate(ws, record), text="\n".join(lines), summary=lines[0])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kl_hooks.hookspecs import Retriever, Staleness, hookimpl
+from kl_hooks.hookspecs import Staleness, hookimpl
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Retriever
     from kl_hooks.model.kind import Kind
 
 
@@ -27,6 +28,6 @@ def kl_stale() -> Sequence[Staleness]:
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    from kl_hooks.kinds.retrievers import find_always_offered, find_anchored
+    from kl_hooks.kinds.retrievers import RETRIEVERS
 
-    return [Retriever("anchors", 200, find_anchored), Retriever("standing", 100, find_always_offered)]
+    return RETRIEVERS

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
 from kl_hooks.code.query.session import refresh_graph
 from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.hookspecs import Retriever
 from kl_hooks.kinds.failure import failure_candidate
 from kl_hooks.kinds.feature import feature_ids, specification_files
 from kl_hooks.kinds.objective import objective_candidate
@@ -77,7 +78,7 @@ class _Anchored(NamedTuple):
     match: _Match
 
 
-def find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+def _find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return the records anchored to what the task names, nearest first, each with its symbols."""
     kinds = tuple(
         kind.name
@@ -266,7 +267,7 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
         )  # fmt: skip
 
 
-def find_always_offered(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+def _find_always_offered(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return feedback and features first, then objectives, then failures."""
     found = [*_features(ws, task), *_objectives(ws), *_failures(ws, task)]
     return demote_uncommitted(ws, list({one.id: one for one in found}.values())[:limit])
@@ -328,3 +329,6 @@ def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
     if words and list_records(ws, RecordFilter(("failure",)), 1):
         for record in live_records(ws, search_records(ws, words, RecordFilter(("failure",)), _MAX_FAILURES)):
             yield failure_candidate(ws, record)
+
+
+RETRIEVERS: Final = (Retriever("anchors", 200, _find_anchored), Retriever("standing", 100, _find_always_offered))

@@ -172,7 +172,7 @@ def _link_task(ws: Workspace, given: Arguments) -> Any:
     require_setup(ws)
     session = (given.get("session") or "").strip()
     record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=author(ws))
-    seen = reported_progress(ws, [record])[record.id].progress
+    seen = reported_progress(ws, [record])[record.id]
     lists = {"percent": seen.percent, "remaining": list(seen.remaining), "completed": list(seen.completed)}
     return to_dict(ws, record) | lists
 

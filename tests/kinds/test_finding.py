@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.finding import MAX_HOOK_BYTES, Call, Found, blob_of, call_from_hook, extract, stale_reason, text_of
+from kl_hooks.kinds.finding import MAX_HOOK_BYTES, Call, Found, blob_of, extract, stale_reason, text_of
 from tests.support import Checkout
 
 PLAIN: st.SearchStrategy[Any] = st.recursive(
@@ -47,7 +47,7 @@ def hook(**more: Any) -> bytes:
 )  # fmt: skip
 def test_what_a_tool_gave_back_is_text(answer: Any, text: str) -> None:
     assert text_of(answer) == text
-    assert call_from_hook(hook(tool_response=answer)).result == text
+    assert Call.from_hook(hook(tool_response=answer)).result == text
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_what_a_tool_gave_back_is_text(answer: Any, text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_failed_call_is_seen(more: dict[str, Any]) -> None:
-    assert call_from_hook(hook(**more)).failed
-    assert not call_from_hook(hook(tool_response={"exit_code": 0})).failed
+    assert Call.from_hook(hook(**more)).failed
+    assert not Call.from_hook(hook(tool_response={"exit_code": 0})).failed
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_a_failed_call_is_seen(more: dict[str, Any]) -> None:
 )
 def test_what_is_no_such_json_is_wrong_use_with_a_reason(content: bytes) -> None:
     with pytest.raises(UsageProblem) as problem:
-        call_from_hook(content)
+        Call.from_hook(content)
     assert "tool_name, tool_input, tool_response" in problem.value.hint
 
 
 @given(NAMES, ARGUMENTS | PLAIN, PLAIN, st.dictionaries(st.text(max_size=12), PLAIN, max_size=3))
 def test_any_values_leave_a_bounded_finding_or_none(name: str, given_: Any, answer: Any, more: dict[str, Any]) -> None:
     plain = {**more, "tool_name": name, "tool_input": given_, "tool_response": answer}
-    found = extract(call_from_hook(json.dumps(plain).encode()), "/repo")
+    found = extract(Call.from_hook(json.dumps(plain).encode()), "/repo")
     if found is not None:
         assert 0 < len(found.entity) <= 200
         assert 0 < len(found.finding) <= 200
@@ -98,7 +98,7 @@ def test_any_values_leave_a_bounded_finding_or_none(name: str, given_: Any, answ
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_call_or_wrong_use(content: bytes) -> None:
     try:
-        call = call_from_hook(content)
+        call = Call.from_hook(content)
     except UsageProblem as problem:
         assert problem.place == "stdin" and problem.reason
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.kinds.gate import gate_line, gates_for, task_types
+from kl_hooks.kinds.gate import Gate
 from kl_hooks.model.record import Record, Value
 
 
@@ -16,10 +16,14 @@ def gate(number: int, **values: Value) -> Record:
 def test_the_narrowest_gates_come_first_and_at_most_four_are_shown() -> None:
     gates = [gate(1), gate(2, complexity_from=4, complexity_to=6), gate(3, complexity_from=7),
              gate(4, task_type="docs"), gate(5, status="retired"), *(gate(n) for n in range(6, 12))]  # fmt: skip
-    assert [one.id for one in gates_for(gates, " Feature ", 5)] == ["GATE-0002", "GATE-0001", "GATE-0006", "GATE-0007"]
-    assert gates_for(gates, "feature", 9)[0].id == "GATE-0003"
-    assert gates_for(gates, "painting", 5) == []
-    assert task_types(gates) == ["docs", "feature"]
+    assert [one.id for one in Gate.fitting(gates, " Feature ", 5)] == [
+        "GATE-0002",
+        "GATE-0001",
+        "GATE-0006",
+        "GATE-0007",
+    ]
+    assert Gate.fitting(gates, "feature", 9)[0].id == "GATE-0003"
+    assert Gate.fitting(gates, "painting", 5) == []
 
 
 @pytest.mark.parametrize(
@@ -40,4 +44,4 @@ def test_the_narrowest_gates_come_first_and_at_most_four_are_shown() -> None:
     ],
 )  # fmt: skip
 def test_a_gate_on_one_line(values: dict[str, Value], line: str) -> None:
-    assert gate_line(gate(1, **values)) == line
+    assert Gate(gate(1, **values)).line() == line

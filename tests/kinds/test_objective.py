@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.objective import Progress, progress_of, progress_summary, with_task
+from kl_hooks.kinds.objective import Progress
 from kl_hooks.model.record import Record
 
 
@@ -16,14 +16,14 @@ def objective(**values: tuple[str, ...]) -> Record:
 
 @pytest.mark.requirement("A55")
 def test_progress_is_the_part_that_is_done_and_nothing_without_tasks() -> None:
-    assert progress_of(objective()).percent == 0
-    assert progress_of(objective(remaining=("a", "b"), completed=("c",))).percent == 33
-    assert progress_of(objective(completed=("c",))).percent == 100
+    assert Progress.of(objective()).percent == 0
+    assert Progress.of(objective(remaining=("a", "b"), completed=("c",))).percent == 33
+    assert Progress.of(objective(completed=("c",))).percent == 100
 
 
 def summary(**values: tuple[str, ...]) -> list[str]:
     record = objective(**values)
-    return progress_summary(record, progress_of(record))
+    return Progress.of(record).summary(record)
 
 
 @pytest.mark.requirement("A53")
@@ -42,8 +42,8 @@ TASKS = st.sampled_from(["write", "Write ", "test", "ship"])
 def test_a_task_is_in_one_list_only_and_where_it_was_put_last(steps: list[tuple[str, bool]]) -> None:
     progress = Progress((), ())
     for task, done in steps:
-        progress = with_task(progress, task, done=done)
-        assert with_task(progress, task, done=done) == progress
+        progress = progress.with_task(task, done=done)
+        assert progress.with_task(task, done=done) == progress
     keys = [one.strip().casefold() for one in (*progress.completed, *progress.remaining)]
     assert len(keys) == len(set(keys))
     last = {task.strip().casefold(): done for task, done in steps}
@@ -51,6 +51,6 @@ def test_a_task_is_in_one_list_only_and_where_it_was_put_last(steps: list[tuple[
 
 
 def test_the_spelling_that_is_there_stays() -> None:
-    assert with_task(Progress((), ("Write the parser",)), "write THE parser", done=True) == Progress(
+    assert Progress((), ("Write the parser",)).with_task("write THE parser", done=True) == Progress(
         ("Write the parser",), ()
     )

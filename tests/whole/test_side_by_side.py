@@ -190,7 +190,7 @@ def check_counts(world: World) -> None:
             {one.session for one in list_events(ws, identifier, "reinforced")}
         )
     for record in list_records(ws, RecordFilter(("objective",))):
-        seen = reported_progress(ws, [record])[record.id].progress
+        seen = reported_progress(ws, [record])[record.id]
         assert seen.percent == Progress(seen.completed, seen.remaining).percent
         assert not set(seen.completed) & set(seen.remaining)
     created = {one.record: one.session for one in list_events(ws, name="created")}

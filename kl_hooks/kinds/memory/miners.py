@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -88,15 +89,13 @@ _GENERATED: Final = frozenset((
 _DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc")
 _COMMAND: Final = "command:"
 
-Runs = Mapping[str, Receipt]
-"""Run → its receipt, of all receipts that are mined."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Step:
     """One outcome of a test or a command."""
 
     entry: Entry
+    session: str
     outcome: str
     message: str = ""
     """Of a failure."""
@@ -105,10 +104,9 @@ class _Step:
     def bad(self) -> bool:
         return self.outcome in REFUTES
 
-    def sighting(self, by_run: Runs, proof: str) -> Sighting:
-        """Return the step as a sighting in the session of its run."""
-        receipt = self.entry.receipt
-        return Sighting(_session_of(receipt, by_run), self.entry.id, proof, receipt.ended)
+    def sighting(self, proof: str, session: str = "") -> Sighting:
+        """Return the step as a sighting in the session of its run, or in that of another one."""
+        return Sighting(session or self.session, self.entry.id, proof, self.entry.receipt.ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,72 +126,71 @@ def receipt_patterns(entries: Sequence[Entry], commits: Sequence[LoggedCommit]) 
     """
     own = sorted((one for one in entries if not one.origin.startswith("imported")), key=lambda one: one.seq)
     by_run = {one.receipt.run: one.receipt for one in own}
+    complete = [(one, _session_of(one.receipt, by_run)) for one in own if one.receipt.result.get("complete")]
     log = sorted(commits, key=lambda one: (one.at, one.sha))
-    commands = _command_steps(own)
-    tests = _test_steps([one for one in own if one.receipt.source in TEST_SOURCES])
-    return _merge_same(
-        [
-            *_command_patterns(commands, by_run),
-            *_test_patterns(tests, by_run),
-            *_file_patterns(log),
-            *_fix_patterns({**tests, **commands}, log, by_run),
-        ]
+    commands, tests = _command_steps(complete), _test_steps(complete)
+    # a session is the day of one author
+    writes = (
+        (path, Sighting(day_session(one.at, one.author), one.receipt or one.sha, "EvidenceGraph", one.at))
+        for one in log
+        if len(one.files) <= _LARGEST_COMMIT
+        for path in one.files
     )
+    fixes = _fix_patterns({**tests, **commands}, log)
+    return _merge_same([*_command_patterns(commands), *_test_patterns(tests), *write_patterns(writes), *fixes])
 
 
-def _test_steps(entries: Sequence[Entry]) -> dict[str, list[_Step]]:
-    """Return subject → its steps, for every test that failed in one of the complete runs (oldest first)."""
-    runs = [entry for entry in entries if entry.receipt.result.get("complete")]
-    tests = [(entry, one) for entry in runs for one in entry.receipt.evidence if one.kind == "TestResult"]
-    found: dict[str, list[_Step]] = {s: [] for s in sorted({one.subject for _, one in tests if one.outcome in REFUTES})}
-    for entry, one in tests:
-        if one.subject in found and (one.outcome == "passed" or one.outcome in REFUTES):
-            found[one.subject].append(_Step(entry, one.outcome, str(one.detail.get("message") or "")))
+def _test_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
+    """Return subject → its steps, for every test that failed in one of the runs (oldest first, with their sessions)."""
+    tests = [
+        (_Step(entry, session, one.outcome, str(one.detail.get("message") or "")), one.subject)
+        for entry, session in runs if entry.receipt.source in TEST_SOURCES
+        for one in entry.receipt.evidence if one.kind == "TestResult"
+    ]  # fmt: skip
+    found: dict[str, list[_Step]] = {
+        subject: [] for subject in sorted({subject for step, subject in tests if step.bad})
+    }
+    for step, subject in tests:
+        if subject in found and (step.outcome == "passed" or step.bad):
+            found[subject].append(step)
     return found
 
 
-def _command_steps(entries: Iterable[Entry]) -> dict[str, list[_Step]]:
-    """Return subject → its steps, for commands that are not trivial, without runs that were stopped or incomplete."""
+def _command_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
+    """Return subject → its steps, for commands that are not trivial, without runs that were stopped."""
     found: dict[str, list[_Step]] = {}
-    for entry in entries:
-        if entry.receipt.source != "command" or not entry.receipt.result.get("complete"):
-            continue
-        for one in entry.receipt.evidence:
+    for entry, session in runs:
+        for one in entry.receipt.evidence if entry.receipt.source == "command" else ():
             is_command = one.kind == "ExitCode" and one.subject.startswith(_COMMAND)
             if is_command and one.detail.get("exit") not in _INTERRUPTED:
-                message = _error_line(entry, one.subject) if one.outcome in REFUTES else ""
-                found.setdefault(one.subject, []).append(_Step(entry, one.outcome, message))
+                same = (other for other in entry.receipt.evidence if other.subject == one.subject)
+                output = "\n".join(str(other.detail.get("tail") or "") for other in same)
+                message = _error_line(output) if one.outcome in REFUTES else ""
+                found.setdefault(one.subject, []).append(_Step(entry, session, one.outcome, message))
     return {subject: steps for subject, steps in found.items() if not is_trivial(subject.removeprefix(_COMMAND))}
 
 
-def _error_line(entry: Entry, subject: str) -> str:
+def _error_line(output: str) -> str:
     """Return the last line of a command's output that names an error, else its last line."""
-    tails = (str(one.detail.get("tail") or "") for one in entry.receipt.evidence if one.subject == subject)
-    lines = [line.strip() for tail in tails for line in tail.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower() or "exception" in line.lower()]
     return (errors or lines or [""])[-1]
 
 
-def _command_patterns(steps: Mapping[str, Sequence[_Step]], by_run: Runs) -> Iterator[Pattern]:
+def _command_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]:
     for subject, history in steps.items():
         command = cut(subject.removeprefix(_COMMAND))
-        passes = tuple(step.sighting(by_run, "ExitCode") for step in history if step.outcome == "passed")
+        passes = tuple(step.sighting("ExitCode") for step in history if step.outcome == "passed")
         if passes:
             enough = len({one.session for one in passes}) >= _SUCCEEDS_IN_SESSIONS
             yield Pattern(f"Shell command succeeds: {command}", "best_practice", passes, enough)
-        failures = tuple(step.sighting(by_run, "ExitCode") for step in history if step.outcome == "failed")
+        failures = tuple(step.sighting("ExitCode") for step in history if step.outcome == "failed")
         if len(failures) > 1:
-            enough = _longest_streak(history) >= _FAILS_IN_A_ROW
+            streaks = [
+                len(list(same)) for outcome, same in groupby(step.outcome for step in history) if outcome == "failed"
+            ]
+            enough = max(streaks) >= _FAILS_IN_A_ROW
             yield Pattern(f"Shell command fails repeatedly: {command}", "failure_mode", failures, enough)
-
-
-def _longest_streak(history: Iterable[_Step]) -> int:
-    """Return the most failures in a row."""
-    longest = streak = 0
-    for step in history:
-        streak = streak + 1 if step.outcome == "failed" else 0
-        longest = max(longest, streak)
-    return longest
 
 
 def cut(command: str) -> str:
@@ -202,24 +199,14 @@ def cut(command: str) -> str:
     return line if len(line) <= _COMMAND_CUT else line[:_COMMAND_CUT] + "…"
 
 
-def _test_patterns(steps: Mapping[str, Sequence[_Step]], by_run: Runs) -> Iterator[Pattern]:
+def _test_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]:
     """Yield a pattern for each test that failed and then passed, with every pass after its first failure."""
     for subject, history in steps.items():
         first = next(at for at, step in enumerate(history) if step.bad)
-        passes = tuple(step.sighting(by_run, "TestResult") for step in history[first:] if not step.bad)
+        passes = tuple(step.sighting("TestResult") for step in history[first:] if not step.bad)
         if passes:
             enough = not history[-1].bad and len({one.session for one in passes}) >= _PASSES_IN_SESSIONS
             yield Pattern(f"Test passes: {one_line(subject.removeprefix('test:'), 300)}", "fact", passes, enough)
-
-
-def _file_patterns(commits: Sequence[LoggedCommit]) -> list[Pattern]:
-    """Return the patterns of files in commits, oldest first. A session is the day of one author."""
-    return write_patterns(
-        (path, Sighting(day_session(one.at, one.author), one.receipt or one.sha, "EvidenceGraph", one.at))
-        for one in commits
-        if len(one.files) <= _LARGEST_COMMIT
-        for path in one.files
-    )
 
 
 def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
@@ -246,9 +233,7 @@ def is_generated(path: str) -> bool:
     return PurePosixPath(path).name in _GENERATED or path.startswith(".kl/")
 
 
-def _fix_patterns(
-    steps: Mapping[str, Sequence[_Step]], commits: Sequence[LoggedCommit], by_run: Runs
-) -> Iterator[Pattern]:
+def _fix_patterns(steps: Mapping[str, Sequence[_Step]], commits: Sequence[LoggedCommit]) -> Iterator[Pattern]:
     """Yield a pattern for each commit (oldest first) that made something pass."""
     by_commit: dict[str, list[_Fix]] = {}
     for subject, history in steps.items():
@@ -258,7 +243,7 @@ def _fix_patterns(
         # Only those of the first run after the commit: later runs would change the words, and so the memory.
         first = min(fix.passed.entry.seq for fix in fixes)
         of_first = (fix for fix in fixes if fix.passed.entry.seq == first)
-        yield _fix_pattern(sorted(of_first, key=lambda fix: fix.subject), by_run)
+        yield _fix_pattern(sorted(of_first, key=lambda fix: fix.subject))
 
 
 def _fixes(subject: str, history: Sequence[_Step], commits: Sequence[LoggedCommit]) -> Iterator[_Fix]:
@@ -299,18 +284,16 @@ def _is_test(path: str) -> bool:
     return name.startswith(("test_", "conftest.")) or "_test." in name or bool({"test", "tests"} & set(folders))
 
 
-def _fix_pattern(fixes: Sequence[_Fix], by_run: Runs) -> Pattern:
+def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
     first, commit = fixes[0], fixes[0].commit
     why = one_line(first.failed.message, _MESSAGE_CUT)
     text = (
         f"Fixed by commit {commit.sha[:8]} ({one_line(commit.subject, 100)}), which changed "
         f"{_shorten(_sources(commit))}: {_shorten([_name(fix.subject) for fix in fixes])} failed"
     ) + (f" with: {why}" if why else "")
-    session = _session_of(first.passed.entry.receipt, by_run)  # one session found the fix, whoever saw the failure
     proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"
-    seen = tuple(
-        Sighting(session, step.entry.id, proof, step.entry.receipt.ended) for step in (first.failed, first.passed)
-    )
+    # one session found the fix, whoever saw the failure
+    seen = (first.failed.sighting(proof, first.passed.session), first.passed.sighting(proof))
     return Pattern(text, "discovery", seen, True, _FIX_IMPORTANCE, untrusted=True)
 
 
@@ -427,15 +410,9 @@ def _fixed(transcript: Transcript) -> Iterator[Pattern]:
         elif command in failed:
             files, bad = list(dict.fromkeys(edited.pop(command))), failed.pop(command)
             if files:
-                error, named = _error(bad.result), _shorten(files)
+                error, named = one_line(_error_line(bad.result) or "no output", _MESSAGE_CUT), _shorten(files)
                 text = f"`{cut(command)}` failed with: {error}; it passed after {named} was edited"
                 yield _pattern(transcript, item.at, text, "discovery", _FIX_IMPORTANCE)
-
-
-def _error(result: str) -> str:
-    lines = [line.strip() for line in result.splitlines() if line.strip()]
-    errors = [line for line in lines if re.search("error|exception", line, re.IGNORECASE)]
-    return one_line((errors or lines or ["no output"])[-1], _MESSAGE_CUT)
 
 
 def _configured(transcript: Transcript) -> Iterator[Pattern]:
@@ -482,10 +459,9 @@ def _merge_same(found: Iterable[Pattern]) -> list[Pattern]:
 
 
 def _merged(same: Sequence[Pattern]) -> Pattern:
-    first = same[0]
     sightings = tuple(dict.fromkeys(seen for one in same for seen in one.sightings))
     enough, untrusted = any(one.enough for one in same), any(one.untrusted for one in same)
-    return Pattern(first.text, first.category, sightings, enough, first.importance, untrusted, first.source)
+    return replace(same[0], sightings=sightings, enough=enough, untrusted=untrusted)
 
 
 def _shorten(names: Sequence[str], most: int = 3) -> str:
