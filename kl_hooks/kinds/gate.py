@@ -111,7 +111,7 @@ def _lint(commands: Mapping[str, bool]) -> Demand:
 
 
 def fitting_gates(ws: Workspace, task_type: str, complexity: int) -> list[Record]:
-    """Return the gates for work of this type and complexity, the narrowest first. UsageProblem for a type without any."""
+    """Return the gates for this type of work and complexity, the narrowest first. UsageProblem for an unknown type."""
     gates = list_records(ws, RecordFilter(("gate",)))
     known = sorted({one.text("task_type").strip() for one in gates if one.status == "active"})
     if task_type.strip().casefold() not in {one.casefold() for one in known}:

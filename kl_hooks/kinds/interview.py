@@ -301,8 +301,6 @@ def review_questions(mode: str) -> tuple[Question, ...]:
     )
 
 
-_CONFIDENCE, _SHORT_CONFIDENCE = 100, 80
-"""How sure an answer is, percent: of the whole interview, of its short form."""
 _SOURCE: Final = "interview"
 
 
@@ -334,7 +332,7 @@ def record_answer(
     facts = facts_of_answer(answer, question.category)
     values: dict[str, Any] = {
         "title": one_line(facts[0] if facts else answer, 100), "category": question.category, "answers": question.key,
-        "question": question.asks, "answer": answer.strip(), "facts": list(facts), "confidence": _SHORT_CONFIDENCE if short else _CONFIDENCE,
+        "question": question.asks, "answer": answer.strip(), "facts": list(facts), "confidence": 80 if short else 100,
         "source": _SOURCE, "task_id": task or None, **raw,
     }  # fmt: skip
     authority = str(raw.get("authority") or "human")
