@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 KnownFacts = dict[Key, Facts]
-SYMBOL_PARTS: Final = ("symbols", "words", "decorators")
+SYMBOL_PARTS: Final = ("symbols", "words", "decorators", "text")
 """The parts of facts that share one column."""
 PARTS: Final = ("error", *SYMBOL_PARTS, "imports", "uses", "outline", "names")
 """All parts of facts."""
@@ -121,11 +121,12 @@ def delete_unused(db: Rows, spare: int) -> int:
 
 def _facts(error: str, imports: str, symbols: str, uses: str, outline: str, names: str) -> Facts | None:
     try:
-        found, words, decorators = json.loads(symbols) if symbols else ([], [], {})
+        found, words, decorators, text = json.loads(symbols) if symbols else ([], [], {}, [])
         return {
             "error": error, "symbols": found, "words": words, "imports": json.loads(imports),
             "decorators": decorators, "uses": json.loads(uses) if uses else {},
             "outline": json.loads(outline) if outline else {}, "names": names,
+            "text": text,
         }  # fmt: skip
     except (ValueError, TypeError):
         return None

@@ -23,7 +23,7 @@ from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_coll
 from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
-from kl_hooks.index import index
+from kl_hooks.index import index, postings
 from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.store.database import Rows, placeholders
 
@@ -52,6 +52,7 @@ def write_files(db: Database, removed: Collection[str], files: Mapping[str, File
         names.update((path, one["names"]) for path, one in some.items())
         _insert(db, files, some)
     name_index.replace_files(db, removed, names)
+    postings.merge_segments(db)
 
 
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
@@ -59,6 +60,7 @@ def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) 
     insert_renamed(db, (row for path, facts in some.items() for row in renames(path, facts["outline"])))
     insert_symbols(db, (row for path, facts in some.items() for row in symbol_table_rows(path, facts)))
     index.add_rows(db, {path: index.text_rows(documents_of(path, facts)) for path, facts in some.items()})
+    postings.add_files(db, {path: postings.file_terms(path, facts["text"]) for path, facts in some.items()})
 
 
 def delete_rows(db: Database, paths: Iterable[str]) -> None:
@@ -68,6 +70,7 @@ def delete_rows(db: Database, paths: Iterable[str]) -> None:
     db.many("DELETE FROM symbols WHERE path = ?", old)
     db.many("DELETE FROM renamed WHERE path = ?", old)
     index.replace_many(db, {path: () for (path,) in old})
+    postings.remove_files(db, (path for (path,) in old))
 
 
 def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
@@ -116,6 +119,7 @@ class _Rows(NamedTuple):
     renamed: list[tuple[str, str, str]]
     symbols: list[tuple[Any, ...]]
     documents: list[index.Row]
+    terms: postings.StoredTerms
     links: links.Columns
 
 
@@ -149,15 +153,18 @@ def make_bulk_rows(known: PendingChanges, facts: Mapping[Key, Facts]) -> BulkRow
 def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> None:
     """Writes the rows; `files`: of all of them. Inside one transaction."""
     delete_rows(db, files)
-    names, numbers = dict[str, str](), Interned(db)
+    names, numbers, writer = dict[str, str](), Interned(db), postings.SegmentWriter(db)
     for share in made.shares:
         rows = [_Rows(*one) for one in marshal.loads(share)]  # from a file without a name, which nobody else can write
         insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
         insert_renamed(db, (row for one in rows for row in one.renamed))
         insert_symbols(db, (row for one in rows for row in one.symbols))
         index.add_rows(db, {one.path: one.documents for one in rows})
+        for one in rows:
+            writer.add(one.path, postings.from_stored(one.terms))
         links.replace_columns(db, {one.path: one.links for one in rows}, numbers)
         names.update((one.path, one.names) for one in rows)
+    writer.close()
     name_index.replace_files(db, (), names)
 
 
@@ -195,7 +202,9 @@ class _Maker:
         documents = index.text_rows(documents_of(path, facts))
         symbols = list(symbol_table_rows(path, facts))
         renamed = list(renames(path, facts["outline"]))
-        return _Rows(path, facts["error"], facts["names"], renamed, symbols, documents, links.columns_of_rows(found))
+        terms = postings.to_stored(postings.file_terms(path, facts["text"]))
+        columns = links.columns_of_rows(found)
+        return _Rows(path, facts["error"], facts["names"], renamed, symbols, documents, terms, columns)
 
 
 def _defined_last_names(facts: Facts, module: str) -> set[str]:

@@ -7,10 +7,10 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from kl_hooks.clock import iso
-from kl_hooks.git.repository import Repository, directory_options, head
+from kl_hooks.git.repository import Repository, directory_options, git_in, head
 from kl_hooks.git.run import GitFailed, start_git
 from kl_hooks.model.symbol import is_hex
 
@@ -52,10 +52,7 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
     Of a longer history the newest are given. Ids in `known` that git does not have (any more) are ignored.
     No commit yet: none. GitFailed where the history is damaged.
     """
-    cut: frozenset[str] = frozenset()
-    # a shallow clone lists here the commits whose parents it does not have (gitrepository-layout)
-    with suppress(OSError, ValueError):
-        cut = frozenset((repo.common_dir / "shallow").read_text("ascii").split())
+    cut = _boundary(repo)
     mark = secrets.token_hex(16)  # unguessable: no message and no file name can pretend to begin a commit
     wanted = "HEAD\n" + "".join(f"^{sha}\n" for sha in known if is_hex(sha) and len(sha) in (40, 64))
     command = (
@@ -77,6 +74,13 @@ def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Co
             return []
         raise GitFailed(f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck")
     return found
+
+
+def _boundary(repo: Repository) -> frozenset[str]:
+    """The commits whose parents a shallow clone does not have (gitrepository-layout)."""
+    with suppress(OSError, ValueError):
+        return frozenset((repo.common_dir / "shallow").read_text("ascii").split())
+    return frozenset()
 
 
 def _records(out: IO[bytes], mark: bytes) -> Iterator[list[bytes]]:
@@ -121,3 +125,67 @@ def _trailers(text: str) -> Iterator[tuple[str, str]]:
         key, there, value = line.partition("\x1e")
         if there:
             yield key[:_MAX_LINE], value.strip()[:_MAX_LINE]
+
+
+class TouchedFiles(NamedTuple):
+    """The message of a commit, and the files it touched."""
+
+    sha: str
+    time: int
+    """Author's, seconds since 1970."""
+    message: str
+    changes: tuple[tuple[str, str], ...]
+    """(path after the commit, path before it where it was renamed); removed files are under their old name."""
+
+
+def ancestors(repo: Repository, limit: int, rev: str = "HEAD") -> list[str]:
+    """The newest commits that a revision has, itself first, without merges; none where there is no commit yet."""
+    try:
+        out = git_in(repo, "rev-list", "--no-merges", f"--max-count={limit}", rev, "--")
+    except GitFailed:
+        if rev == "HEAD" and head(repo)[0] is None:
+            return []
+        raise
+    return out.decode("ascii").split()
+
+
+def touched_files(repo: Repository, shas: Sequence[str], suffixes: Sequence[str]) -> list[TouchedFiles]:
+    """What these commits touched, renames followed; only files whose names end in `suffixes`. One git process."""
+    cut = _boundary(repo)
+    mark = secrets.token_hex(16)
+    command = (
+        "-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showRoot=true", "-c", "diff.renameLimit=400",
+        "log", "-z", "--no-walk=unsorted", "--stdin", f"--format=%x00{mark}%x00%H%x00%at%x00%B%x00",
+        "--name-status", "-M", "--no-ext-diff", "--no-textconv", "--no-notes", "--no-color", "--no-mailmap",
+        "--ignore-missing",
+    )  # fmt: skip
+    if not shas:
+        return []
+    with start_git(*directory_options(repo), *command, cwd=repo.top, stdin=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        # all of it before the first answer: the list is far smaller than what git holds back
+        process.stdin.write("".join(f"{sha}\n" for sha in shas if is_hex(sha)).encode("ascii"))
+        process.stdin.close()
+        found = [_touched(cells, cut, tuple(suffixes)) for cells in _records(process.stdout, f"\0{mark}\0".encode())]
+        code = process.wait()
+    if code != 0:
+        raise GitFailed(f"git log ended with exit code {code}.", returncode=code, hint="See: git fsck")
+    return found
+
+
+def _touched(cells: list[bytes], cut: frozenset[str], suffixes: tuple[str, ...]) -> TouchedFiles:
+    sha, time, message = (cell.decode("utf-8", "replace") for cell in cells[:3])
+    changes: list[tuple[str, str]] = []
+    rest = iter([] if sha in cut else [cell.strip(b"\n") for cell in cells[4:]])
+    for status in rest:
+        if not status:
+            continue
+        first = os.fsdecode(next(rest, b""))
+        if status[:1] in b"RC":
+            second = os.fsdecode(next(rest, b""))
+            if second.endswith(suffixes):
+                changes.append((second, first if status[:1] == b"R" else ""))
+        elif first.endswith(suffixes):
+            changes.append((first, ""))
+    seconds = int(time) if time.lstrip("-").isdigit() and len(time) < 15 else 0
+    return TouchedFiles(sha, seconds, message[:_MAX_BODY], tuple(changes))

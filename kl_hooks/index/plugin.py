@@ -35,8 +35,55 @@ FOLDED: Final = """
 UPDATE index_state SET full_text = 'stale' WHERE full_text = 'ready';
 """
 
+TERMS: Final = """
+CREATE TABLE term_segments (
+    -- The terms of some files, written together.
+    segment INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,      -- number of its first document; none is ever used again
+    docs INTEGER NOT NULL        -- its documents, those of files that changed since among them
+);
+CREATE TABLE term_files (
+    -- The documents of a file: one for each class, function and method, and one for the module.
+    path TEXT PRIMARY KEY,
+    corpus INTEGER NOT NULL,     -- 0 source, 1 tests, examples and the like
+    segment INTEGER NOT NULL,
+    first INTEGER NOT NULL,      -- number of its first document
+    places TEXT NOT NULL,        -- JSON: place of each one's symbol among those of the file
+    docs INTEGER NOT NULL,
+    lengths TEXT NOT NULL        -- terms in each field, of all of them: numbers between spaces
+) WITHOUT ROWID;
+CREATE TABLE term_postings (
+    -- Where a term is: see index/postings.py
+    segment INTEGER NOT NULL,
+    corpus INTEGER NOT NULL,
+    term TEXT NOT NULL,
+    packed BLOB NOT NULL,
+    PRIMARY KEY (segment, corpus, term)
+) WITHOUT ROWID;
+"""
+
+HISTORY: Final = """
+CREATE TABLE past_commits (
+    -- What a commit says and touched: asked of git once.
+    sha TEXT PRIMARY KEY,
+    time INTEGER NOT NULL,       -- author's, seconds since 1970
+    terms TEXT NOT NULL,         -- JSON: term of the message → how often
+    changes TEXT NOT NULL        -- JSON: [[path, path before a rename or empty], …]
+) WITHOUT ROWID;
+CREATE TABLE history_state (
+    -- One row: the commits that HEAD has, newest first, and the files they touched by their names of today.
+    head TEXT NOT NULL,
+    packed BLOB NOT NULL         -- see index/history.py
+);
+CREATE TABLE history_terms (
+    -- Which of these commits have a term in their message.
+    term TEXT PRIMARY KEY,
+    commits TEXT NOT NULL        -- number of the commit and how often it has the term, between spaces
+) WITHOUT ROWID;
+"""
+
 
 @hookimpl
 def kl_schema() -> Schema:
-    """The documents, and what their full text is worth."""
-    return Schema("index", "graph", (DOCUMENTS, FOLDED))
+    """The documents, what their full text is worth, the terms of source, and past commits."""
+    return Schema("index", "graph", (DOCUMENTS, FOLDED, TERMS, HISTORY))

@@ -52,6 +52,8 @@ class Facts(TypedDict, total=False):
     uses: dict[str, list[int]]
     outline: Outline
     names: str
+    text: list[list[Any]]
+    """The words of the source; see `scanner.source_words`."""
     tests: list[list[Any]]
     """Of a file, not of a content: see `code.file_facts`."""
 
@@ -97,7 +99,7 @@ def unreadable_facts(error: str) -> Facts:
     none: Outline = {"defs": {}, "names": {}, "bases": {}, "types": {}, "stars": [], "all": None}
     return {
         "error": " ".join(error.split()), "symbols": [], "words": [], "imports": [], "decorators": {}, "uses": {},
-        "outline": none, "names": "",
+        "outline": none, "names": "", "text": [],
     }  # fmt: skip
 
 

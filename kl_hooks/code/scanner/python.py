@@ -7,7 +7,8 @@ Facts are plain JSON:
      "imports": [[module, name, level, line, how, statement], …],
      "decorators": {position of a symbol: [its decorators as written, one line each]},
      "uses", "outline": what the file uses, and what others need to know of it; see `scanner.references`,
-     "names": every identifier in these, between spaces}
+     "names": every identifier in these, between spaces,
+     "text": the words of the source by symbol and field; see `scanner.source_words`}
 What CPython's own parser refuses is refused, with its words; nothing else is, save what is larger than `LARGEST`.
 (More than 200 nested brackets are among it: the tokenizer stops there, before anything could grow deep.)
 
@@ -105,7 +106,7 @@ def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
     return made
 
 
-VERSION: Final = f"{parser.PARSER_VERSION}+3"
+VERSION: Final = f"{parser.PARSER_VERSION}+4"
 """Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
 links would differ."""
 PARTS: Final = 200
@@ -212,6 +213,7 @@ def scan_python(content: bytes, path: str, module: str) -> Facts:
 def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Facts:
     from kl_hooks.code.scanner.imports import as_runtime_imports, with_statements
     from kl_hooks.code.scanner.references import outline_of, uses_of, words_of
+    from kl_hooks.code.scanner.source_words import source_words
     from kl_hooks.code.scanner.symbols import decorators_of, set_digests, symbol_rows
 
     set_digests(frames)
@@ -224,7 +226,7 @@ def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Fa
     return {
         "error": "", "symbols": symbols, "words": words, "imports": imports,
         "decorators": decorators_of(frames, lines, places), "uses": uses, "outline": outline,
-        "names": words_of(imports, uses, outline),
+        "names": words_of(imports, uses, outline), "text": source_words(frames, lines, places),
     }  # fmt: skip
 
 

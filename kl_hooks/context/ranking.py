@@ -1,0 +1,584 @@
+"""Ranking of code for a task: which files and symbols its text means, by words, names, imports and past commits.
+
+The recipe was measured on history before it was built, and its weights are given (ADR-0028): change none without
+`kl context replay`. Pure over a `CodeReader`; sums are made in a fixed order and scores are rounded to millionths, so
+that every Python ranks alike.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
+from itertools import accumulate
+from math import log, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.graph import links
+from kl_hooks.index.history import StoredHistory
+from kl_hooks.index.postings import FIELD_SHIFT, FREQUENCY, OTHER, POSITIONED, SOURCE, StoredPostings, corpus_of
+from kl_hooks.index.terms import WEIGHTS, Field, path_terms, read_query, text_terms
+from kl_hooks.store.database import chunks, placeholders
+
+if TYPE_CHECKING:
+    from kl_hooks.index.history import History
+    from kl_hooks.index.postings import Columns, Files, Postings
+    from kl_hooks.index.terms import Query
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+FILE_WEIGHTS: Final[Mapping[str, float]] = {
+    "sym5": 1.5, "symmax": 1.7, "path": 1.15, "past commits": 1.1, "messages": 1.5, "pairs": 1.0, "names": 0.75,
+    "imports": 0.4,
+}  # fmt: skip
+"""Signal → its weight in a file's score; each signal is divided by its maximum over the files."""
+_SYMBOL_WORDS: Final = 3.6
+_SYMBOL_NAMES: Final = 1.0
+_SYMBOL_PAIRS: Final = 1.05
+_SYMBOL_CALLER: Final = 0.9
+_SYMBOL_FILE: Final = 1.6
+_TOP_LEVEL: Final = 0.5
+_CLASS: Final = -0.15
+_SATURATION: Final = 0.9
+_LENGTH: Final = 0.5
+_DECAY: Final = 0.5
+"""What the next best symbol of a file counts, of the one before it."""
+_CALLED: Final = 30
+"""Best symbols whose callers gain."""
+_FILES: Final = 60
+"""Best files whose symbols are ranked."""
+_COMMITS: Final = 100
+_COMMIT_FILES: Final = 12
+_COMMIT_HALF_LIFE: Final = 730
+_MESSAGE_HALF_LIFE: Final = 700
+"""Days."""
+_K1: Final = 1.2
+_B: Final = 0.75
+DEFINITIONS: Final = ("function:", "method:", "property:", "type:", "interface:")
+"""How the IDs of what is ranked begin."""
+_IMPORTED: Final = 100
+"""Files that lift those that import them."""
+_ABOUT_TESTS: Final = re.compile(r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b")
+_OTHER_SHARE: Final = 80
+"""Percent that a test counts against source where a task is about tests."""
+_PATH: Final = re.compile(r"[\w./-]+\.py\b")
+
+
+class SymbolRow(NamedTuple):
+    """A symbol of a file, as ranking needs it."""
+
+    id: str
+    line: int
+
+    @property
+    def kind(self) -> str:
+        """`function`, `method`, `property`, `type`, `interface` or `namespace`."""
+        return self.id.partition(":")[0]
+
+
+class CodeReader(Protocol):
+    """One corpus of a repository's code."""
+
+    @property
+    def postings(self) -> Postings: ...
+
+    @property
+    def history(self) -> History | None: ...
+
+    def symbols(self, paths: Collection[str]) -> Mapping[str, Sequence[SymbolRow]]:
+        """Path → all symbols of that file, the module first, in the order that postings call by place."""
+        ...
+
+    def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Name → the file of each function, method and class of that name."""
+        ...
+
+    def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Path → the files that import it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFile:
+    """A file, and how well it fits."""
+
+    path: str
+    score: int
+    """Millionths; comparable within one ranking only."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """Signal → what it gave, millionths."""
+    is_source: bool = True
+    """False for tests, examples and the like."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSymbol:
+    """A function, method or class, and how well it fits."""
+
+    id: str
+    path: str
+    line: int
+    qualname: str
+    """Its name within its module: `Flask.dispatch_request`."""
+    kind: str
+    score: int
+    parts: Mapping[str, int] = field(default_factory=dict)
+    is_source: bool = True
+
+
+_Ranked = TypeVar("_Ranked", RankedFile, RankedSymbol)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRanking:
+    """Files and symbols, best first; ties by path and ID."""
+
+    files: tuple[RankedFile, ...] = ()
+    symbols: tuple[RankedSymbol, ...] = ()
+
+
+def rank_code(ws: Workspace, task: str) -> CodeRanking:
+    """Rank the files and symbols of the working tree for a task. EnvironmentProblem if there is no graph to ask."""
+    from kl_hooks.code.query.session import refresh_graph
+
+    trouble: EnvironmentProblem | None = None
+    try:
+        refresh_graph(ws)
+        update_history(ws)
+    except EnvironmentProblem as problem:  # an older graph is better than none
+        trouble = problem
+    with ws.store.reading("graph") as db:
+        if db is None:
+            if trouble is not None:
+                raise trouble
+            return CodeRanking()
+        source = rank(StoredCode(db, SOURCE), task)
+        return merge(source, rank(StoredCode(db, OTHER), task, is_source=False), task)
+
+
+def update_history(ws: Workspace) -> None:
+    """Bring the index of past commits up to HEAD; write nothing if it is."""
+    from kl_hooks.git.commits import ancestors, touched_files
+    from kl_hooks.git.repository import head
+    from kl_hooks.index import history
+    from kl_hooks.store.redaction import redact
+
+    tip = head(ws.repo)[0] if ws.repo else None
+    if ws.repo is None or tip is None:
+        return
+    with ws.store.reading("graph") as db:
+        if db is not None and history.stored_head(db) == tip:
+            return
+        shas = ancestors(ws.repo, history.LISTED)
+        missing = history.unknown_commits(db, shas) if db is not None else shas
+    new = [
+        history.PastCommit(
+            one.sha, one.time, history.message_terms(redact(one.message)),
+            tuple(history.Change(redact(path), redact(old)) for path, old in one.changes),
+        )
+        for one in touched_files(ws.repo, missing, (".py",))
+    ]  # fmt: skip
+    with ws.store.writing("graph") as db, db.transaction():
+        history.store_history(db, tip, shas, new)
+
+
+class StoredCode:
+    """One corpus of the code graph's database, as ranking reads it."""
+
+    def __init__(self, db: Database, corpus: int) -> None:
+        self._db = db
+        self.postings: Postings = StoredPostings(db, corpus)
+        self.history: History | None = StoredHistory(db) if corpus == SOURCE else None
+
+    def symbols(self, paths: Collection[str]) -> Mapping[str, Sequence[SymbolRow]]:
+        """As `CodeReader.symbols`."""
+        found: dict[str, list[SymbolRow]] = {}
+        for some in chunks(sorted(paths)):
+            # rowid: the order in which a file's symbols were written, by which postings call them
+            sql = f"""SELECT path, id, line FROM symbols
+                WHERE path IN ({placeholders(some)}) AND id NOT LIKE 'test:%' ORDER BY rowid"""
+            for path, identifier, line in self._db.rows(sql, some):
+                found.setdefault(path, []).append(SymbolRow(identifier, line))
+        return found
+
+    def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """As `CodeReader.definitions`."""
+        known = set(self.postings.files.paths)
+        found: dict[str, list[str]] = {}
+        for some in chunks(sorted(names)):
+            sql = f"SELECT name, id, path FROM symbols WHERE name IN ({placeholders(some)}) ORDER BY path, id"
+            for name, identifier, path in self._db.rows(sql, some):
+                if path in known and identifier.startswith(DEFINITIONS):
+                    found.setdefault(name, []).append(path)
+        return found
+
+    def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
+        """As `CodeReader.importers`."""
+        asked = [f"file:{path}" for path in sorted(paths)]
+        found = links.of_many(self._db, asked, incoming=True, relation="imports")
+        return {
+            target.removeprefix("file:"): {link.source.removeprefix("file:") for link in some}
+            for target, some in found.items()
+        }
+
+
+def rank(reader: CodeReader, task: str, is_source: bool = True) -> CodeRanking:
+    """Rank the files and symbols of one corpus for a task. Without a word that is known anywhere: nothing."""
+    query = read_query(task)
+    if not query.weights:
+        return CodeRanking()
+    scores = _Scores(reader, query)
+    files = scores.files(is_source)
+    return CodeRanking(files, scores.symbols(files[:_FILES]))
+
+
+def merge(source: CodeRanking, other: CodeRanking, task: str) -> CodeRanking:
+    """One ranking of source and of what only exercises it: the latter comes last, unless the task is about it."""
+    if not is_about_tests(task):
+        return CodeRanking(source.files + other.files, source.symbols + other.symbols)
+    best_file, best_symbol = (max((one.score for one in some), default=1) for some in (source.files, source.symbols))
+    files = (*source.files, *_scaled(other.files, best_file))
+    symbols = (*source.symbols, *_scaled(other.symbols, best_symbol))
+    return CodeRanking(
+        tuple(sorted(files, key=lambda one: (-one.score, one.path))),
+        tuple(sorted(symbols, key=lambda one: (-one.score, one.id, one.path))),
+    )
+
+
+def is_about_tests(task: str) -> bool:
+    """True for a task about tests, fixtures or examples, or one that names a file of these."""
+    return bool(_ABOUT_TESTS.search(task)) or any(corpus_of(path) == OTHER for path in _PATH.findall(task))
+
+
+def _scaled(other: Sequence[_Ranked], best: int) -> list[_Ranked]:
+    """The same with scores that compare to those of source, of which `best` is the best."""
+    top = max((one.score for one in other), default=0)
+    return [replace(one, score=one.score * best * _OTHER_SHARE // (top * 100)) for one in other] if top > 0 else []
+
+
+class _Scores:
+    """The signals of one task in one corpus."""
+
+    def __init__(self, reader: CodeReader, query: Query) -> None:
+        self._reader, self._query = reader, query
+        self._files: Files = reader.postings.files
+        self._owner = _owners(self._files)
+        self._columns = reader.postings.find(tuple(query.weights))
+        self._idf: dict[str, float] = {}
+        self.words: dict[int, float] = {}
+        """Document → BM25F over all fields."""
+        self.names: dict[int, float] = {}
+        """Document → BM25F over its name and class."""
+        for term in query.weights:
+            if term in self._columns:
+                self._add_term(term, self._columns[term])
+        self.pairs = self._pair_scores()
+        self._file_scores: dict[str, float] = {}
+
+    def _add_term(self, term: str, columns: Columns) -> None:
+        """Add what one term gives to every document that has it."""
+        averages = self._files.averages
+        # a field that is empty everywhere has no length to divide by
+        slopes = [_LENGTH / average if average else 0.0 for average in averages]
+        owner = self._owner
+        everywhere: dict[int, float] = {}
+        in_names: dict[int, float] = {}
+        for doc, packed, length in zip(columns.docs, columns.fields, columns.lengths, strict=True):
+            if owner[doc] < 0:
+                continue
+            place = packed >> FIELD_SHIFT
+            value = WEIGHTS[place] * (packed & FREQUENCY) / (1 - _LENGTH + slopes[place] * length)
+            everywhere[doc] = everywhere.get(doc, 0.0) + value
+            if place <= Field.OWNER:
+                in_names[doc] = in_names.get(doc, 0.0) + value
+        if not everywhere:
+            return
+        self._idf[term] = _idf(self._files.docs, len(everywhere))
+        factor = self._query.weights[term] * self._idf[term] * (1 + _SATURATION)
+        for sums, values in ((self.words, everywhere), (self.names, in_names)):
+            for doc, value in values.items():
+                sums[doc] = sums.get(doc, 0.0) + factor * value / (value + _SATURATION)
+
+    def _pair_scores(self) -> dict[int, float]:
+        """Document → what terms that are neighbors in the task and in the document give."""
+        found: dict[int, float] = {}
+        docs: dict[str, frozenset[int]] = {}
+        for first, second in self._query.pairs:
+            if first not in self._idf or second not in self._idf:
+                continue
+            for term in (first, second):
+                if term not in docs:
+                    docs[term] = frozenset(self._columns[term].docs)
+            both = docs[first] & docs[second]
+            if not both:
+                continue
+            before, after = (_positions(self._columns[term], both) for term in (first, second))
+            hits = sorted(
+                doc
+                for doc in before.keys() & after.keys()
+                if self._owner[doc] >= 0 and not {place + 1 for place in before[doc]}.isdisjoint(after[doc])
+            )
+            worth = _idf(self._files.docs, len(hits))
+            for doc in hits:
+                found[doc] = found.get(doc, 0.0) + worth
+        return found
+
+    def files(self, is_source: bool) -> tuple[RankedFile, ...]:
+        """Every file that any signal names, best first."""
+        paths = self._files.paths
+        best = self._by_file(self.words)
+        signals: dict[str, Mapping[str, float]] = {
+            "sym5": {paths[place]: _geometric(values) for place, values in best.items()},
+            "symmax": {paths[place]: max(values) for place, values in best.items()},
+            "path": self._path_scores(),
+            "pairs": {paths[place]: _geometric(values) for place, values in self._by_file(self.pairs).items()},
+            "names": self._name_scores(),
+        }
+        signals["past commits"], signals["messages"] = self._history_scores()
+        signals["imports"] = self._import_scores(
+            *(_of_maximum(signals[name]) for name in ("sym5", "past commits", "messages"))
+        )
+        parts: dict[str, dict[str, float]] = {}
+        for name, weight in FILE_WEIGHTS.items():
+            for path, value in _of_maximum(signals[name]).items():
+                if value > 0:
+                    parts.setdefault(path, {})[name] = weight * value
+        self._file_scores = {path: round(sum(some.values()), 9) for path, some in parts.items()}
+        return tuple(
+            RankedFile(path, _millionths(self._file_scores[path]), _whole(parts[path]), is_source)
+            for path in sorted(parts, key=lambda path: (-_millionths(self._file_scores[path]), path))
+        )
+
+    def _by_file(self, scores: Mapping[int, float]) -> dict[int, list[float]]:
+        found: dict[int, list[float]] = {}
+        owner = self._owner
+        for doc, score in scores.items():
+            found.setdefault(owner[doc], []).append(score)
+        return found
+
+    def _path_scores(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for term, weight in self._query.weights.items():
+            if term not in self._idf:
+                continue
+            columns = self._columns[term]
+            with_term = {
+                self._owner[doc]
+                for doc, packed in zip(columns.docs, columns.fields, strict=True)
+                if packed >> FIELD_SHIFT == Field.PATH
+            } - {-1}
+            for place in with_term:
+                path = self._files.paths[place]
+                nearness = 1.0 if term in path_terms(path.rpartition("/")[2]) else 0.5
+                worth = min(weight, 1.5) * log(1 + len(self._files.paths) / len(with_term))
+                found[path] = found.get(path, 0.0) + worth * nearness
+        return found
+
+    def _name_scores(self) -> dict[str, float]:
+        """What names of the task give to the files that define them."""
+        found: dict[str, float] = {}
+        defined = self._reader.definitions(self._query.names) if self._query.names else {}
+        for name in self._query.names:
+            paths = sorted(set(defined.get(name, ())))
+            for path in paths:
+                found[path] = found.get(path, 0.0) + 1 / len(paths)
+        return found
+
+    def _history_scores(self) -> tuple[dict[str, float], dict[str, float]]:
+        """What past commits with such messages touched; and the messages of a file taken as a text about it."""
+        history = self._reader.history
+        if history is None or not history.times:
+            return {}, {}
+        known = set(self._files.paths)
+        files: list[list[str]] = [[path for path in some if path in known] for some in history.files]
+        counted = [bool(some) and len(some) <= _COMMIT_FILES for some in files]
+        number = sum(counted)
+        if not number:
+            return {}, {}
+        newest = max(history.times)
+        days = [max(0, newest - time) / 86_400 for time in history.times]
+        mean = sum(whole for (whole, _), one in zip(history.lengths, counted, strict=True) if one) / number
+        scores: dict[int, float] = {}
+        about: dict[str, dict[str, float]] = {}
+        lengths: dict[str, float] = {}
+        worth = [
+            0.5 ** (age / _MESSAGE_HALF_LIFE) / sqrt(len(some)) if one else 0.0
+            for age, some, one in zip(days, files, counted, strict=True)
+        ]
+        for commit, some in enumerate(files):
+            for path in some if counted[commit] else ():
+                lengths[path] = lengths.get(path, 0.0) + worth[commit] * history.lengths[commit][1]
+        found = history.find(tuple(self._query.weights))
+        idf: dict[str, float] = {}
+        for term, weight in self._query.weights.items():
+            hits = [(commit, count) for commit, count in found.get(term, ()) if counted[commit]]
+            if not hits:
+                continue
+            idf[term] = _idf(number, len(hits))
+            for commit, count in hits:
+                norm = _K1 * (1 - _B + _B * history.lengths[commit][0] / mean) if mean else _K1
+                scores[commit] = scores.get(commit, 0.0) + weight * idf[term] * count * (_K1 + 1) / (count + norm)
+                for path in files[commit]:
+                    of_file = about.setdefault(path, {})
+                    of_file[term] = of_file.get(term, 0.0) + worth[commit]
+        aged = {c: score * (0.3 + 0.7 * 0.5 ** (days[c] / _COMMIT_HALF_LIFE)) for c, score in scores.items()}
+        touched: dict[str, float] = {}
+        best = sorted(aged, key=lambda commit: (-round(aged[commit], 9), commit))[:_COMMITS]
+        for commit in best:
+            for path in files[commit]:
+                gain = (aged[commit] / aged[best[0]]) ** 2 / len(files[commit]) ** 0.3
+                touched[path] = touched.get(path, 0.0) + gain
+        average = sum(lengths.values()) / len(lengths)
+        messages = {}
+        for path, counts in about.items():
+            total = 0.0
+            for term, mass in counts.items():
+                value = mass / (0.5 + 0.5 * lengths[path] / average)
+                total += self._query.weights[term] * idf[term] * 2 * value / (value + 1)
+            messages[path] = total
+        return touched, messages
+
+    def _import_scores(
+        self, symbols: Mapping[str, float], commits: Mapping[str, float], messages: Mapping[str, float]
+    ) -> dict[str, float]:
+        """What files give to those that import them: an entry point fits where what it calls does."""
+        strength = {
+            path: (
+                (symbols.get(path, 0.0) + 0.5 * commits.get(path, 0.0) + 0.3 * messages.get(path, 0.0)) / 1.8
+            ) ** 3
+            for path in symbols.keys() | commits.keys() | messages.keys()
+        }  # fmt: skip
+        best = sorted(strength, key=lambda path: (-round(strength[path], 9), path))[:_IMPORTED]
+        known = set(self._files.paths)
+        importers = self._reader.importers(best)
+        found: dict[str, float] = {}
+        for path in best:
+            those = sorted(set(importers.get(path, ())) & known - {path})
+            for one in those:
+                found[one] = found.get(one, 0.0) + strength[path] / (len(those) + 1)
+        return found
+
+    def symbols(self, files: Sequence[RankedFile]) -> tuple[RankedSymbol, ...]:
+        """The symbols of these files, best first."""
+        paths = {one.path for one in files}
+        places = {path: place for place, path in enumerate(self._files.paths)}
+        callers = self._caller_scores()
+        tops = [max(values.values(), default=0.0) for values in (self.words, self.names, self.pairs, callers)]
+        best = max(self._file_scores.values(), default=0.0)
+        rows = self._reader.symbols(paths)
+        found: list[RankedSymbol] = []
+        for one in files:
+            place = places.get(one.path)
+            if place is None or one.path not in rows:
+                continue
+            symbols = rows[one.path]
+            module = symbols[0].id.partition(":")[2] if symbols else ""
+            nearness = 1 + max(self._file_scores[one.path] - best, -6) / 6
+            for number, at in enumerate(self._reader.postings.places(one.path)):
+                doc = self._files.firsts[place] + number
+                if at >= len(symbols) or symbols[at].kind == "namespace":
+                    continue
+                symbol = symbols[at]
+                name = symbol.id.partition(":")[2][len(module) + 1 :]
+                parts = {
+                    part: weight * values.get(doc, 0.0) / top
+                    for part, weight, values, top in zip(
+                        ("words", "names", "pairs", "callers"),
+                        (_SYMBOL_WORDS, _SYMBOL_NAMES, _SYMBOL_PAIRS, _SYMBOL_CALLER),
+                        (self.words, self.names, self.pairs, callers), tops, strict=True,
+                    )
+                    if top and doc in values
+                }  # fmt: skip
+                parts["file"] = _SYMBOL_FILE * nearness
+                if "." not in name:
+                    parts["top level"] = _TOP_LEVEL
+                if symbol.kind in ("type", "interface"):
+                    parts["class"] = _CLASS
+                score = _millionths(sum(parts.values()))
+                found.append(
+                    RankedSymbol(
+                        symbol.id, one.path, symbol.line, name, symbol.kind, score, _whole(parts), one.is_source
+                    )
+                )
+        return tuple(sorted(found, key=lambda one: (-one.score, one.id, one.path)))
+
+    def _caller_scores(self) -> dict[int, float]:
+        """Document → what the best symbols that it names give to it."""
+        best = sorted(nlargest(_CALLED, self.words.items(), key=lambda one: (round(one[1], 9), -one[0])))
+        if not best:
+            return {}
+        top = max(score for _, score in best)
+        rows = self._reader.symbols({self._files.paths[self._owner[doc]] for doc, _ in best})
+        strength: dict[str, float] = {}
+        for doc, score in best:
+            name = self._name_of(doc, rows)
+            if name:
+                strength[name] = strength.get(name, 0.0) + (score / top) ** 2
+        defined = self._reader.definitions(strength)
+        terms = {name: text_terms(name)[-1:] for name in strength}
+        columns = self._reader.postings.find([term for some in terms.values() for term in some])
+        found: dict[int, float] = {}
+        for name in sorted(strength):
+            gain = strength[name] / max(len(defined.get(name, ())), 1)
+            for term in terms[name]:
+                if term not in columns:
+                    continue
+                for doc, packed in zip(columns[term].docs, columns[term].fields, strict=True):
+                    if packed >> FIELD_SHIFT == Field.BODY and self._owner[doc] >= 0:
+                        found[doc] = found.get(doc, 0.0) + gain
+        return found
+
+    def _name_of(self, doc: int, rows: Mapping[str, Sequence[SymbolRow]]) -> str:
+        """The name of a document's symbol; empty for a module."""
+        place = self._owner[doc]
+        path = self._files.paths[place]
+        at = self._reader.postings.places(path)[doc - self._files.firsts[place]]
+        symbols = rows.get(path, ())
+        if at >= len(symbols) or symbols[at].kind == "namespace":
+            return ""
+        return symbols[at].id.rpartition(".")[2]
+
+
+def _owners(files: Files) -> array[int]:
+    """Document → the place of its file; -1: of none, it is dead."""
+    owners = array("i", [-1]) * files.limit
+    for place, (first, count) in enumerate(zip(files.firsts, files.counts, strict=True)):
+        owners[first : first + count] = array("i", [place]) * count
+    return owners
+
+
+def _positions(columns: Columns, wanted: Collection[int]) -> dict[int, set[int]]:
+    """Document → where the term is in its source, of these documents."""
+    counts = [one & FREQUENCY if one >> FIELD_SHIFT >= POSITIONED else 0 for one in columns.fields]
+    found: dict[int, set[int]] = {}
+    for doc, count, end in zip(columns.docs, counts, accumulate(counts), strict=True):
+        if count and doc in wanted:
+            found.setdefault(doc, set()).update(columns.positions[end - count : end])
+    for places in found.values():
+        places.discard(0)
+    return found
+
+
+def _idf(number: int, hits: int) -> float:
+    return log(1 + (number - hits + 0.5) / (hits + 0.5))
+
+
+def _geometric(values: Iterable[float]) -> float:
+    """The sum of values, each next best one halved."""
+    return sum(value * _DECAY**place for place, value in enumerate(nlargest(50, values)))
+
+
+def _of_maximum(values: Mapping[str, float]) -> dict[str, float]:
+    top = max(values.values(), default=0.0)
+    return {key: value / top for key, value in values.items()} if top > 0 else {}
+
+
+def _millionths(value: float) -> int:
+    return round(value * 1_000_000)
+
+
+def _whole(parts: Mapping[str, float]) -> dict[str, int]:
+    return {name: _millionths(value) for name, value in parts.items()}

@@ -1,0 +1,166 @@
+"""Past commits as an index from words of messages to the files they touched, under the names these have today.
+
+What a commit touched never changes, so git is asked about each commit once (ADR-0028). What follows from all of them
+together, the names of today and the postings of the words, is made again when HEAD is another commit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from kl_hooks.index.terms import text_terms
+from kl_hooks.store.database import Rows, chunks, placeholders
+
+MOST: Final = 3000
+"""Commits that count, the newest: what is older is about other code."""
+LISTED: Final = 2 * MOST
+"""Commits that are looked at to find so many: others touch no source, or too much of it."""
+MOST_FILES: Final = 12
+"""A commit that touches more files (a mass rename, a new formatter) is no sign of any one."""
+_TRAILER: Final = re.compile(r"(?m)^[A-Z][A-Za-z-]+(?:-by|-Id|-id): .*$|^\(cherry picked from .*$|https?://\S+")
+
+
+class Change(NamedTuple):
+    """What a commit did to a file."""
+
+    path: str
+    """After the commit."""
+    old: str = ""
+    """Before it, where it was renamed."""
+
+
+class PastCommit(NamedTuple):
+    """A commit, its message as words."""
+
+    sha: str
+    time: int
+    """Author's, seconds since 1970."""
+    terms: Mapping[str, int]
+    """Term of the message → how often."""
+    changes: tuple[Change, ...]
+
+
+def message_terms(message: str) -> dict[str, int]:
+    """The terms of a commit message, without trailers and addresses."""
+    return dict(Counter(text_terms(_TRAILER.sub("", message)[:20_000])))
+
+
+class History(Protocol):
+    """Past commits, newest first, numbered from 0."""
+
+    @property
+    def times(self) -> Sequence[int]: ...
+
+    @property
+    def lengths(self) -> Sequence[tuple[int, int]]:
+        """Terms of each message: all, distinct."""
+        ...
+
+    @property
+    def files(self) -> Sequence[Sequence[str]]:
+        """The files that each touched, under their names of today; some may not exist any more."""
+        ...
+
+    def find(self, terms: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """Term → (commit, how often), of those that are in any message."""
+        ...
+
+
+class MemoryHistory:
+    """The history that some commits, newest first, are."""
+
+    def __init__(self, commits: Sequence[PastCommit], most: int = MOST) -> None:
+        self.times: list[int] = []
+        self.lengths: list[tuple[int, int]] = []
+        self.files: list[tuple[str, ...]] = []
+        self.postings: dict[str, list[tuple[int, int]]] = {}
+        today: dict[str, str] = {}
+        for commit in commits:
+            files = tuple(dict.fromkeys(today.get(change.path, change.path) for change in commit.changes))
+            for change in commit.changes:
+                if change.old:
+                    # newest first: older commits than this one know the file by its old name
+                    today[change.old] = today.get(change.path, change.path)
+            if not files or len(files) > MOST_FILES * 4:
+                continue
+            if len(self.times) == most:
+                break
+            for term in sorted(commit.terms):
+                self.postings.setdefault(term, []).append((len(self.times), commit.terms[term]))
+            self.times.append(commit.time)
+            self.lengths.append((sum(commit.terms.values()), len(commit.terms)))
+            self.files.append(files)
+
+    def find(self, terms: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """As `History.find`."""
+        return {term: self.postings[term] for term in terms if term in self.postings}
+
+
+class StoredHistory:
+    """The history in the database: of all commits what is small, and the postings of the terms that are asked for."""
+
+    def __init__(self, db: Rows) -> None:
+        self._db = db
+        rows = db.rows("SELECT packed FROM history_state")
+        self.times, self.lengths, self.files = _unpacked(rows[0][0]) if rows else ([], [], [])
+
+    def find(self, terms: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """As `History.find`."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for some in chunks(sorted(set(terms))):
+            sql = f"SELECT term, commits FROM history_terms WHERE term IN ({placeholders(some)})"
+            for term, commits in self._db.rows(sql, some):
+                numbers = [*map(int, commits.split())]
+                found[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
+        return found
+
+
+def stored_head(db: Rows) -> str:
+    """The commit that the stored history is of; empty: there is none."""
+    rows = db.rows("SELECT head FROM history_state")
+    return str(rows[0][0]) if rows else ""
+
+
+def unknown_commits(db: Rows, shas: Sequence[str]) -> list[str]:
+    """Those of these commits that git has not been asked about, in their order."""
+    known = {sha for (sha,) in db.rows("SELECT sha FROM past_commits")}
+    return [sha for sha in shas if sha not in known]
+
+
+def store_history(db: Rows, head: str, shas: Sequence[str], new: Iterable[PastCommit]) -> None:
+    """Store what new commits touched, and the history of `shas`, newest first. Inside one transaction."""
+    rows = ((one.sha, one.time, json.dumps(one.terms, ensure_ascii=False), json.dumps(one.changes)) for one in new)
+    db.many("INSERT OR REPLACE INTO past_commits (sha, time, terms, changes) VALUES (?, ?, ?, ?)", rows)
+    known = {row[0]: row for row in db.rows("SELECT sha, time, terms, changes FROM past_commits")}
+    history = MemoryHistory([_commit(known[sha]) for sha in shas if sha in known])
+    db.execute("DELETE FROM history_state")
+    db.execute("DELETE FROM history_terms")
+    texts = ((term, " ".join(f"{a} {b}" for a, b in history.postings[term])) for term in sorted(history.postings))
+    db.many("INSERT INTO history_terms (term, commits) VALUES (?, ?)", texts)
+    db.execute("INSERT INTO history_state (head, packed) VALUES (?, ?)", (head, _packed(history)))
+    if len(known) > 3 * LISTED:  # commits of other branches stay until there are many of them
+        wanted = set(shas)
+        db.many("DELETE FROM past_commits WHERE sha = ?", [(sha,) for sha in known if sha not in wanted])
+
+
+def _commit(row: tuple[Any, ...]) -> PastCommit:
+    sha, time, terms, changes = row
+    return PastCommit(sha, time, json.loads(terms), tuple(Change(*one) for one in json.loads(changes)))
+
+
+def _packed(history: History) -> bytes:
+    paths = sorted({path for files in history.files for path in files})
+    numbers = {path: number for number, path in enumerate(paths)}
+    files = [[numbers[path] for path in some] for some in history.files]
+    whole = [list(history.times), list(history.lengths), paths, files]
+    return zlib.compress(json.dumps(whole, separators=(",", ":")).encode())
+
+
+def _unpacked(packed: bytes) -> tuple[list[int], list[tuple[int, int]], list[list[str]]]:
+    times, lengths, paths, files = json.loads(zlib.decompress(packed))
+    return times, lengths, [[paths[number] for number in some] for some in files]

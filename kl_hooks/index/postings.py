@@ -1,0 +1,386 @@
+"""Postings: which symbols hold a term, in which field, how often and where; written when a file is scanned.
+
+The terms of some files are one segment, as in any log-structured index: a changed file becomes a segment of its own,
+its old documents are dead, and small segments are merged into larger ones. So an edit writes the terms of one file, and
+a query reads the rows of its own terms only. Source and what only exercises it (tests, examples) are two corpora: the
+one does not change how rare a word is in the other.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from sys import byteorder
+from typing import Any, Final, NamedTuple, Protocol
+
+from kl_hooks.index.terms import Field, SymbolText, document, path_terms
+from kl_hooks.store.database import Rows, chunks, placeholders
+
+SOURCE: Final = 0
+OTHER: Final = 1
+_TEST_FOLDERS: Final = frozenset({"tests", "test", "testdata", "test_data", "test-data", "fixtures"})
+_TOP_FOLDERS: Final = frozenset({"testing", "docs", "doc", "docs_src", "examples", "example", "samples", "benchmarks"})
+
+
+def corpus_of(path: str) -> int:
+    """`SOURCE`, or `OTHER` for what exercises or shows source: tests, test data, examples and snippets of docs."""
+    *folders, name = path.split("/")
+    if not _TEST_FOLDERS.isdisjoint(folders) or (folders and folders[0] in _TOP_FOLDERS):
+        return OTHER
+    is_test = (
+        name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in ("conftest.py", "tests.py")
+    )
+    return OTHER if is_test else SOURCE
+
+
+class Columns(NamedTuple):
+    """The postings of one term, by document and field."""
+
+    docs: array[int]
+    """Numbers of documents, rising; a document is there once for each field that has the term."""
+    fields: array[int]
+    """Field and term frequency: `field << FIELD_SHIFT | frequency`."""
+    lengths: array[int]
+    """How many terms the field has in that document."""
+    positions: array[int]
+    """Where the term is, of each posting in a field of the source as many as its frequency; 0: next to nothing."""
+
+
+FIELD_SHIFT: Final = 13
+FREQUENCY: Final = (1 << FIELD_SHIFT) - 1
+_MOST_LENGTH: Final = 0xFFFF
+POSITIONED: Final = Field.BODY
+"""From this field on postings have positions."""
+
+
+class FileTerms(NamedTuple):
+    """The terms of one file, its documents numbered from 0."""
+
+    places: tuple[int, ...]
+    lengths: tuple[int, ...]
+    postings: dict[str, Columns]
+
+
+def file_terms(path: str, texts: Iterable[Sequence[Any]]) -> FileTerms:
+    """The terms of a file. `texts`: of its symbols, see `SymbolText`. Pure."""
+    places: list[int] = []
+    lengths = [0] * len(Field)
+    found: dict[str, Columns] = {}
+    of_path = path_terms(path)
+    for number, text in enumerate(texts):
+        made = document(SymbolText(*text), of_path)
+        places.append(made.place)
+        lengths = [total + some for total, some in zip(lengths, made.lengths, strict=True)]
+        for term, fields in made.postings.items():
+            columns = found.get(term)
+            if columns is None:
+                columns = found[term] = empty_columns()
+            for field in sorted(fields):
+                positions = fields[field][:FREQUENCY]
+                columns.docs.append(number)
+                columns.fields.append(field << FIELD_SHIFT | len(positions))
+                columns.lengths.append(min(made.lengths[field], _MOST_LENGTH))
+                if field >= POSITIONED:
+                    columns.positions.extend(positions)
+    return FileTerms(tuple(places), tuple(lengths), found)
+
+
+StoredTerms = tuple[tuple[int, ...], tuple[int, ...], dict[str, bytes]]
+"""The terms of a file in plain values, for another process."""
+
+
+def to_stored(terms: FileTerms) -> StoredTerms:
+    """The terms of a file in plain values."""
+    return terms.places, terms.lengths, {term: pack(columns) for term, columns in terms.postings.items()}
+
+
+def from_stored(stored: StoredTerms) -> FileTerms:
+    """The same again."""
+    places, lengths, packed = stored
+    return FileTerms(places, lengths, {term: unpack(one) for term, one in packed.items()})
+
+
+def empty_columns() -> Columns:
+    """No postings."""
+    return Columns(array("I"), array("H"), array("H"), array("H"))
+
+
+def _extend(columns: Columns, more: Columns, base: int) -> None:
+    """Append the postings of a file whose first document has the number `base`."""
+    columns.docs.extend([number + base for number in more.docs] if base else more.docs)
+    columns.fields.extend(more.fields)
+    columns.lengths.extend(more.lengths)
+    columns.positions.extend(more.positions)
+
+
+_COMPRESSED: Final = 200
+"""Bytes from which on a row is worth compressing."""
+
+
+def pack(columns: Columns) -> bytes:
+    """Postings as the database keeps them, the same on every machine."""
+    head = array("I", (len(columns.docs),))
+    raw = b"".join(_little(column).tobytes() for column in (head, *columns))
+    return b"z" + zlib.compress(raw, 1) if len(raw) > _COMPRESSED else b"r" + raw
+
+
+def unpack(packed: bytes) -> Columns:
+    """Postings as they were packed. ValueError for what is none."""
+    raw = zlib.decompress(packed[1:]) if packed[:1] == b"z" else packed[1:]
+    count, *_ = _column("I", raw[:4])
+    docs, fields, lengths = 4 + 4 * count, 4 + 6 * count, 4 + 8 * count
+    return Columns(
+        _column("I", raw[4:docs]), _column("H", raw[docs:fields]), _column("H", raw[fields:lengths]),
+        _column("H", raw[lengths:]),
+    )  # fmt: skip
+
+
+def _column(sort: str, raw: bytes) -> array[int]:
+    column: array[int] = array(sort)
+    column.frombytes(raw)
+    return _little(column)
+
+
+def _little(column: array[int]) -> array[int]:
+    if byteorder == "big":
+        column = array(column.typecode, column)
+        column.byteswap()
+    return column
+
+
+_LARGE: Final = 8192
+"""Documents of a segment that is not merged any more, and of those that are written first: what is packed together
+must fit into memory."""
+_SMALL: Final = 8
+"""Segments that cost a query little, and merging more."""
+
+
+class SegmentWriter:
+    """Writes the terms of files that have none, some files to a segment. Inside one transaction; `close` it."""
+
+    def __init__(self, db: Rows) -> None:
+        self._db = db
+        self._files: list[tuple[Any, ...]] = []
+        self._postings: dict[tuple[int, str], Columns] = {}
+        self._segment, self._first = (
+            int(number)
+            for number in db.rows(
+                "SELECT COALESCE(MAX(segment), 0) + 1, COALESCE(MAX(first + docs), 0) FROM term_segments"
+            )[0]
+        )
+        self._next = self._first
+
+    def add(self, path: str, terms: FileTerms) -> None:
+        """Write the terms of a file, now or later."""
+        corpus = corpus_of(path)
+        lengths = " ".join(map(str, terms.lengths))
+        count = len(terms.places)
+        places = json.dumps(terms.places, separators=(",", ":"))
+        self._files.append((path, corpus, self._segment, self._next, places, count, lengths))
+        for term, columns in terms.postings.items():
+            into = self._postings.get((corpus, term))
+            if into is None:
+                into = self._postings[corpus, term] = empty_columns()
+            _extend(into, columns, self._next)
+        self._next += count
+        if self._next - self._first >= _LARGE:
+            self.close()
+
+    def close(self) -> None:
+        """Write what is not written yet; the next file begins another segment."""
+        if not self._files:
+            return
+        self._db.many("INSERT INTO term_files VALUES (?, ?, ?, ?, ?, ?, ?)", self._files)
+        _write_segment(self._db, self._segment, self._first, self._next - self._first, self._postings)
+        self._files, self._postings = [], {}
+        self._segment, self._first = self._segment + 1, self._next
+
+
+def _write_segment(db: Rows, segment: int, first: int, docs: int, postings: Mapping[tuple[int, str], Columns]) -> None:
+    db.many("INSERT INTO term_segments VALUES (?, ?, ?)", [(segment, first, docs)])
+    rows = ((segment, *key, pack(postings[key])) for key in sorted(postings))
+    db.many("INSERT INTO term_postings VALUES (?, ?, ?, ?)", rows)
+
+
+def add_files(db: Rows, files: Mapping[str, FileTerms]) -> None:
+    """Write the terms of files that have none. Inside one transaction."""
+    writer = SegmentWriter(db)
+    for path, terms in files.items():
+        writer.add(path, terms)
+    writer.close()
+
+
+def remove_files(db: Rows, paths: Iterable[str]) -> None:
+    """Forget the terms of files, whether there are any or not. Inside one transaction."""
+    db.many("DELETE FROM term_files WHERE path = ?", [(path,) for path in paths])
+
+
+def merge_segments(db: Rows) -> None:
+    """Merge small segments, and write those anew that are mostly dead. Inside one transaction.
+
+    Segments grow as in the logarithmic method (Bentley and Saxe 1980): each document is written anew O(log n) times.
+    """
+    sizes = sorted(db.rows("SELECT docs, segment FROM term_segments WHERE docs < ?", (_LARGE,)))
+    alive = dict(db.rows("SELECT segment, SUM(docs) FROM term_files GROUP BY segment"))
+    chosen, total = 0, 0
+    for place, (docs, _) in enumerate(sizes):
+        if place and total >= docs:
+            chosen = place + 1
+        total += docs
+    merged = {segment for _, segment in sizes[:chosen]} if chosen > _SMALL else set()
+    every = db.rows("SELECT docs, segment FROM term_segments")
+    merged |= {segment for docs, segment in every if alive.get(segment, 0) * 2 < docs or not docs}
+    if merged:
+        _rewrite(db, sorted(merged))
+
+
+def _rewrite(db: Rows, segments: Sequence[int]) -> None:
+    """Make one segment of these, without their dead documents."""
+    marks = placeholders(segments)
+    rows = db.rows(f"SELECT path, first, docs FROM term_files WHERE segment IN ({marks}) ORDER BY first", segments)
+    new, first = db.rows("SELECT MAX(segment) + 1, MAX(first + docs) FROM term_segments")[0]
+    starts = [row[1] for row in rows]
+    moved = dict(zip(starts, accumulate((row[2] for row in rows), initial=first), strict=False))
+    postings: dict[tuple[int, str], Columns] = {}
+    old = f"SELECT corpus, term, packed FROM term_postings WHERE segment IN ({marks}) ORDER BY segment"
+    for corpus, term, packed in db.rows(old, segments):
+        into = postings.setdefault((corpus, term), empty_columns())
+        for doc, field, length, positions in postings_of(unpack(packed)):
+            place = bisect_right(starts, doc) - 1
+            if place >= 0 and doc < starts[place] + rows[place][2]:
+                into.docs.append(moved[starts[place]] + doc - starts[place])
+                into.fields.append(field)
+                into.lengths.append(length)
+                into.positions.extend(positions)
+    # segments were merged before: the documents of an older number may belong to a newer segment
+    postings = {key: _sorted(columns) for key, columns in postings.items() if columns.docs}
+    db.many("DELETE FROM term_postings WHERE segment = ?", [(segment,) for segment in segments])
+    db.many("DELETE FROM term_segments WHERE segment = ?", [(segment,) for segment in segments])
+    if postings:
+        _write_segment(db, new, first, sum(row[2] for row in rows), postings)
+    db.many(
+        "UPDATE term_files SET segment = ?, first = ? WHERE path = ?", [(new, moved[row[1]], row[0]) for row in rows]
+    )
+
+
+def _sorted(columns: Columns) -> Columns:
+    made = empty_columns()
+    for doc, field, length, positions in sorted(postings_of(columns), key=lambda one: one[:2]):
+        made.docs.append(doc)
+        made.fields.append(field)
+        made.lengths.append(length)
+        made.positions.extend(positions)
+    return made
+
+
+def postings_of(columns: Columns) -> Iterator[tuple[int, int, int, array[int]]]:
+    """(document, field and frequency, length of the field, positions) of each posting."""
+    at = 0
+    for doc, field, length in zip(columns.docs, columns.fields, columns.lengths, strict=True):
+        count = field & FREQUENCY if field >> FIELD_SHIFT >= POSITIONED else 0
+        yield doc, field, length, columns.positions[at : at + count]
+        at += count
+
+
+class Files(NamedTuple):
+    """The files of a corpus and their documents."""
+
+    paths: Sequence[str]
+    firsts: Sequence[int]
+    """Number of the first document of each file, rising."""
+    counts: Sequence[int]
+    averages: tuple[float, ...]
+    """Mean length of each field over all documents, in terms; 0 where it is empty everywhere."""
+    limit: int
+    """No document has this number or a larger one, dead ones included."""
+
+    @property
+    def docs(self) -> int:
+        """How many documents there are."""
+        return sum(self.counts)
+
+
+class Postings(Protocol):
+    """The terms of a corpus, wherever they are stored."""
+
+    files: Files
+
+    def find(self, terms: Sequence[str]) -> dict[str, Columns]:
+        """Term → where it is, of those that are anywhere. Documents of no file, dead ones, may be among them."""
+        ...
+
+    def places(self, path: str) -> Sequence[int]:
+        """The places, among the symbols of a file, of those that its documents are of, in the order of these."""
+        ...
+
+
+def _layout(rows: Iterable[tuple[str, int, int, Sequence[int]]], limit: int) -> Files:
+    """Files of (path, first document, documents, terms in each field)."""
+    files = sorted(rows, key=lambda row: (row[1], row[2]))
+    docs = sum(row[2] for row in files)
+    totals = [sum(row[3][field] for row in files) for field in Field]
+    return Files(
+        [row[0] for row in files], [row[1] for row in files], [row[2] for row in files],
+        tuple(total / docs if docs else 0.0 for total in totals), limit,
+    )  # fmt: skip
+
+
+class StoredPostings:
+    """The terms of a corpus in the database; only the rows of terms that are asked for are read."""
+
+    def __init__(self, db: Rows, corpus: int = SOURCE) -> None:
+        self._db, self._corpus = db, corpus
+        rows = db.rows("SELECT path, first, docs, lengths FROM term_files WHERE corpus = ? AND docs > 0", (corpus,))
+        segments = db.rows("SELECT segment, first + docs FROM term_segments ORDER BY first")
+        self._segments = [segment for segment, _ in segments]
+        files = ((path, first, count, [*map(int, text.split())]) for path, first, count, text in rows)
+        self.files = _layout(files, max((end for _, end in segments), default=0))
+
+    def find(self, terms: Sequence[str]) -> dict[str, Columns]:
+        """As `Postings.find`."""
+        found: dict[str, Columns] = {}
+        # many conditions on a primary key are many look-ups, but no scan
+        for some in chunks(sorted(set(terms))):
+            for segment in self._segments:
+                sql = f"""SELECT term, packed FROM term_postings
+                    WHERE segment = ? AND corpus = ? AND term IN ({placeholders(some)})"""
+                for term, packed in self._db.rows(sql, (segment, self._corpus, *some)):
+                    columns = unpack(packed)
+                    if term in found:
+                        _extend(found[term], columns, 0)
+                    else:
+                        found[term] = columns
+        return found
+
+    def places(self, path: str) -> Sequence[int]:
+        """As `Postings.places`."""
+        rows = self._db.rows("SELECT places FROM term_files WHERE path = ?", (path,))
+        return json.loads(rows[0][0]) if rows else ()
+
+
+class MemoryPostings:
+    """The terms of some files that are all in memory: of a revision, which nobody wants to store."""
+
+    def __init__(self, files: Mapping[str, FileTerms]) -> None:
+        self._files = {path: files[path] for path in sorted(files)}
+        starts = accumulate((len(one.places) for one in self._files.values()), initial=0)
+        self._starts = dict(zip(self._files, starts, strict=False))
+        rows = ((path, self._starts[path], len(one.places), one.lengths) for path, one in self._files.items())
+        self.files = _layout((row for row in rows if row[2]), sum(len(one.places) for one in self._files.values()))
+
+    def find(self, terms: Sequence[str]) -> dict[str, Columns]:
+        """As `Postings.find`."""
+        found: dict[str, Columns] = {}
+        for path, one in self._files.items():
+            for term in set(terms):
+                if term in one.postings:
+                    _extend(found.setdefault(term, empty_columns()), one.postings[term], self._starts[path])
+        return found
+
+    def places(self, path: str) -> Sequence[int]:
+        """As `Postings.places`."""
+        return self._files[path].places if path in self._files else ()
