@@ -269,7 +269,7 @@ def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
         read = read_document(kind, "a.md", changed.encode("utf-8", "replace")).record
         # a section that would be read as another text (one with a heading in it) goes to the front matter, escaped
         if read is not None and read.values.get(field.name) != value:
-            changed = _change_front_matter(kind, _change_field(kind, text, field, None), field, value)
+            changed = _change_field(kind, text, field, value, as_section=False)
         text = changed
     return text
 
@@ -310,33 +310,30 @@ def _fits_in_section(field: Field, value: Value) -> bool:
     return (list_items(read) if isinstance(value, tuple) else read) == value
 
 
-def _change_field(kind: Kind, text: str, field: Field, value: Value | None) -> str:
+def _change_field(kind: Kind, text: str, field: Field, value: Value | None, *, as_section: bool = True) -> str:
     """Change a field where it is; a new one becomes a section where it can, else an entry of the front matter."""
-    lines, front = _split_document(text)
-    body = front.end + 1
-    section = next((one for one in split_sections(lines[body:]) if _section_field(kind, one) == field), None)
-    if _key_span(kind, front, field) is not None or not field.section:
-        return _change_front_matter(kind, text, field, value)
-    if value is not None and not _fits_in_section(field, value):
-        return _change_front_matter(kind, _change_field(kind, text, field, None), field, value)
-    block: list[str] = []
-    if value is not None:
-        heading = section.heading if section else field.section
-        block = [f"## {heading}", "", *split_lines(_value_to_markdown(value)), ""]
-    if section is not None:
-        lines[body + section.start : body + section.end] = block
-    elif block:
-        while lines and not lines[-1].strip():
-            lines.pop()
-        lines += ["", *block]
-    return _join_lines(text, lines)
-
-
-def _change_front_matter(kind: Kind, text: str, field: Field, value: Value | None) -> str:
-    lines, front = _split_document(text)
-    span = _key_span(kind, front, field)
-    name = span.key if span else field.name
-    new = [] if value is None else format_entry(name, value, field.type in _UNQUOTED_TYPES)
+    lines = split_lines(text.removeprefix("\ufeff"))
+    front, problems = read_front_matter("", lines)
+    if front is None:
+        raise ValueError(str(problems[0]))
+    span = next((one for one in front.spans if kind.by_name.get(one.key) == field), None)
+    if span is None and field.section:
+        in_section = value is None or (as_section and _fits_in_section(field, value))
+        body = front.end + 1
+        section = next((one for one in split_sections(lines[body:]) if _section_field(kind, one) == field), None)
+        block: list[str] = []
+        if value is not None and in_section:
+            heading = section.heading if section else field.section
+            block = [f"## {heading}", "", *split_lines(_value_to_markdown(value)), ""]
+        if section is not None:
+            lines[body + section.start : body + section.end] = block
+        elif block:
+            while lines and not lines[-1].strip():
+                lines.pop()
+            lines += ["", *block]
+        if in_section:
+            return _join_lines(text, lines)
+    new = [] if value is None else format_entry(span.key if span else field.name, value, field.type in _UNQUOTED_TYPES)
     if span is None:
         lines[front.end : front.end] = new
         return _join_lines(text, lines)
@@ -345,18 +342,6 @@ def _change_front_matter(kind: Kind, text: str, field: Field, value: Value | Non
         new[0] += rest  # the comment after the old value is its author's, and stays
     lines[span.start : span.end] = new
     return _join_lines(text, lines)
-
-
-def _key_span(kind: Kind, front: FrontMatter, field: Field) -> KeySpan | None:
-    return next((one for one in front.spans if kind.by_name.get(one.key) == field), None)
-
-
-def _split_document(text: str) -> tuple[list[str], FrontMatter]:
-    lines = split_lines(text.removeprefix("\ufeff"))
-    front, problems = read_front_matter("", lines)
-    if front is None:
-        raise ValueError(str(problems[0]))
-    return lines, front
 
 
 def _join_lines(before: str, lines: list[str]) -> str:

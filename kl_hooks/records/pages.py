@@ -119,31 +119,24 @@ class PageNames:
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._pages = list(pages)
-        self._ids: dict[str, list[Page]] = {}
-        self._titles: tuple[dict[str, list[Page]], ...] = ({}, {})
-        """Of records, of pages of docs."""
-        self._slugs: tuple[dict[str, list[Page]], ...] = ({}, {})
+        self._by_name: dict[tuple[int, str], list[Page]] = {}
+        """Rank (0: IDs and paths; titles and slugs of records are 1 and 2, of docs 3 and 4) and name → pages."""
         for page in self._pages:
-            for name in {page.id.lower(), page.path.lower()} - {""}:
-                self._ids.setdefault(name, []).append(page)
-            rank = 0 if page.id else 1
-            self._titles[rank].setdefault(_title_key(page.title), []).append(page)
-            for name in {page.slug, _slug_in_path(page)} - {""}:
-                self._slugs[rank].setdefault(name, []).append(page)
+            rank = 1 if page.id else 3
+            names = {(0, page.id.lower()), (0, page.path.lower()), (rank, _title_key(page.title))}
+            for name in names | {(rank + 1, page.slug), (rank + 1, _slug_in_path(page))}:
+                self._by_name.setdefault(name, []).append(page)
 
     def find(self, target: str) -> list[Page]:
         """Return the pages that a link may mean: one, none (it is broken), or several (it is ambiguous).
 
         `Title#Section` means the page `Title` where no page has the whole as its name.
         """
-        for name in dict.fromkeys((target, target.partition("#")[0].strip())):
-            if not name:
-                continue
-            candidates = [self._ids.get(name.lower())]
-            for rank in (0, 1):
-                candidates += [self._titles[rank].get(_title_key(name)), self._slugs[rank].get(name)]
-            if found := next(filter(None, candidates), None):
-                return sorted(set(found), key=lambda page: page.path)
+        for name in filter(None, dict.fromkeys((target, target.partition("#")[0].strip()))):
+            title = _title_key(name)
+            for key in ((0, name.lower()), (1, title), (2, name), (3, title), (4, name)):
+                if key in self._by_name:
+                    return sorted(set(self._by_name[key]), key=lambda page: page.path)
         return []
 
     def all(self) -> list[str]:

@@ -147,40 +147,28 @@ def injection_reasons(text: str) -> tuple[str, ...]:
     bare = _EMOJI_JOIN.sub("", text)
     if _INVISIBLE.search(bare):
         found.append("it has characters that nobody can see")
-    plain = _normalized(_INVISIBLE.sub("", bare))
+    # one spelling of full-width and mathematical letters, of accents typed apart, and of spaces
+    plain = re.sub(r"[ \t\u00a0]+", " ", unicodedata.normalize("NFKC", _INVISIBLE.sub("", bare)))
     if _MIXED.search(plain):
         found.append("it mixes letters of two scripts in a word")
     if "<!--" in _QUOTED.sub("", plain):
         found.append("it has an HTML comment, which is not shown where Markdown is rendered")
-    found += _encoded_blocks(text)
+    if any(map(_is_encoded_text, _BLOB.findall(text))):
+        found.append("it has a block of encoded text")
     found += [reason for reason, pattern in PHRASES if pattern.search(plain)]
     return tuple(dict.fromkeys(found))
 
 
-def _normalized(text: str) -> str:
-    """Return one spelling of full-width and mathematical letters, of accents typed apart, and of spaces."""
-    return re.sub(r"[ \t\u00a0]+", " ", unicodedata.normalize("NFKC", text))
-
-
-def _encoded_blocks(text: str) -> list[str]:
-    for match in _BLOB.finditer(text):
-        word = match[0]
-        if _HEX.fullmatch(word):
-            if _readable(bytes.fromhex(word)):
-                return ["it has a block of encoded text"]
-        elif _readable(_decoded(word)) or len(word) >= _LONG_BLOB:
-            return ["it has a block of encoded text"]
-    return []
-
-
-def _decoded(word: str) -> bytes:
-    """Return the bytes of base64; nothing where it is none, or a path, or a name in words."""
+def _is_encoded_text(word: str) -> bool:
+    if _HEX.fullmatch(word):
+        return _readable(bytes.fromhex(word))
     standard = word.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         # validate: else characters outside the alphabet are skipped, and any text decodes to something
-        return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+        data = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
     except (binascii.Error, ValueError):
-        return b""
+        data = b""  # a path, or a name in words
+    return _readable(data) or len(word) >= _LONG_BLOB
 
 
 def _readable(data: bytes) -> bool:

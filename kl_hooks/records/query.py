@@ -116,7 +116,11 @@ def list_and_count(ws: Workspace, wanted: RecordFilter, limit: int = NO_LIMIT) -
                 where, params = f"{where} AND id NOT IN ({placeholders(in_both)})", [*params, *in_both]
             # What a record is about is not a column: then all are read and filtered here.
             most = "" if wanted.about else f" LIMIT {max(limit - len(found), 0)}"
-            some = _read(db, table, f"{where} ORDER BY kind, id{most}", params)
+            where_sorted = f"{where} ORDER BY kind, id{most}"
+            if table == "authored":
+                some = records_in_files(db, where_sorted, params)
+            else:
+                some = [one.record for one in records_in_rows(db, where_sorted, params)]
             some = [record for record in some if _is_about(ws, record, wanted.about)]
             counted = db.row(f"SELECT COUNT(*) FROM {table} WHERE {where}", params)
             total += len(some) if wanted.about or not counted else int(counted[0])
@@ -231,23 +235,12 @@ def record_to_dict(ws: Workspace, record: Record, *, whole: bool = True) -> dict
 
 def _select(ws: Workspace, where: str, params: Sequence[Any]) -> list[Record]:
     """Return the records that a condition selects: files, archived ones last, then rows without a file."""
-    found: list[Record] = []
     with ws.store.reading("graph") as db:
-        if db is not None:
-            found += records_in_files(db, f"{where} ORDER BY archived, path", params)
-    in_files = {record.id for record in found}
+        in_files = records_in_files(db, f"{where} ORDER BY archived, path", params) if db is not None else []
     with ws.store.reading() as db:
-        if db is not None:
-            found += [
-                one for one in _read(db, "record", f"rests = 'state' AND {where}", params) if one.id not in in_files
-            ]
-    return found
-
-
-def _read(db: Database, table: str, where: str, params: Sequence[Any]) -> list[Record]:
-    if table == "authored":
-        return records_in_files(db, where, params)
-    return [one.record for one in records_in_rows(db, where, params)]
+        in_rows = records_in_rows(db, f"rests = 'state' AND {where}", params) if db is not None else []
+    ids = {record.id for record in in_files}
+    return [*in_files, *(one.record for one in in_rows if one.record.id not in ids)]
 
 
 def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, list[Any]]:
@@ -274,9 +267,8 @@ def _sql_filter(ws: Workspace, table: str, wanted: RecordFilter) -> tuple[str, l
 
 def _ids_in_files(ws: Workspace, db: Database, wanted: RecordFilter) -> list[str]:
     """Return the IDs in files of the selected kinds whose records are now in a row, now in a file."""
-    kinds = [
-        k.name for k in ws.kinds.values() if k.storage == "state" and k.filed and k.name in (wanted.kinds or ws.kinds)
-    ]
+    moving = (name for name, kind in ws.kinds.items() if kind.storage == "state" and kind.filed)
+    kinds = [name for name in moving if name in (wanted.kinds or ws.kinds)]
     return [i for (i,) in db.rows(f"SELECT id FROM authored WHERE kind IN ({placeholders(kinds)}) AND id <> ''", kinds)]
 
 
@@ -284,9 +276,8 @@ def _ids_in_rows(db: Database, ids: Sequence[str]) -> list[str]:
     """Return those of the IDs of files that a row has too (a file is back, a step was killed): the file counts."""
     found: list[str] = []
     for some in chunks(ids):
-        found += [
-            i for (i,) in db.rows(f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})", some)
-        ]
+        sql = f"SELECT id FROM record WHERE rests = 'state' AND id IN ({placeholders(some)})"
+        found += [identifier for (identifier,) in db.rows(sql, some)]
     return found[:10_000]  # SQLite allows 32,766 parameters in one statement since 3.32
 
 
@@ -299,7 +290,6 @@ def _is_about(ws: Workspace, record: Record, about: str) -> bool:
         nodes = [node_id(one) for one in ids]
     except InvalidValue:
         return about in ids
-    inside = target.rstrip("/") + "/"
-    return any(
-        one == target or one.startswith(inside) or (target + "/").startswith(one.rstrip("/") + "/") for one in nodes
-    )
+    # a slash behind each: else `src/ab` would be in `src/a`
+    inside, folders = f"{target.rstrip('/')}/", [f"{one.rstrip('/')}/" for one in nodes]
+    return any(one.startswith(inside) or inside.startswith(one) for one in folders)
