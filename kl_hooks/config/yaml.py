@@ -48,15 +48,6 @@ class MapNode:
 Node = TextNode | ListNode | MapNode
 
 
-def plain_value(node: Node) -> Any:
-    """The text, list or dict that a node is; None for a scalar that was left empty."""
-    if isinstance(node, TextNode):
-        return node.value if node.value or not node.plain else None
-    if isinstance(node, ListNode):
-        return [plain_value(one) for one in node.items]
-    return {key.value: plain_value(value) for key, value in node.entries}
-
-
 def _node_type(node: Node) -> str:
     """`text`, `a list` or `a map`, for messages."""
     return "text" if isinstance(node, TextNode) else "a list" if isinstance(node, ListNode) else "a map"
@@ -98,7 +89,7 @@ class _Builder:
         self._problems.append(Problem(self._path, *(place or self.last), message, hint))
 
     def take(self, event: Any) -> bool:
-        """Take one event; False when there is no sense in going on."""
+        """Take one event; False where parsing must stop."""
         # by name: the classes are yaml's, which is imported where a file is parsed, not with this module
         name = type(event).__name__
         self.last = (event.start_mark.line + 1, event.start_mark.column + 1)

@@ -1,4 +1,4 @@
-"""Kind: the description of a sort of knowledge. It is data: everything else about a sort is derived from it, once."""
+"""Kind: the description of a sort of records. It is data: commands, forms and checks are derived from it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 from kl_hooks.model.symbol import RECORD_ID
 
 FIELD_TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
-"""What a field can hold: a line; several lines; a list of either; a list of short words (tags); one of some words;
-a whole number; true or false; a date or a moment (ISO 8601); a list of Ids, each of which becomes a Link; text by
-text."""
+"""What a field can hold: a line; several lines; a list of texts; a list of short words (tags); one of its choices; a
+whole number; true or false; a date or a moment (ISO 8601); a list of IDs, each of which becomes a Link; text by text.
+"""
 AUTHORITIES: Final = ("human", "agent", "auto")
-"""Who vouches for a record, the weightiest first."""
+"""Who vouches for a record, the most trusted first."""
 BUDGET_CATEGORIES: Final = (
     "feature_context", "similar_outcomes", "relevant_patterns", "architecture_context", "warnings", "domain_knowledge",
     "role_constraints", "quality_gate_configs", "turn_states", "implementation_modes",
@@ -30,7 +30,7 @@ class Field:
     type: str
     """One of `FIELD_TYPES`."""
     description: str
-    """What to write here, as the form and the docs page put it: one line."""
+    """What to write here, in one line; the form and the docs page show it."""
     required: bool = False
     section: str = ""
     """Its heading in the body of a file; empty: it is part of the front matter."""
@@ -47,11 +47,11 @@ class Field:
     """For `ids`: the relation of the Links."""
     example: str = ""
     persons: Mapping[str, str] = field(default_factory=dict)
-    """Words of a `choice` that only a person may set or withdraw, and the command with which one does."""
+    """Words of a `choice` that only a person may set or withdraw → the command that does so."""
     internal: bool = False
-    """True where programs write it, not people: it is in no form and is offered as no option."""
+    """True where programs write it, not people: no form and no command has it."""
     ends: tuple[str, ...] = ()
-    """Words of a `choice` with which a record no longer holds, whatever its status."""
+    """Words of a `choice` with which a record is no longer live, whatever its status."""
     directive: bool = False
     """True for a field of an observation that instructs its readers: an agent's value waits for a person."""
 
@@ -78,7 +78,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Kind:
-    """The description of a sort of knowledge."""
+    """The description of a sort of records."""
 
     name: str
     """Singular, lower case: `decision`; it names the command."""
@@ -89,7 +89,7 @@ class Kind:
     purpose: str
     """One line: what it is for."""
     storage: str
-    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows in the state directory, until it is `filed`."""
+    """`file`: Markdown in `.kl/knowledge/<plural>/`; `state`: rows of the database, until a record is `filed`."""
     statuses: tuple[str, ...]
     """The first is what a new record has."""
     live: tuple[str, ...]
@@ -99,25 +99,25 @@ class Kind:
     section: str = ""
     """Heading of its items in a package."""
     summary_field: str = ""
-    """The field that its one-line summary ends with; empty: the last of the texts that it must have."""
+    """The field that its one-line summary ends with; empty: the last required field of type `text`."""
     list_fields: tuple[str, ...] = ()
     """Fields that a list shows next to the title, because the status does not show what matters."""
     budget_category: str = "domain_knowledge"
     """One of `BUDGET_CATEGORIES`."""
     filed: tuple[str, ...] = ()
-    """Of a kind at home in the state: the statuses in which a record is a file. Entering one writes it."""
+    """Of a kind stored in the database: the statuses in which a record is a file. Entering one writes it."""
     numbering: str = "serial"
     """`serial`: ADR-0007. `hash`: MEM-3f9a1c2b, over the fields in `identity`: the same in every clone.
-    `random`: OUT-3f9a1c2b. `given`: whoever makes it names it, or it counts."""
+    `random`: OUT-3f9a1c2b. `given`: whoever makes the record names the ID, else it is serial."""
     identity: tuple[str, ...] = ()
     digits: int = 0
     """Of its numbers; 0: four for serial ones, eight for others."""
     node: str = ""
     """The prefix of its node in the graph (`adr`); empty: the record id itself."""
     ttl: Mapping[str, int] = field(default_factory=dict)
-    """Authority → days until a record expires; who is not named never expires."""
+    """Authority → days until a record expires; records of other authorities never do."""
     retention: int = 0
-    """Days that an ended or expired record is retained in the state; 0: for ever."""
+    """Days that an expired record is retained in the database; 0: as `Lifecycle.purge_expired_days` has it."""
     proof: str = ""
     """The class of evidence that an approved record counts as: `ADR`, `RepositoryMemory`; empty: none."""
     spellings: Mapping[str, str] = field(default_factory=dict)
@@ -127,13 +127,14 @@ class Kind:
     last time one was written, in the fields `COUNT_FIELDS`; see `records.events`."""
     nature: str = "directive"
     """`directive`: it instructs its readers, so what an agent writes waits for a person. `observation`: it
-    reports what happened, so it is recorded at once, with the name of whoever reports it."""
+    reports what happened, so it is recorded at once, in the name of its author."""
     by: str = "kl"
     """The plugin or file that it comes from."""
 
     @cached_property
     def all_fields(self) -> tuple[Field, ...]:
         """Its own fields and those that every record has, in the order in which they are written."""
+        # a kind may describe one of the common fields in its own words
         own = {one.name for one in self.fields}
         return tuple(
             [*(one for one in FIRST_FIELDS if one.name not in own), *self.fields]

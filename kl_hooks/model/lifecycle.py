@@ -15,30 +15,26 @@ MOST_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How long records and files stay unchanged, in whole days. 0 switches a rule off, but for `adr_retention_days`."""
+    """How long records and files stay unchanged, in days. 0 switches a rule off, except `adr_retention_days`."""
 
     adr_retention_days: int = 0
-    """A superseded decision stays among the others so long, counted from its last change; then it goes to `archive/`.
-    0: it goes at once.
-    """
+    """Days after its last change until a superseded decision moves to `archive/`. 0: at once."""
     memory_reinforce_window_days: int = 90
-    """An approved memory that nothing confirmed for so long is a candidate again."""
+    """An approved memory that nothing confirmed for this long becomes a candidate again."""
     confidence_decay_days: int = 30
     """A verified claim whose newest observation is older counts as inferred, unless the claim has an end of its own."""
     orphaned_node_grace_period_days: int = 7
-    """The graph of a removed worktree is retained so long after it was last written."""
+    """The graph of a removed worktree is retained this long after it was last written."""
     max_provenance_age_days: int = 0
     """An asserted claim is archived at this age although it has not expired. 0: age alone archives nothing."""
     memory_candidate_pruning_days: int = 180
-    """A candidate memory that nobody looked at and nothing confirmed for so long is taken out."""
+    """A candidate memory that nobody reviewed and nothing confirmed for this long is deleted."""
     purge_expired_days: int = 30
-    """A record in the state that expired is retained so long, hidden from searches; then it is deleted."""
+    """An expired record in the database is retained this long, hidden from searches; then it is deleted."""
     run_rows_days: int = 90
-    """A test run of this age keeps its header and its place in the chain; its per-test rows go, where a newer run has
-    a word on each of these tests and nothing rests on them.
-    """
+    """The per-test rows of a run this old are deleted if newer runs report all its tests and nothing refers to them."""
     package_log_days: int = 90
-    """Events of context packages are retained at least so long."""
+    """Events of context packages are retained at least this long."""
 
     @staticmethod
     def old(now: int, at: int, days: int) -> bool:
@@ -53,11 +49,11 @@ class Change:
     what: str
     """The verb: `archive`, `demote`, `prune`, `purge`, `fold`, `remove`, `rotate`, `decay`."""
     id: str
-    """What it is done to: a record id, an Id, the id of a claim or a receipt, the path of a state file."""
+    """What it is done to: the ID of a record, node, claim or receipt, or the path of a state file."""
     policy: str
-    """The name of the rule that asks for it."""
+    """The name of the policy that proposes it."""
     reason: str
-    """Why, in one line: what is so, and which number makes it a reason."""
+    """Why, in one line, with the number of days that applies."""
     old: str = ""
     """The current value: a status, a path, a tier."""
     new: str = ""

@@ -1,4 +1,4 @@
-"""Record: one piece of knowledge of a Kind, as it was read from a file or a row. Verbs make new ones."""
+"""Record: one piece of knowledge of a Kind, as it was read from a file or a row. Immutable."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Record:
     body: str = ""
     """Of a file: the Markdown after the front matter, as written."""
     path: str = ""
-    """Of a file: its path from the root; empty: it rests in the state."""
+    """Of a file: its path from the root; empty: the record is a row of the database."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Of a file: field → its line, from 1."""
     broken: str = ""
     """Where the file can't be read today: why. The rest is then its last good version."""
     proposal: int = 0
-    """After a write: the number of the proposal that was noted of it, or instead of it, for a person; 0: none."""
+    """After a write: the number of the proposal that was stored with it, or instead of it; 0: none."""
 
     def text(self, name: str) -> str:
         """The value of a field that holds text; empty where there is none. Lists: one a line."""
@@ -62,7 +62,7 @@ class Record:
 
     @property
     def archived(self) -> bool:
-        """True for a file in an `archive/` folder: found when searched for, never shown unasked."""
+        """True for a file in an `archive/` folder: found by a search, never shown unasked."""
         return "/archive/" in self.path
 
     def with_values(self, **changes: Any) -> Record:

@@ -11,6 +11,7 @@ ID_PREFIXES: Final = (
 )  # fmt: skip
 """What can precede the colon. `command:` is a command line, `check:` a validator of ours."""
 
+# The lookaheads: the beginning of a longer number or word is no ID.
 RECORD_ID: Final = re.compile(
     r"[A-Z][A-Z0-9]{1,9}-(?:[0-9]{4,9}(?![0-9])|[0-9a-f]{8,16}(?![0-9a-z])"
     r"|[A-Za-z][A-Za-z0-9]{0,39}(?:-[A-Za-z0-9]{1,40}){0,3}?-[0-9]{1,9})"

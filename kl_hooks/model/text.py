@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+# Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones hide text.
 _UNSAFE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"

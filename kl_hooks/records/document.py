@@ -1,6 +1,6 @@
 """Authored files: front matter and sections parsed into a record, a new file rendered, fields changed in place.
 
-A scalar that is written is read back as exactly the same text by every YAML reader, and a reviewer sees what is in it.
+Every YAML reader reads a written scalar as exactly the same text, and no character in it is invisible to a reviewer.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class ParsedDocument:
     """None where anything in it is invalid."""
     problems: tuple[Problem, ...]
     remarks: tuple[Problem, ...] = ()
-    """Odd but harmless: unknown keys, an ID unlike the file's name."""
+    """What is odd but harmless: unknown keys, an ID that is not in the file's name."""
 
 
 def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, list[Problem]]:
     """Return the front matter of these lines and its problems; None where it can't be read."""
     conflict = next((n for n, line in enumerate(lines) if line.startswith(_CONFLICT_BEGIN)), None)
     if conflict is not None and any(line.startswith(_CONFLICT_END) for line in lines[conflict:]):
-        return None, [Problem(path, conflict + 1, 1, "holds an unfinished merge.", "Settle it, then save the file.")]
+        return None, [Problem(path, conflict + 1, 1, "holds an unfinished merge.", "Resolve it, then save the file.")]
     if not lines or not _FENCE.fullmatch(lines[0]):
         return None, [Problem(path, 1, 1, "has no front matter.", "Begin the file with `---`, `title: …`, `---`.")]
     end = next((n for n, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
@@ -158,7 +158,7 @@ def _scalar(value: str | int | bool, typed: bool = False) -> str:
 def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
     """Read the authored file `path` with the content `data`. Raises nothing, whatever the bytes."""
     if len(data) > MAX_BYTES:
-        problem = Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Keep the essence here.")
+        problem = Problem(path, 0, 0, f"is larger than {MAX_BYTES} bytes.", "Shorten it; link to the rest.")
         return ParsedDocument(None, (problem,))
     try:
         text = data.decode("utf-8-sig")  # some editors on Windows write a byte order mark
@@ -240,21 +240,22 @@ def render_document(kind: Kind, record: Record) -> str:
     head = ["---", f"id: {record.id}"]
     body = [record.body.strip("\n"), ""] if record.body.strip() else []
     sections: list[str] = []
-    moved: list[str] = []
+    instead: list[str] = []
+    """The entries of the front matter for these sections."""
     for field in kind.all_fields:
         value = record.values.get(field.name)
         if value is None:
             continue
         if field.section and _fits_in_section(field, value):
             sections += [f"## {field.section}", "", _value_to_markdown(value), ""]
-            moved += format_entry(field.name, value)
+            instead += format_entry(field.name, value)
         else:
             head += format_entry(field.name, value, field.type in _UNQUOTED_TYPES)
     text = "\n".join([*head, "---", "", *body, *sections])
-    # Read back, since only that shows what a reader will see.
-    again = read_document(kind, f"{record.id}.md", text.encode("utf-8", "replace")).record
-    if again is None or again.values != record.values:  # the body has a section of its own for one of these fields
-        text = "\n".join([*head, *moved, "---", "", *body])
+    # read back: the body may have a section of its own for one of these fields, which would be read instead
+    read = read_document(kind, f"{record.id}.md", text.encode("utf-8", "replace")).record
+    if read is None or read.values != record.values:
+        text = "\n".join([*head, *instead, "---", "", *body])
     return text
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.yaml import load_yaml, plain_value
+from kl_hooks.config.yaml import ListNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.kind import SEEDED, Kind
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _MAX_RECORDS: Final = 10_000
-# In our YAML such characters are between double quotes, where they can be escaped.
+# `format_entry` puts such characters between double quotes, where YAML has escapes.
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 _SEEDED: Final = frozenset(field.name for field in SEEDED)
 # Where a record is stored (column `rests`) → why its ID is taken, and a hint.
@@ -156,7 +156,7 @@ def _at(place: tuple[str, int, int]) -> Callable[[str], tuple[str, int, int]]:
 
 
 def _with_unknown_fields(body: str, rest: Mapping[str, Any]) -> str:
-    """Return the body with the values of unknown fields after it, as Markdown: nothing is lost."""
+    """Return the body with the values of unknown fields after it, as a Markdown list."""
     if not rest:
         return body
     lines = [
@@ -171,13 +171,21 @@ def _parse_file(path: str, data: bytes) -> tuple[Any, list[Problem]]:
         node, problems = load_yaml(path, data)
         if node is None:
             return None, problems or [Problem(path, 0, 0, "is empty.")]
-        return plain_value(node), problems
+        return _plain_value(node), problems
     try:
         return json.loads(data), []
     # ValueError: also bytes that are no UTF (UnicodeDecodeError), which has no line and column
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 0)
         return None, [Problem(path, line, getattr(error, "colno", 0), f"can't be read as JSON: {error}.")]
+
+
+def _plain_value(node: Node) -> Any:
+    if isinstance(node, TextNode):
+        return node.value if node.value or not node.plain else None
+    if isinstance(node, ListNode):
+        return [_plain_value(one) for one in node.items]
+    return {key.value: _plain_value(value) for key, value in node.entries}
 
 
 def _imported_id(

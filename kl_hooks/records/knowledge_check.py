@@ -117,7 +117,7 @@ def _ids_in_database(ws: Workspace) -> frozenset[str]:
 def _why_unreadable(data: bytes) -> tuple[int, int, str, str] | None:
     """Return line, column, reason and hint for a file that can't be read."""
     if len(data) > MAX_BYTES:
-        return 0, 0, f"is too long; at most {MAX_BYTES} bytes are read.", "Keep the essence; link to the rest."
+        return 0, 0, f"is too long; at most {MAX_BYTES} bytes are read.", "Shorten it; link to the rest."
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:

@@ -1,4 +1,4 @@
-"""Questions about pages: links, backlinks, mentions without a link, related pages, search over records and docs."""
+"""Queries on pages: links, backlinks, mentions without a link, related pages, search over records and docs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Sections of docs that are offered: prose has words of every task, and must not crowd out code.
 _MAX_SECTIONS: Final = 5
-# Pages that are worth finding by their words before they are read.
+# With so many hits a word is too common to narrow a search.
 _MAX_HITS: Final = 2_000
 # Percent of likeness.
 _RELATED_THRESHOLD: Final = 25

@@ -233,7 +233,7 @@ def _as_text(given: Any, most: int) -> str:
     text = str(given)
     if len(text) > most:
         reason = f"is {len(text)} characters long; at most {most} are allowed."
-        raise InvalidValue(reason, "Keep the essence; link to the rest.")
+        raise InvalidValue(reason, "Shorten it; link to the rest.")
     return text
 
 

@@ -74,9 +74,9 @@ def create_record(
 ) -> Record:
     """Create a record of these values (see `records.validate`). `asked`: its ID; `by`: its author.
 
-    Problems (exit 2) with everything wrong, UsageProblem for an ID that is taken, EnvironmentProblem where the store or
-    the folder can't be written; then nothing was written. `expires` given as None: it never expires. A record that is
-    the same by its identity is a UsageProblem too: search first.
+    Problems (exit 2) with everything wrong, IdTaken for an ID that another record has (of kinds whose ID is a hash, a
+    record of the same identity), EnvironmentProblem where the store or the folder can't be written; then nothing was
+    written. `expires` given as None: it never expires.
     """
     return create_records(ws, kind, [raw], asked=[asked], bodies=[body], by=by)[0]
 
@@ -165,7 +165,7 @@ def change_record(
 def delete_record(ws: Workspace, record: Record, *, by: str = "") -> None:
     """Delete a record. A file is removed (git has it); a row stays, hidden, so that its ID is never used again.
 
-    UsageProblem for an agent where it is not its own.
+    UsageProblem for an agent that did not make it.
     """
     who = agent_author(ws, "" if by == "seed" else by)  # whoever clears seeds deletes: kl does not do that by itself
     refuse_delete(ws.kinds[record.kind], record, who)
@@ -287,7 +287,8 @@ def _as_stored_now(db: Database, record: Record, how: str) -> Record:
         return row.record if row else record
     if how == REVIVE:
         return record
-    raise UsageProblem("was changed by somebody else just now.", place=record.id, hint="Look at it, then try again.")
+    hint = f"See: kl {record.kind} show {record.id}"
+    raise UsageProblem("was changed by another process just now.", place=record.id, hint=hint)
 
 
 def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool) -> dict[str, Value]:
@@ -368,7 +369,7 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
         reason = f"{first.id} and {second.id} would supersede each other."
         raise UsageProblem(reason, place=f"kl {first.kind} supersede")
     if second.status == REJECTED:
-        raise UsageProblem("was rejected: it takes nobody's place.", place=second.id)
+        raise UsageProblem("was rejected, so it supersedes nothing.", place=second.id)
     if who := agent_author(ws, by):
         return _propose_change(ws, first, "supersede", {"by": second.id}, who), second
     if first.id not in second.many("supersedes"):

@@ -163,5 +163,5 @@ def test_no_bytes_bring_it_down(data: bytes) -> None:
 def test_an_unfinished_merge_is_named() -> None:
     text = "---\nid: ADR-0001\n<<<<<<< HEAD\ntitle: a\n=======\ntitle: b\n>>>>>>> other\n---\n"
     assert [str(one) for one in read_document(KIND, "a.md", text.encode()).problems] == [
-        "a.md:3:1: holds an unfinished merge. Settle it, then save the file."
+        "a.md:3:1: holds an unfinished merge. Resolve it, then save the file."
     ]

@@ -82,7 +82,7 @@ def test_a_file_that_can_not_be_read_keeps_what_it_said_last_and_says_so(repo: C
     found = get_record(ws, "RUL-0001")
     assert (found.title, found.broken) == ("Use tabs", "holds an unfinished merge.")
     assert [str(one) for one in sync(ws).problems] == [
-        f"{FOLDER}/RUL-0001.md:3:1: holds an unfinished merge. Settle it, then save the file."
+        f"{FOLDER}/RUL-0001.md:3:1: holds an unfinished merge. Resolve it, then save the file."
     ]
     assert [one.id for one in search_records(ws, ["tabs"], RecordFilter(("ruling",)))] == ["RUL-0001"]
     assert not_live_reason(ws, found), "what can't be read today is shown to nobody unasked"
