@@ -84,6 +84,14 @@ class ParsedDocument:
     """What is odd but harmless: unknown keys, an ID that is not in the file's name."""
 
 
+def duplicate_id(kind: str, identifier: str, path: str, others: Sequence[str], line: int = 1) -> Problem:
+    """Return the problem of a file whose ID other files have too."""
+    hint = "Give one of them another id, and a name that begins with it."
+    if kind == "decision":  # the only kind with a command for it
+        hint = f"Give one of them a new id: kl decision renumber {path}"
+    return Problem(path, line, 1, f"{identifier} is the id of {', '.join(others)} too.", hint)
+
+
 def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, list[Problem]]:
     """Return the front matter of these lines and its problems; None where it can't be read."""
     conflict = next((n for n, line in enumerate(lines) if line.startswith(_CONFLICT_BEGIN)), None)

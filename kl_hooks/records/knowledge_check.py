@@ -13,7 +13,7 @@ from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID
-from kl_hooks.records.document import read_document
+from kl_hooks.records.document import duplicate_id, read_document
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
 from kl_hooks.records.redaction import find_secrets, redact_problem
 from kl_hooks.records.repository import authored_files, docs_pages, is_page_path, kind_of_path, select_rows
@@ -43,26 +43,26 @@ def check_knowledge(ws: Workspace, only: Sequence[str] = (), *, staged: bool = F
     """
     unread: list[Problem] = []
     texts = _staged_files(ws) if staged else _working_files(ws, unread)
-    found = check_files(ws.kinds, texts, _ids_in_database(ws))
-    found.unread += unread
+    result = check_files(ws.kinds, texts, _ids_in_database(ws))
+    result.unread += unread
     if only:
-        for some in (found.findings, found.unread, found.remarks):
+        for some in (result.findings, result.unread, result.remarks):
             some[:] = [one for one in some if one.path in only]
-    found.unread += ws.catalog.problems  # whichever files are named: records of a broken kind can't be checked
-    for some in (found.findings, found.unread, found.remarks):
+    result.unread += ws.catalog.problems  # whichever files are named: records of a broken kind can't be checked
+    for some in (result.findings, result.unread, result.remarks):
         some[:] = sorted(set(some))
-    return found
+    return result
 
 
 def check_files(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: frozenset[str]) -> CheckResult:
     """Check these files (path → content) as a whole. `known`: IDs of records in the database."""
-    made = CheckResult(files=len(files))
+    result = CheckResult(files=len(files))
     records: dict[str, Record] = {}
     pages: list[Page] = []
     texts: dict[str, PageText] = {}
     for path, data in sorted(files.items()):
         if reason := _why_unreadable(data):
-            made.unread.append(Problem(path, *reason))
+            result.unread.append(Problem(path, *reason))
             continue
         kind = kind_of_path(path, kinds)
         if kind is None or b"[[" in data:
@@ -71,21 +71,21 @@ def check_files(kinds: Mapping[str, Kind], files: Mapping[str, bytes], known: fr
             pages.append(Page(path, f"file:{path}", "", texts[path].title))
             continue
         found = read_document(kind, path, data)
-        made.findings += found.problems
-        made.remarks += found.remarks
+        result.findings += found.problems
+        result.remarks += found.remarks
         for problem, sure in find_secrets(path, data.decode("utf-8-sig")):
-            (made.findings if sure else made.remarks).append(problem)
+            (result.findings if sure else result.remarks).append(problem)
         if found.record:
             records[path] = found.record
             pages.append(Page(path, found.record.id, found.record.id, found.record.title))
-    made.findings += [*_duplicate_ids(records), *_broken_chains(kinds, records, known)]
+    result.findings += [*_duplicate_ids(records), *_broken_chains(kinds, records, known)]
     names = PageNames(pages)
     for path, text in texts.items():
-        made.links += len(text.links)
-        made.findings += _broken_links(path, text, names, known)
-    for some in (made.findings, made.remarks):
+        result.links += len(text.links)
+        result.findings += _broken_links(path, text, names, known)
+    for some in (result.findings, result.remarks):
         some[:] = [redact_problem(one) for one in some]
-    return made
+    return result
 
 
 def _working_files(ws: Workspace, unread: list[Problem]) -> dict[str, bytes]:
@@ -129,9 +129,7 @@ def _duplicate_ids(records: Mapping[str, Record]) -> Iterator[Problem]:
     first: dict[str, str] = {}
     for path, one in sorted(records.items(), key=lambda pair: (pair[1].id, pair[0])):
         if one.id in first:
-            renumber = f"Give one of them a new id: kl decision renumber {path}"
-            hint = renumber if one.kind == "decision" else "Rename one."
-            yield Problem(path, one.lines.get("id", 1), 1, f"{one.id} is the id of {first[one.id]} too.", hint)
+            yield duplicate_id(one.kind, one.id, path, [first[one.id]], one.lines.get("id", 1))
         first.setdefault(one.id, path)
 
 

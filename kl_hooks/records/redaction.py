@@ -46,7 +46,7 @@ def find_secrets(path: str, text: str) -> Iterator[tuple[Problem, bool]]:
         rules = sorted({*_MARK.findall(made)} - {*_MARK.findall(line)}) if made != line else []
         if rules:
             reason = f"holds what looks like a secret ({', '.join(rules)})."
-            hint = "Take it out, and make it worthless where it counts: git keeps what was committed."
+            hint = "Remove it, and revoke it: git keeps what was committed."
             yield Problem(path, number, 1, reason, hint), not _HEURISTIC_RULES.issuperset(rules)
 
 

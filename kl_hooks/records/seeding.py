@@ -119,9 +119,9 @@ def plan_steps(
         else Step("kept", seed, "a record of this id was made by hand", by_hand[seed.id])
         for seed in seeds
     ]
-    removed = [(one, False) for one in _without_seed(known, seeds, paths)] + [(one, True) for one in twice]
-    late = (_plan_removed(kinds[one.kind], one, twice=again) for one, again in removed)
-    return steps + [step for step in late if step]
+    outdated = [(one, f"no longer in {one.text('source_path')}") for one in _without_seed(known, seeds, paths)]
+    outdated += [(one, "seeded twice, on two branches") for one in twice]
+    return steps + [step for one, reason in outdated if (step := _plan_outdated(kinds[one.kind], one, reason))]
 
 
 def _without_seed(known: Mapping[str, Record], seeds: Sequence[Seed], paths: Collection[str] | None) -> list[Record]:
@@ -143,14 +143,13 @@ def _adopt_renamed(known: dict[str, Record], seeds: Sequence[Seed], paths: Colle
                 break
 
 
-def _plan_removed(kind: Kind, record: Record, *, twice: bool) -> Step | None:
+def _plan_outdated(kind: Kind, record: Record, reason: str) -> Step | None:
     """Plan what to do with a record whose section or document was removed; None: it is outdated already."""
     if record.broken or "outdated" not in kind.statuses or record.status == "outdated":
         return None
     seed = Seed(kind.name, record.text("entity_id"), {"title": record.title}, record.text("source_path"), "")
     if record.text("seeded_hash") != content_digest(kind, record.values):
         return Step("kept", seed, "its source was removed; edited by hand since", record)
-    reason = "seeded twice, on two branches" if twice else f"no longer in {record.text('source_path')}"
     return Step("outdated", seed, reason, record)
 
 

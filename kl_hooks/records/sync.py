@@ -17,7 +17,7 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import Link
-from kl_hooks.records.document import ParsedDocument, read_document
+from kl_hooks.records.document import ParsedDocument, duplicate_id, read_document
 from kl_hooks.records.pages import (
     LINK_METHODS,
     LINK_RELATION,
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 _LONGEST_SECTION: Final = 100_000
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
-# What the reader of files does besides parsing fields: where that changes, every file is read again.
-_READER: Final = ("pages", "no secrets", "chunks", "the archive governs nothing")
+# Raised when something else of a file is indexed than before: then every file is read again.
+_READER_VERSION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,8 @@ def last_sync(ws: Workspace) -> SyncResult:
 
 
 def _sync(ws: Workspace, only: Sequence[str]) -> SyncResult:
-    # with other kinds, or another reader, every file is read again
-    parts = [_READER] + [(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in ws.kinds.values()]
-    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+    kinds_read = [(k.name, k.plural, k.prefix, k.all_fields, k.statuses) for k in ws.kinds.values()]
+    digest = hashlib.sha256(repr([_READER_VERSION, *kinds_read]).encode()).hexdigest()
     with ws.store.reading("graph") as db:
         whole = not only or not _is_read_with(db, digest)
         kinds = ws.kinds if whole else {name: ws.kinds[name] for name in only if name in ws.kinds}
@@ -204,9 +203,8 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
     for kind, identifier, path in db.rows(f"SELECT kind, id, path FROM authored WHERE id IN ({shared}) ORDER BY path"):
         paths.setdefault((kind, identifier), []).append(path)
     for (kind, identifier), (*others, last) in paths.items():
-        if others:  # two branches, or two people, used the same ID
-            hint = f"Give one of them a new id: kl {kind} renumber {last}"
-            found.append(Problem(last, 1, 0, f"{identifier} is the id of {', '.join(others)} too.", hint))
+        if others:
+            found.append(duplicate_id(kind, identifier, last, others))
     return tuple(sorted(found))
 
 

@@ -288,7 +288,7 @@ def _as_stored_now(db: Database, record: Record, how: str) -> Record:
     if how == REVIVE:
         return record
     hint = f"See: kl {record.kind} show {record.id}"
-    raise UsageProblem("was changed by another process just now.", place=record.id, hint=hint)
+    raise UsageProblem("was changed by somebody else just now.", place=record.id, hint=hint)
 
 
 def _with_defaults(ws: Workspace, kind: Kind, values: dict[str, Value], *, endless: bool) -> dict[str, Value]:

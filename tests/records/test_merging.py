@@ -69,7 +69,7 @@ def test_branches_of_two_clones_may_take_one_id_and_it_is_said(
     ws = repo.workspace()
     assert sorted(record.title for record in list_records(ws, ALL)) == ["ours", "theirs"]
     (problem,) = sync(ws).problems
-    assert "RUL-0001 is the id of" in problem.message and "kl ruling renumber" in problem.hint
+    assert "RUL-0001 is the id of" in problem.message and "another id" in problem.hint
 
 
 def test_both_sides_of_a_conflict_are_still_there_and_it_is_said(repo: Checkout) -> None:
