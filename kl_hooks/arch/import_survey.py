@@ -554,7 +554,7 @@ class Survey:
 
         if is_through(link.method):
             return NEEDED  # what it is needed for is decided in the files between
-        source = self._source(link.path)
+        source = self.source(link.path)
         kinds = {mention(source, row).kind for row in self._rows(link)} if source else set()
         return NEEDED if NEEDED in kinds or not kinds else NOTED if NOTED in kinds else UNUSED
 
@@ -600,7 +600,8 @@ class Survey:
         lines: dict[int, list[list[Any]]] = self._memory[key]
         return lines
 
-    def _source(self, path: str) -> Source | None:
+    def source(self, path: str) -> Source | None:
+        """The parsed file; None where it can't be read or parsed. For files with violations: each is remembered."""
         from kl_hooks.code.rewrite.import_use import Source
         from kl_hooks.code.rewrite.source_text import parsed
 

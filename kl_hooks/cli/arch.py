@@ -312,7 +312,7 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
     else:
         for line in done.lines(written=not dry_run):
             echo_line(line)
-    return 0 if done.clean and not (dry_run and done.outcome.fixed) else 1
+    return 0 if done.clean and not (dry_run and done.fixed) else 1
 
 
 @click.command(

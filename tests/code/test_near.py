@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import kl_hooks
-from kl_hooks.code.rewrite.import_use import Source
 from kl_hooks.code.rewrite.source_text import lines_with, near, places
 
 SAMPLES = [path for path in sorted(Path(kl_hooks.__file__).parent.rglob("*.py")) if path.stat().st_size > 4_000][::12]
@@ -44,13 +43,3 @@ def test_all_lines_give_the_whole_tree_in_its_order(path: Path) -> None:
     whole = list(ast.walk(tree))
     assert len(whole) > 20
     assert near([tree], range(1, 10_000)) == whole
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_what_code_does_with_a_name_is_all_seen(path: Path) -> None:
-    content = path.read_bytes()
-    source = Source(path.name, content, ast.parse(content))
-    names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
-    for name in sorted(names):
-        part, whole = source.mentions_in_code(name), source.mentions(name)
-        assert (part.bound, part.used) == (whole.bound, whole.used), name

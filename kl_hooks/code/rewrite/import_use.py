@@ -1,4 +1,4 @@
-"""What an import is needed for in its own file, and which names of modules a file may use while it runs. Pure."""
+"""What an import is needed for in its own file, and the names that a file uses in any way. Pure."""
 
 from __future__ import annotations
 
@@ -6,89 +6,90 @@ import ast
 import builtins
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from kl_hooks.code.rewrite.source_text import lines_with, near
+from functools import cached_property
+from typing import Any, Final, TypeGuard
 
 _LOOKS: Final = frozenset({"globals", "eval", "exec"})
 _BARE_LOOKS: Final = frozenset({"dir", "vars", "locals"})
-_SILENT: Final = frozenset({ast.Load, ast.Store, ast.Del, ast.Attribute, ast.Expr, ast.Return, ast.keyword, ast.Tuple})
-"""The commonest nodes that neither bind a name nor mention one themselves."""
 # type comments of PEP 484; `# type: ignore` names no type
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class Mentions:
-    """How a file uses one name. Scopes are not distinguished: a name that is used anywhere counts as used."""
+class Uses:
+    """How a file uses names. Scopes are not distinguished: a name that is used anywhere counts as used.
 
-    __slots__ = ("bound", "looks", "noted", "string", "used")
+    Lines are those of the first use.
+    """
 
-    def __init__(self, name: str, nodes: Iterable[ast.AST], text: str = "") -> None:
-        """`nodes`: those of its tree, or of the part of it that is asked about. `text`: for its type comments."""
-        self.bound = 0
-        """How many statements bind or delete it, in any scope; arguments too."""
-        self.used = 0
-        """The first line that needs it at run time, 0 for none."""
-        self.noted = _in_type_comment(name, text)
-        """True where annotations (written out, in a string, or in a type comment) use it."""
-        self.string = 0
-        """The line of a string outside annotations that has it, 0 for none; of docstrings only those with doctests."""
+    def __init__(self, tree: ast.Module, text: str = "") -> None:
+        """`text`: the same file, for its type comments."""
+        self.bound = Counter[str]()
+        """Name → how many statements bind or delete it, in any scope; arguments too."""
+        self.used: dict[str, int] = {}
+        """Name → the line that needs it at run time."""
+        self.noted = dict.fromkeys(word for found in _TYPE_COMMENT.findall(text) for word in _WORD.findall(found))
+        """The names in annotations: written out, in a string, or in a type comment."""
+        self.strings: dict[str, int] = {}
+        """Word → the line of a string outside annotations that has it; of docstrings only those with doctests."""
+        self.members: dict[str, int] = {}
+        """Attribute, keyword or word of a string → line: what may be taken out of a module with this name."""
         self.looks = 0
         """The line where the file looks at its own names (`globals()`), 0 for none."""
-        found, others = list[Any](), list[ast.AST]()
-        for node in nodes:
-            sort = node.__class__
-            if isinstance(node, ast.Name):
-                if node.id == name:
-                    (found if isinstance(node.ctx, ast.Load) else others).append(node)
-            elif isinstance(node, ast.Constant):
-                if name in words_in(node, name):
-                    found.append(node)
-            elif sort is ast.Call or sort is ast.Subscript:
-                if looks_at_names(node):
-                    found.append(node)
-            elif sort not in _SILENT:
-                others.append(node)
-        self.bound = sum(list(binds(node)).count(name) for node in others)
-        inside = {id(part) for node in others for note in notes_of(node) for part in ast.walk(note)} if found else set()
-        docs = {id(doc) for one in others if (doc := docstring_of(one))} if found else set()
-        for node in found:
-            if id(node) in inside:
-                self.noted = self.noted or not isinstance(node, ast.Call | ast.Subscript)
-            else:
-                self._use(node, id(node) in docs)
-
-    def _use(self, node: Any, docstring: bool) -> None:
-        if isinstance(node, ast.Name):
-            self.used = min(self.used or node.lineno, node.lineno)
-        elif isinstance(node, ast.Constant):
+        skipped: set[int] = set()
+        todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+        while todo:
+            node, noted = todo.pop()
             # doctest runs what follows `>>>` with the names of the module
-            if not docstring or ">>>" in str(node.value):
-                self.string = self.string or node.lineno
-        else:
+            doc = _docstring(node)
+            if doc and ">>>" not in doc.value:
+                skipped.add(id(doc))
+            notes = {id(note) for note in notes_of(node)}
+            children = [(child, noted or id(child) in notes) for child in ast.iter_child_nodes(node)]
+            todo += reversed(children)
+            if id(node) not in skipped:
+                self._add(node, noted)
+
+    def _add(self, node: ast.AST, noted: bool) -> None:
+        """Note the uses by this very node; `noted`: it is in an annotation."""
+        self.bound.update(binds(node))
+        members = []
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            (self.noted if noted else self.used).setdefault(node.id, node.lineno)
+        elif isinstance(node, ast.Constant):
+            members = _words_of(node.value)
+            for word in members:
+                (self.noted if noted else self.strings).setdefault(word, node.lineno)
+        elif isinstance(node, ast.Attribute):
+            members = [node.attr]
+        elif isinstance(node, ast.keyword):
+            members = [node.arg] if node.arg else []
+        elif isinstance(node, ast.MatchClass):  # `case Point(x=0)` reads the attribute x (PEP 634)
+            members = node.kwd_attrs
+        elif isinstance(node, ast.Call | ast.Subscript) and not noted and _looks_at_names(node):
             self.looks = self.looks or node.lineno
+        for word in members:
+            line = node.end_lineno if isinstance(node, ast.Attribute) else getattr(node, "lineno", 0)
+            self.members.setdefault(word, line or 0)
 
 
-def _in_type_comment(name: str, text: str) -> bool:
-    if name not in text:
-        return False
-    found = (_TYPE_COMMENT.search(line) for line in _NEWLINE.split(text) if name in line)
-    return any(name in words(one[1]) for one in found if one)
+def _words_of(value: object) -> list[str]:
+    """The identifiers in a constant; none in a number."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return _WORD.findall(text) if isinstance(text, str) else []
 
 
-def looks_at_names(node: ast.AST) -> bool:
+def _looks_at_names(node: ast.Call | ast.Subscript) -> bool:
     """True for `globals()`, `eval(…)`, `dir()`, `sys.modules[__name__]` and the like."""
-    if isinstance(node, ast.Call):
-        called = node.func.id if isinstance(node.func, ast.Name) else ""
-        own = [arg for arg in node.args if isinstance(arg, ast.Name) and arg.id == "__name__"]
-        reload = (called or getattr(node.func, "attr", "")) in ("import_module", "__import__") and bool(own)
-        return called in _LOOKS or (called in _BARE_LOOKS and not node.args) or reload
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
+    called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    if called in ("import_module", "__import__"):
+        return any(isinstance(arg, ast.Name) and arg.id == "__name__" for arg in node.args)
+    return isinstance(node.func, ast.Name) and (called in _LOOKS or (called in _BARE_LOOKS and not node.args))
 
 
 def notes_of(node: ast.AST) -> Iterator[ast.expr]:
@@ -118,24 +119,12 @@ def binds(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def docstring_of(node: ast.AST) -> ast.Constant | None:
-    """The docstring of this very node."""
+def _docstring(node: ast.AST) -> Any:
+    """The constant that is the docstring of this very node; None for none."""
     if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or not node.body:
         return None
-    first = node.body[0]
-    value = first.value if isinstance(first, ast.Expr) else None
+    value = getattr(node.body[0], "value", None) if isinstance(node.body[0], ast.Expr) else None
     return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-
-
-def words_in(node: ast.Constant, name: str) -> list[str]:
-    """The identifiers in a constant, if it is a text or bytes that may hold this one."""
-    text = node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else node.value
-    return words(text) if isinstance(text, str) and name in text else []
-
-
-def words(text: str) -> list[str]:
-    """The identifiers in a text."""
-    return _WORD.findall(text)
 
 
 LIBRARIES: Final = frozenset(
@@ -149,109 +138,64 @@ LIBRARIES: Final = frozenset(
      "tortoise", "trycast", "typeguard", "typer", "typic", "tyro", "wireup", "zenml")
 )  # fmt: skip
 """Top-level names of libraries that evaluate annotations at run time, or may."""
-WORDS: Final = frozenset(
-    ("get_type_hints", "get_annotations", "__annotations__", "eval_str", "annotation", "return_annotation",
-     "singledispatch", "singledispatchmethod", "resolve_types", "make_dataclass", "ForwardRef")
-)  # fmt: skip
-"""Names and attributes by which code looks at annotations itself."""
-_HARMLESS: Final = frozenset({"click", "pytest"})
+_READERS = re.compile(
+    rb"\b(get_type_hints|get_annotations|__annotations__|eval_str|annotation|return_annotation|singledispatch"
+    rb"|singledispatchmethod|resolve_types|make_dataclass|ForwardRef)\b"
+)
+"""What code that looks at annotations itself names; a comment that does counts too."""
+_HARMLESS: Final = frozenset({*sys.stdlib_module_names, "click", "pytest", "typing_extensions"})
+"""Modules whose decorators and classes read no annotations; those functions that do are among the words above."""
 # dataclasses recognizes these in the text of an annotation, by the names that the module has (_is_type in CPython)
 _KEYS: Final = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def evaluator(tree: ast.Module) -> str:
-    """Who in this file looks at annotations at run time, with its line; empty where nobody does."""
+def _reader(source: Source) -> str:
+    """Who in this file may read its annotations at run time, as a clause; empty where nobody does."""
+    tree = source.tree
+    # without it they are evaluated; to add it would turn all others of the file into text too
+    if "annotations" not in names_from(tree, ("__future__",)):
+        return "its annotations are evaluated at run time, without `from __future__ import annotations`"
+    found = _READERS.search(source.content)
+    if found:
+        line = source.content.count(b"\n", 0, found.start()) + 1
+        return f"{found[1].decode()} reads annotations at run time (line {line})"
+    own = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
+    known = {*dir(builtins), *own, *names_from(tree, _HARMLESS)}
     for node in ast.walk(tree):
-        for module in _imported(node):
-            top = module.partition(".")[0]
-            if top in LIBRARIES or (top in ("attr", "attrs") and _converts(tree)):
-                return f"{top} reads annotations at run time (line {node.lineno})"  # type: ignore[attr-defined]
-        word = _word(node) or _spelled(node)
-        if word in WORDS:
-            return f"{word} reads annotations at run time (line {getattr(node, 'lineno', 0)})"
+        line = getattr(node, "lineno", 0)
+        # attrs reads those of functions that convert values
+        for library in {top for top, _ in _imported(node)} & {*LIBRARIES, "attr", "attrs"}:
+            return f"{library} reads annotations at run time (line {line})"
+        for decorator in node.decorator_list if isinstance(node, _Definition) else ():
+            if root_of(decorator) not in known:
+                return f"@{_source_of(decorator)} may read annotations at run time (line {decorator.lineno})"
+        for base in [*node.bases, *(one.value for one in node.keywords)] if _has_fields(node) else ():
+            if root_of(base) not in known and not isinstance(base, ast.Constant):
+                return f"the class {_source_of(base)} may read annotations at run time (line {line})"
     return ""
 
 
-def reader_of(tree: ast.Module, trusted: Collection[str], adding_future: bool) -> str:
-    """What else may read the annotations of this file: a decorator or base class that is not known not to.
-
-    `trusted`: names that are imported from modules of the repository which keep away from such libraries.
-    `adding_future`: whether all annotations of the file turn into text, not those of one name alone.
-    """
-    known = set(trusted) | set(dir(builtins)) | _own(tree)
-    # PEP 563: once annotations are text, names of a function around the class can no longer be looked up
-    local = {id(part) for node in ast.walk(tree) if _is_function(node) for part in ast.walk(node) if part is not node}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for decorator in node.decorator_list:
-                if _root(decorator) not in known:
-                    return f"@{_source_of(decorator)} may read annotations at run time (line {decorator.lineno})"
-        if isinstance(node, ast.ClassDef) and any(isinstance(part, ast.AnnAssign) for part in node.body):
-            for base in [*node.bases, *(keyword.value for keyword in node.keywords)]:
-                if _root(base) not in known and not isinstance(base, ast.Constant):
-                    return f"the class {_source_of(base)} may read annotations at run time (line {node.lineno})"
-                if adding_future and _source_of(base).rpartition(".")[2] == "TypedDict":
-                    return f"a TypedDict reads its annotations at run time (line {node.lineno})"
-            if adding_future and id(node) in local:
-                return f"a class inside a function may need its annotations at run time (line {node.lineno})"
-        if adding_future and any(_does(note) for note in notes_of(node)):
-            return f"an annotation calls something (line {node.lineno})"  # type: ignore[attr-defined]
-    return ""
+def _has_fields(node: ast.AST) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and any(isinstance(part, ast.AnnAssign) for part in node.body)
 
 
-def special(tree: ast.Module, name: str, original: str) -> bool:
-    """True if the name is a word that dataclasses look for in annotations, such as `ClassVar`."""
-    if original in _KEYS or name in _KEYS:
-        return True
-    return any(
-        isinstance(part, ast.Attribute) and part.attr in _KEYS and _root(part) == name for part in ast.walk(tree)
-    )
-
-
-def _converts(tree: ast.Module) -> bool:
-    return any(
-        (isinstance(node, ast.keyword) and "convert" in (node.arg or "")) or "convert" in _word(node)
-        for node in ast.walk(tree)
-    )
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
+def _imported(node: ast.AST) -> Iterator[tuple[str, ast.alias]]:
+    """The top-level modules that an import names, each with a name that it binds."""
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
+        yield from ((alias.name.partition(".")[0], alias) for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and not node.level:
-        yield node.module or ""
+        yield from (((node.module or "").partition(".")[0], alias) for alias in node.names)
 
 
-def _spelled(node: ast.AST) -> str:
-    """A string that is one word with underscores: nobody writes one by accident."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) and "_" in node.value else ""
+def names_from(tree: ast.Module, modules: Collection[str]) -> set[str]:
+    """The names that a file, in any scope, imports from these top-level modules."""
+    pairs = (pair for node in ast.walk(tree) for pair in _imported(node))
+    return {alias.asname or alias.name.partition(".")[0] for top, alias in pairs if top in modules}
 
 
-def _word(node: ast.AST) -> str:
-    for key in ("id", "attr", "arg", "name"):
-        word = getattr(node, key, None)
-        if isinstance(word, str) and (key != "arg" or isinstance(node, ast.keyword)):
-            return word
-    return ""
-
-
-def _own(tree: ast.Module) -> set[str]:
-    """What the file itself defines, and what it has from Python's own library or from harmless ones."""
-    found = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    for node in ast.walk(tree):
-        for module in _imported(node):
-            top = module.partition(".")[0]
-            # what the standard library has to read annotations (get_type_hints, singledispatch) is in WORDS
-            if top in sys.stdlib_module_names or top in _HARMLESS or top in ("attr", "attrs", "typing_extensions"):
-                found.update(a.asname or a.name.partition(".")[0] for a in node.names)  # type: ignore[attr-defined]
-    return found
-
-
-def _is_function(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-
-
-def _root(node: ast.expr) -> str:
+def root_of(node: ast.expr) -> str:
+    """The name that an expression starts with: `a` of `a.b(1)[2]`; empty for any other."""
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -261,10 +205,6 @@ def _source_of(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return ast.unparse(node)
-
-
-def _does(note: ast.expr) -> bool:
-    return any(isinstance(part, ast.Call | ast.NamedExpr | ast.Await | ast.Yield) for part in ast.walk(note))
 
 
 UNUSED: Final = "unused"
@@ -286,39 +226,36 @@ class Need:
     """The name that it binds."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Source:
     """One parsed file, ready to be asked."""
 
     path: str
     content: bytes
     tree: ast.Module
-    trusted: Collection[str] = ()
-    """Names imported from modules of the repository that keep away from libraries which evaluate annotations."""
-    readers: str | None = None
-    """Who may read the annotations of this file at run time, once that was asked; empty: nobody."""
 
-    def mentions(self, name: str) -> Mentions:
-        """How the file uses a name, in strings and comments too."""
-        return Mentions(name, ast.walk(self.tree), self.content.decode("utf-8", "replace"))
+    @cached_property
+    def uses(self) -> Uses:
+        """How it uses names."""
+        return Uses(self.tree, self.content.decode("utf-8", "replace"))
 
-    def mentions_in_code(self, name: str) -> Mentions:
-        """How its code uses a name, faster: from the statements with the name only."""
-        return Mentions(name, near([self.tree], lines_with(self.content, [name])))
-
-    @property
-    def lazy_annotations(self) -> bool:
-        """True where the file has `from __future__ import annotations`."""
-        return any(
-            isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
-            for node in self.tree.body
-        )
+    @cached_property
+    def reader(self) -> str:
+        """Who may read its annotations at run time, as a clause; empty for nobody."""
+        return _reader(self)
 
 
 def need(source: Source, row: Sequence[Any]) -> Need:
-    """Return what an import (`row` of the scanner) is needed for, libraries that read annotations included."""
+    """Return what an import (`row` of the scanner) is needed for; `needed` too where an edit of it is not safe."""
     found = mention(source, row)
-    reason = _evaluated(source, found.name, row[1] or row[0]) if found.kind == NOTED else ""
+    reason = ""
+    if found.kind != NEEDED:
+        node = statement(source.tree, row)
+        # an import holds no strings: whatever is behind a `#` on its lines is a comment
+        reason = "a comment belongs to it" if node and b"#" in _text(source, node) else ""
+    if found.kind == NOTED and not reason:
+        special = _KEYS & {found.name, row[1] or row[0], *source.uses.members}
+        reason = "dataclasses look for it in annotations at run time" if special else source.reader
     return Need(NEEDED, reason, found.name) if reason else found
 
 
@@ -326,22 +263,19 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
     """Return what an import is needed for in its file, without asking who evaluates annotations at run time."""
     module, name, how = row[0], row[1], row[4]
     if how != "import":
-        return Need(NEEDED, _MANNERS.get(how, f"it is a {how}"))
+        return Need(NEEDED, _METHODS.get(how, f"it is a {how}"))
     found = statement(source.tree, row)
     if found is None:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     alias = next(alias for alias in found.names if alias.name == (name or module))
     bound = alias.asname or alias.name.partition(".")[0]
-    # a use in the code is the better reason than a comment
-    reason = _bound_twice_or_used(source.mentions_in_code(bound), bound) or _marked(source, found, alias)
-    if reason:
-        return Need(NEEDED, reason, bound)
-    mentions = source.mentions(bound)
-    reason = _spoken_of(mentions) or _answered(source.tree)
-    return Need(NEEDED if reason else NOTED if mentions.noted else UNUSED, reason, bound)
+    uses = source.uses
+    # a use in the code is a better reason than a comment
+    reason = _bound_twice_or_used(uses, bound) or _marked(source, found, alias) or _named(uses, source.tree, bound)
+    return Need(NEEDED if reason else NOTED if bound in uses.noted else UNUSED, reason, bound)
 
 
-_MANNERS: Final = {
+_METHODS: Final = {
     "lazy import": "it is imported inside a function, when that runs",
     "dynamic import": "it is imported by its name at run time",
     "star import": "it imports everything, so its uses are not known",
@@ -352,17 +286,23 @@ _MANNERS: Final = {
 def statement(tree: ast.Module, row: Sequence[Any]) -> ast.Import | ast.ImportFrom | None:
     """The import statement at the top level of a file that `row` was read from, if it has its lines to itself."""
     module, name, level, line, *_ = row
-    found = None
-    for node in tree.body:
-        if node.lineno <= line <= (node.end_lineno or node.lineno):
-            if found is not None or node.lineno != line:
-                return None  # two statements on a line
-            found = node
+    on_line = [node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    found = on_line[0] if len(on_line) == 1 and on_line[0].lineno == line else None
     if isinstance(found, ast.Import) and not name and any(alias.name == module for alias in found.names):
         return found
     if isinstance(found, ast.ImportFrom) and (found.module or "", found.level) == (module, level):
         return found if any(alias.name == name for alias in found.names) else None
     return None
+
+
+def _text(source: Source, node: ast.stmt) -> bytes:
+    return b"\n".join(source.content.splitlines()[node.lineno - 1 : node.end_lineno])
+
+
+def _bound_twice_or_used(uses: Uses, bound: str) -> str:
+    if uses.bound[bound] > 1:
+        return f"something else in the file is called {bound} too"
+    return f"it is used at run time (line {uses.used[bound]})" if bound in uses.used else ""
 
 
 def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
@@ -373,106 +313,14 @@ def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias)
         return f"`{alias.name} as {alias.name}` offers it to others"
     if sum(other.name == alias.name for other in node.names) > 1:
         return "the statement imports it twice"
-    lines = source.content.splitlines()[node.lineno - 1 : node.end_lineno]
-    found = next((match for line in lines if (match := _KEEP_COMMENT.search(line))), None)
+    found = _KEEP_COMMENT.search(_text(source, node))
     return f"a comment asks to leave it ({found[1].decode('ascii', 'replace')})" if found else ""
 
 
-def _bound_twice_or_used(code: Mentions, bound: str) -> str:
-    if code.bound > 1:
-        return f"something else in the file is called {bound} too"
-    return f"it is used at run time (line {code.used})" if code.used else ""
-
-
-def _spoken_of(mentions: Mentions) -> str:
-    if mentions.string:
-        return f"a string names it (line {mentions.string})"
-    return f"the file looks at its own names (line {mentions.looks})" if mentions.looks else ""
-
-
-def _answered(tree: ast.Module) -> str:
-    """The `__getattr__` of the module, which would answer for a removed name."""
+def _named(uses: Uses, tree: ast.Module, bound: str) -> str:
+    if bound in uses.strings:
+        return f"a string names it (line {uses.strings[bound]})"
+    if uses.looks:
+        return f"the file looks at its own names (line {uses.looks})"
     found = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"), None)
     return f"the module's __getattr__ would answer in its place (line {found.lineno})" if found else ""
-
-
-def _evaluated(source: Source, bound: str, original: str) -> str:
-    if special(source.tree, bound, original):
-        return "dataclasses look for it in annotations at run time"
-    if source.readers is None:
-        adding = not source.lazy_annotations
-        source.readers = evaluator(source.tree) or reader_of(source.tree, source.trusted, adding)
-    return source.readers
-
-
-Importing = ast.Import | ast.ImportFrom
-Taken = dict[str, dict[str | None, int]]
-"""Word → the module it may belong to (None: any) → the first line."""
-_OWN = ("self", "cls")
-"""What methods call their first argument: no module."""
-
-
-def attribute_uses(tree: ast.Module, module: Callable[[Importing, ast.alias], str | None]) -> Taken:
-    """Return the words by which a file may use something of a module, without plain names and docstrings.
-
-    `module`: the dotted name of the module that an import binds a name to; None where that is not certain.
-    """
-    nodes = list(ast.walk(tree))
-    bound, docs = _bound(nodes, module), {id(doc) for node in nodes if (doc := docstring_of(node))}
-    found: Taken = defaultdict(dict)
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            line = node.end_lineno or node.lineno
-            if isinstance(node.value, ast.Name):
-                some = () if node.value.id in _OWN else bound.get(node.value.id, {None})
-                for one in some:
-                    _note(found[node.attr], one, line)
-            else:
-                _note(found[node.attr], None, line)
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                if not _imports_module(module(node, alias), node, alias):
-                    _note(found[alias.name], node.module or "", node.lineno)
-        elif not isinstance(node, ast.Constant) or id(node) not in docs or _has_doctest(node):
-            for word in _words_of(node):
-                _note(found[word], None, node.lineno)  # type: ignore[attr-defined]
-    return found
-
-
-def _imports_module(target: str | None, node: ast.ImportFrom, alias: ast.alias) -> bool:
-    """True for `from package import module`: that imports the module itself, and takes nothing out of the package."""
-    return target is not None and target != node.module and target.rpartition(".")[2] == alias.name
-
-
-def _note(places: dict[str | None, int], module: str | None, line: int) -> None:
-    places[module] = min(places.get(module, line), line)
-
-
-def _bound(nodes: list[ast.AST], module: Callable[[Importing, ast.alias], str | None]) -> Mapping[str, set[str | None]]:
-    """Name → the modules that imports bind to it; None for whatever else."""
-    found: dict[str, set[str | None]] = defaultdict(set)
-    for node in nodes:
-        if isinstance(node, Importing):
-            for alias in node.names:
-                found[alias.asname or alias.name.partition(".")[0]].add(module(node, alias))
-        else:
-            for name in binds(node):
-                found[name].add(None)
-    return found
-
-
-def _words_of(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Constant):
-        if isinstance(node.value, str):
-            yield from words(node.value)
-        elif isinstance(node.value, bytes):
-            yield from words(node.value.decode("utf-8", "replace"))
-    elif isinstance(node, ast.keyword):
-        yield from [node.arg] if node.arg else []
-    # `case Point(x=0)` reads the attribute x (PEP 634)
-    elif isinstance(node, ast.MatchClass):
-        yield from node.kwd_attrs
-
-
-def _has_doctest(node: ast.Constant) -> bool:
-    return ">>>" in str(node.value)
