@@ -11,7 +11,6 @@ import difflib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,11 +24,10 @@ from kl_hooks.arch.layer_check import judge
 from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.packages import NON_PRODUCT_NAMES
-from kl_hooks.arch.report import problems_to_list, violation_to_dict
+from kl_hooks.arch.report import counted, problems_to_list, violation_to_dict
 from kl_hooks.code.modules import file_links, plain_name
 from kl_hooks.code.rewrite.edit import Unfixable, rewrite
-from kl_hooks.code.rewrite.import_use import LIBRARIES, NOTED, UNUSED, Uses, need
-from kl_hooks.code.rewrite.side_effects import first_side_effect
+from kl_hooks.code.rewrite.import_use import LIBRARIES, NOTED, Uses, first_side_effect, need
 from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.code.scanner.parser import lines_of
 from kl_hooks.errors import UsageProblem
@@ -39,6 +37,7 @@ from kl_hooks.model.manifest import MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.store.files import write_atomic
 from kl_hooks.workspace import Workspace
 
 _AT_ONCE: Final = ("import", "star import")
@@ -50,6 +49,7 @@ _Row = Sequence[Any]
 """An import as the scanner stores it."""
 _ImportEdge = tuple[str, str]
 """(importing file, imported file)"""
+_ENFORCED: Final = "only annotations use it, and the manifest enforces imports for type checkers too"
 _NO_SOURCE: Final = "what it imports has no source in this repository"
 
 
@@ -184,17 +184,13 @@ class _Repository:
             if found and other != path:
                 line = _line(content, _READS_ANNOTATIONS.pattern)
                 return f"{other}:{line} looks at annotations at run time ({found[1].decode()})"
-        users, seen = [path], {path}
-        while users:
-            for user in sorted(self._importers[users.pop()]):
-                tops = (row[0].partition(".")[0] for row in self.rows(user) if not row[2])
-                library = next((top for top in tops if top in LIBRARIES), "")
-                if library and not _is_no_product(user):
-                    return f"{user} imports it and {library}, which may evaluate its annotations at run time"
-                # a package passes on what its __init__ imports: who imports that may be the one who evaluates
-                if user.endswith("/__init__.py") and user not in seen:
-                    seen.add(user)
-                    users.append(user)
+        # a package passes on what its __init__ imports: who imports that may be the one who evaluates
+        passing = {one: users for one, users in self._importers.items() if one == path or one.endswith("/__init__.py")}
+        for user in sorted(_closure([path], passing) - {path}):
+            tops = (row[0].partition(".")[0] for row in self.rows(user) if not row[2])
+            library = next((top for top in tops if top in LIBRARIES), "")
+            if library and not _is_no_product(user):
+                return f"{user} imports it and {library}, which may evaluate its annotations at run time"
         return ""
 
     @cached_property
@@ -276,28 +272,20 @@ def replace_files(top: Path, path: str, before: bytes, after: bytes, aside: Path
     # once more: the file may have been saved while others were judged
     if _read(top, path) != before:
         raise Unfixable("the file changed meanwhile")
-    try:
+    place, failed = top / path, ""
+    for folder in (aside, place.parent):
+        new = folder / f".{place.name[:40]}.{os.urandom(8).hex()}"
         try:
-            _by_way_of(aside, top / path, after)
-        except OSError:
-            _by_way_of((top / path).parent, top / path, after)
-    except OSError as problem:
-        raise Unfixable(f"the file can't be written ({problem.strerror or problem})") from problem
-
-
-def _by_way_of(folder: Path, place: Path, after: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{place.name[:40]}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(after)
-            file.flush()
-            os.fsync(file.fileno())  # else a crash after the rename can leave an empty file (ext4, delayed allocation)
-        # mkstemp() gives 0600, whatever the umask: without this a script would lose its x
-        Path(temporary).chmod(stat.S_IMODE(place.stat().st_mode))
-        Path(temporary).replace(place)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+            write_atomic(new, after)
+            # its mode is our own: without this a script would lose its x
+            new.chmod(stat.S_IMODE(place.stat().st_mode))
+            new.replace(place)
+        except OSError as problem:
+            new.unlink(missing_ok=True)
+            failed = problem.strerror or str(problem)
+        else:
+            return
+    raise Unfixable(f"the file can't be written ({failed})")
 
 
 def _read(top: Path, path: str) -> bytes:
@@ -316,78 +304,69 @@ class _Plan:
 
     def __init__(self, manifest: Manifest, survey: Survey, found: Iterable[Violation]) -> None:
         self._manifest, self._survey, self._around = manifest, survey, _Repository(survey)
-        self.going: dict[Violation, list[tuple[_Row, str]]] = {}
-        """Each with its imports, and `unused` or `annotations` for each of these."""
+        self.going: dict[Violation, str] = {}
+        """Each with `moved` or `dropped`."""
         self.left: dict[Violation, str] = {}
         """Each with the reason, a clause."""
+        self._edges: dict[Violation, _ImportEdge] = {}
         for violation in found:
-            self.going[violation] = []
             try:
-                reason = self._look(violation)
+                kinds = set(self._kinds(violation))
+                self.going[violation] = "moved" if NOTED in kinds else "dropped"
+            except Unfixable as problem:
+                self.left[violation] = str(problem)
             except RecursionError:
-                reason = "the file is nested too deeply"
-            self.leave({violation: reason} if reason else {})
+                self.left[violation] = "the file is nested too deeply"
         self._settle()
 
-    def _look(self, violation: Violation) -> str:
-        """Note the imports behind a violation; return why they have to stay, if they have to."""
-        path = violation.path
-        rows = [row for row in self._around.rows(path) if (row[3], row[4]) == (violation.line, violation.method)]
-        rows = [row for row in rows if plain_name(self._around.target(path, row)) == violation.imported]
-        source = self._survey.source(path)
-        if not rows or source is None:
+    def _kinds(self, violation: Violation) -> Iterator[str]:
+        """What the imports behind a violation are needed for. Raises Unfixable where one of them has to stay."""
+        path, around = violation.path, self._around
+        on_line = [row for row in around.rows(path) if row[3] == violation.line]
+        rows = [row for row in on_line if row[4] == violation.method]
+        rows = [row for row in rows if plain_name(around.target(path, row)) == violation.imported]
+        if not rows:
             through = f"it leads through {violation.method.removeprefix(THROUGH_METHOD)}, in no layer"
-            chain = through if is_through(violation.method) else "it is a chain of imports, each of them allowed"
-            return "the file can't be read" if rows else chain
+            chain = "it is a chain of imports, each of them allowed"
+            raise Unfixable(through if is_through(violation.method) else chain)
+        source = self._survey.source(path)
+        if source is None:
+            raise Unfixable("the file can't be read")
         for row in rows:
             wanted = need(source, row)
-            reason = wanted.reason
-            if wanted.kind == NOTED and self._manifest.type_checking_imports != "ignore":
-                reason = "only annotations use it, and the manifest enforces imports for type checkers too"
-            reason = reason or self._around.taken_elsewhere(path, wanted.name)
-            reason = reason or (self._around.evaluator(path) if wanted.kind == NOTED else "")
-            if reason or not self._around.imported_file(path, row):
-                return reason or _NO_SOURCE
-            self.going[violation].append((row, wanted.kind))
-        return ""
-
-    def leave(self, reasons: Mapping[Violation, str]) -> None:
-        """Leave some imports as they are after all."""
-        for violation in reasons:
-            del self.going[violation]
-        self.left.update(reasons)
+            enforced = wanted.kind == NOTED and self._manifest.type_checking_imports != "ignore"
+            reason = wanted.reason or (_ENFORCED if enforced else "") or around.taken_elsewhere(path, wanted.name)
+            reason = reason or (around.evaluator(path) if wanted.kind == NOTED else "")
+            self._edges[violation] = (path, around.imported_file(path, row))
+            reason = reason or ("" if self._edges[violation][1] else _NO_SOURCE)
+            if reason:
+                raise Unfixable(reason)
+            yield wanted.kind
+        if len(rows) < len(on_line):
+            raise Unfixable("other imports share its line")
 
     def _settle(self) -> None:
         """Leave those imports whose absence could be noticed; repeated, since each one that stays can keep others."""
-        # ends: each round that does not return takes at least one import out of `going`
         while True:
-            rows = {path: self.rows(path, UNUSED, NOTED) for path in self.paths}
+            lines = {(one.path, one.line) for one in self.going}
             staying = {
                 (path, self._around.imported_file(path, row))
-                for path, some in rows.items()
+                for path in {path for path, _ in lines}
                 for row in self._around.rows(path)
-                if row not in some and row[4] in _AT_ONCE
+                if (path, row[3]) not in lines and row[4] in _AT_ONCE
             }
-            edges = {
-                one: (one.path, self._around.imported_file(one.path, some[0][0])) for one, some in self.going.items()
-            }
-            unsafe = self._around.unsafe({*edges.values()} - staying)
+            unsafe = self._around.unsafe({self._edges[one] for one in self.going} - staying)
+            self._leave({one: unsafe[self._edges[one]] for one in self.going if self._edges[one] in unsafe})
             if not unsafe:
                 return
-            self.leave({one: unsafe[edge] for one, edge in edges.items() if edge in unsafe})
 
-    @property
-    def paths(self) -> list[str]:
-        """The files to edit."""
-        return sorted({violation.path for violation in self.going})
+    def _leave(self, reasons: Mapping[Violation, str]) -> None:
+        """Leave some imports as they are after all."""
+        self.left.update(reasons)
+        self.going = {one: method for one, method in self.going.items() if one not in reasons}
 
-    def rows(self, path: str, *kinds: str) -> list[_Row]:
-        """The imports of one file that are moved (`NOTED`) or removed (`UNUSED`)."""
-        return [row for one, some in self.going.items() if one.path == path for row, kind in some if kind in kinds]
-
-    def method(self, violation: Violation) -> str:
-        """How a violation is fixed: `moved` or `dropped`."""
-        return "moved" if NOTED in {kind for _, kind in self.going[violation]} else "dropped"
+    def _leave_file(self, path: str, problem: Unfixable) -> None:
+        self._leave({violation: str(problem) for violation in self.going if violation.path == path})
 
     def edit(self, write: bool) -> list[_Change]:
         """Return the changed files, written if `write`. What can't be edited is left."""
@@ -395,25 +374,23 @@ class _Plan:
         # nothing is written before every file is edited: an import that can't be edited may need others to stay
         while refused:
             changes, refused = list[_Change](), False
-            for path in self.paths:
+            for path in sorted({violation.path for violation in self.going}):
+                lines = {one.line: method for one, method in self.going.items() if one.path == path}
+                drops = [line for line, method in lines.items() if method == "dropped"]
                 try:
                     before = on_disk(repo.top, path, self._survey.read([path]).get(path, b"\0"))
-                    after = rewrite(before, self.rows(path, NOTED), self.rows(path, UNUSED))
-                    changes.append(_Change(path, before, after))
+                    changes.append(_Change(path, before, rewrite(before, lines.keys() - drops, drops)))
                 except Unfixable as problem:
-                    self._refuse(path, problem)
+                    self._leave_file(path, problem)
                     refused = True
             self._settle()
         for change in list(changes) if write else ():
             try:
                 replace_files(repo.top, change.path, change.before, change.after, repo.git_dir)
             except Unfixable as problem:
-                self._refuse(change.path, problem)
+                self._leave_file(change.path, problem)
                 changes.remove(change)
         return changes
-
-    def _refuse(self, path: str, problem: Unfixable) -> None:
-        self.leave({violation: str(problem) for violation in self.going if violation.path == path})
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,11 +448,11 @@ class FixResult:
         fixed, left = len(self.fixed), len(self.left)
         if not fixed:
             return f"nothing to fix, {left} left: see kl arch check" if left else "clean: nothing to fix"
-        files = f"in {_count(len(self.changes), 'file')}"
+        files = f"in {counted(len(self.changes), 'file')}"
         if not written:
-            done = f"{_count(fixed, 'violation')} could be fixed {files}, {left} left"
+            done = f"{counted(fixed, 'violation')} could be fixed {files}, {left} left"
             return f"{done}. Nothing was written: kl arch fix does"
-        return f"{_count(fixed, 'violation')} fixed {files}, {left} left" + (": see kl arch check" if left else "")
+        return f"{counted(fixed, 'violation')} fixed {files}, {left} left" + (": see kl arch check" if left else "")
 
     def to_dict(self, *, written: bool) -> dict[str, Any]:
         """Return the result as `--format json` prints it."""
@@ -496,10 +473,6 @@ _COLUMN: Final = 34
 def _row(manner: str, one: Violation) -> str:
     place = safe_text(f"{one.path}:{one.line}")
     return f"  {place:<{_COLUMN}} {manner}: {one_line(one.statement, 100)}  ({one.source_layer} -> {one.target_layer})"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: bool = False) -> FixResult:
@@ -524,7 +497,7 @@ def fix_violations(ws: Workspace, paths: Sequence[str], write: bool, accepted: b
     governed = layer_lookup(manifest.layers)
     return FixResult(
         tuple(changes),
-        tuple((one, plan.method(one)) for one in found if one in plan.going),
+        tuple((one, plan.going[one]) for one in found if one in plan.going),
         tuple((one, plan.left[one]) for one in found if one in plan.left),
         tuple(problem for problem in survey.unread if problem.path in asked and governed(problem.path)),
         survey.notes,

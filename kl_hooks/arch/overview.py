@@ -14,7 +14,7 @@ from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired, judge
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
-from kl_hooks.arch.report import unassigned_count
+from kl_hooks.arch.report import counted, unassigned_count
 from kl_hooks.code.modules import RULES, explain, imported_names, plain_name
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Layer, Manifest, Violation
@@ -471,7 +471,7 @@ def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
     decision = f"  ({facts['decision']})" if facts["decision"] else ""
     lines = [f"layer {facts['layer']}    {facts['line']}{decision}"]
     for one in facts["paths"]:
-        lines.append(f"  path     {one_line(one['path'])}  {_count(one['files'], 'file')}")
+        lines.append(f"  path     {one_line(one['path'])}  {counted(one['files'], 'file')}")
     used = [f"{one['layer']} {one['imports']}" for one in facts["may_depend_on"] if one["imports"]]
     unused = [one["layer"] for one in facts["may_depend_on"] if not one["imports"]]
     if not used and not unused:
@@ -481,7 +481,3 @@ def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
     by = [f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}" for one in facts["used_by"]]
     lines.append(f"  used by: {', '.join(by) or '(no layer)'}")
     return lines + _rows("imports that the rule forbids", facts["broken"], "to", "imported", places=True)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

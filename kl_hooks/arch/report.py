@@ -110,7 +110,7 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
         lines += _contract_lines(verdict.contracts)
     lines += [one_line(str(problem), 400) for problem in verdict.problems]
     if verdict.unjudged:
-        rest = _count(verdict.unjudged, "file")
+        rest = counted(verdict.unjudged, "file")
         lines.append(f"{rest} could not be read; the other {verdict.files} were checked.")
     lines += [one_line(f"{'error' if verdict.trusted else 'warning'}: {one}", 400) for one in verdict.loosened]
     if verdict.problems or (verdict.loosened and lines):
@@ -124,8 +124,8 @@ def _headline(verdict: Verdict) -> str:
     """`1 new violation (3 accepted in baseline)`; `1 violation` where there is no baseline."""
     number = len(verdict.violations)
     if not verdict.baseline:
-        return _count(number, "violation")
-    return f"{_count(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
+        return counted(number, "violation")
+    return f"{counted(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
 
 
 def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
@@ -196,19 +196,20 @@ def _closing(verdict: Verdict, seconds: float | None) -> str:
     spent = "" if seconds is None else f" in {seconds:.2f} s"
     where = {"staged": "the staged content", "worktree": "the working tree"}.get(verdict.source, verdict.source)
     accepted = f" ({len(verdict.accepted)} accepted in baseline)" if verdict.clean and verdict.accepted else ""
-    checked = f"{_count(verdict.files, 'file')}, {_count(len(verdict.manifest.layers), 'layer')}"
+    checked = f"{counted(verdict.files, 'file')}, {counted(len(verdict.manifest.layers), 'layer')}"
     if verdict.manifest.contracts:
-        checked += f", {_count(len(verdict.manifest.contracts), 'contract')}"
+        checked += f", {counted(len(verdict.manifest.contracts), 'contract')}"
     outside = f"; {unassigned_count(verdict)} (--list-unassigned)" if verdict.unassigned else ""
     return f"{'clean: ' if verdict.clean else ''}checked {checked}{spent} from {where}{accepted}{outside}"
 
 
 def unassigned_count(verdict: Verdict) -> str:
     """`3 files in no layer`."""
-    return f"{_count(len(verdict.unassigned), 'file')} in no layer"
+    return f"{counted(len(verdict.unassigned), 'file')} in no layer"
 
 
-def _count(number: int, word: str) -> str:
+def counted(number: int, word: str) -> str:
+    """`1 file`, `2 files`."""
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 

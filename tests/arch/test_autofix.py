@@ -45,7 +45,7 @@ def reason(tmp_path: Path, text: str, more: dict[str, str] | None = None) -> str
     return done.left[0][1]
 
 
-def test_annotations_alone_move_and_unused_ones_go(tmp_path: Path) -> None:
+def test_annotations_alone_move_and_an_unused_name_of_the_statement_with_them(tmp_path: Path) -> None:
     text = FUTURE + "from shop.web.page import Form, Page\n\n\ndef f(page: Page) -> None: ...\n"
     folder = order(tmp_path, text)
     dry = mended(folder, dry=True)
@@ -54,7 +54,7 @@ def test_annotations_alone_move_and_unused_ones_go(tmp_path: Path) -> None:
     assert done.clean and [manner for _, manner in done.fixed] == ["moved"]
     assert (folder / ORDER).read_text() == (
         "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
-        "if TYPE_CHECKING:\n    from shop.web.page import Page\n\n\ndef f(page: Page) -> None: ...\n"
+        "if TYPE_CHECKING:\n    from shop.web.page import Form, Page\n\n\ndef f(page: Page) -> None: ...\n"
     )
     verdict, _ = run_check(opened(folder))
     assert verdict is not None and verdict.clean
@@ -87,6 +87,8 @@ KEPT = [
      "@a.get may read"),
     ("from shop.web.page import Page\n# why\nx = 1\nfrom shop.web.page import Page\n", "called Page too"),
     ("from shop.web.page import Page\nx = b'cshop.core.m11\\nPage\\n.'\n", "a string names it (line 2)"),
+    ("import os, shop.web.page\n", "other imports share its line"),
+    ("from shop.web import other, page\n", "other imports share its line"),
     ("from shop.web.page import Page\ndef __getattr__(name): return name\n", "__getattr__ would answer"),
     (FUTURE + "from shop.web.page import Page\nclass K:\n    v: Page\nx = vars(K)['__annotations__']\n",
      "reads annotations"),
@@ -96,7 +98,7 @@ KEPT = [
 def test_what_may_be_needed_stays(tmp_path: Path) -> None:
     files = {f"src/shop/core/m{n}.py": text for n, (text, _) in enumerate(KEPT)}
     files["src/shop/core/p/__init__.py"] = "from shop.web.page import Page\n"
-    folder = shop(tmp_path / "shop", {PAGE: QUIET, **files})
+    folder = shop(tmp_path / "shop", {PAGE: QUIET, "src/shop/web/other.py": QUIET, **files})
     reasons = {violation.path: why for violation, why in mended(folder).left}
     assert [said for n, (_, said) in enumerate(KEPT) if said not in reasons[f"src/shop/core/m{n}.py"]] == []
     assert "in an __init__.py" in reasons["src/shop/core/p/__init__.py"]

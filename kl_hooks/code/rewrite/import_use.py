@@ -1,4 +1,7 @@
-"""What an import is needed for in its own file, and the names that a file uses in any way. Pure."""
+"""What an import is needed for in its own file, and whether importing a module does anything but define. Pure.
+
+An import can be removed unnoticed only where the file does not need its name, and what it imports just defines.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import builtins
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeGuard
@@ -147,6 +150,7 @@ _HARMLESS: Final = frozenset({*sys.stdlib_module_names, "click", "pytest", "typi
 """Modules whose decorators and classes read no annotations; those functions that do are among the words above."""
 # dataclasses recognizes these in the text of an annotation, by the names that the module has (_is_type in CPython)
 _KEYS: Final = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
+Import = ast.Import | ast.ImportFrom
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -154,24 +158,24 @@ def _reader(source: Source) -> str:
     """Who in this file may read its annotations at run time, as a clause; empty where nobody does."""
     tree = source.tree
     # without it they are evaluated; to add it would turn all others of the file into text too
-    if "annotations" not in names_from(tree, ("__future__",)):
+    if "annotations" not in _names_from(tree, ("__future__",)):
         return "its annotations are evaluated at run time, without `from __future__ import annotations`"
     found = _READERS.search(source.content)
     if found:
         line = source.content.count(b"\n", 0, found.start()) + 1
         return f"{found[1].decode()} reads annotations at run time (line {line})"
     own = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
-    known = {*dir(builtins), *own, *names_from(tree, _HARMLESS)}
+    known = {*dir(builtins), *own, *_names_from(tree, _HARMLESS)}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         # attrs reads those of functions that convert values
         for library in {top for top, _ in _imported(node)} & {*LIBRARIES, "attr", "attrs"}:
             return f"{library} reads annotations at run time (line {line})"
         for decorator in node.decorator_list if isinstance(node, _Definition) else ():
-            if root_of(decorator) not in known:
+            if _root_of(decorator) not in known:
                 return f"@{_source_of(decorator)} may read annotations at run time (line {decorator.lineno})"
         for base in [*node.bases, *(one.value for one in node.keywords)] if _has_fields(node) else ():
-            if root_of(base) not in known and not isinstance(base, ast.Constant):
+            if _root_of(base) not in known and not isinstance(base, ast.Constant):
                 return f"the class {_source_of(base)} may read annotations at run time (line {line})"
     return ""
 
@@ -188,13 +192,13 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, ast.alias]]:
         yield from (((node.module or "").partition(".")[0], alias) for alias in node.names)
 
 
-def names_from(tree: ast.Module, modules: Collection[str]) -> set[str]:
+def _names_from(tree: ast.Module, modules: Collection[str]) -> set[str]:
     """The names that a file, in any scope, imports from these top-level modules."""
     pairs = (pair for node in ast.walk(tree) for pair in _imported(node))
     return {alias.asname or alias.name.partition(".")[0] for top, alias in pairs if top in modules}
 
 
-def root_of(node: ast.expr) -> str:
+def _root_of(node: ast.expr) -> str:
     """The name that an expression starts with: `a` of `a.b(1)[2]`; empty for any other."""
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
@@ -248,15 +252,12 @@ class Source:
 def need(source: Source, row: Sequence[Any]) -> Need:
     """Return what an import (`row` of the scanner) is needed for; `needed` too where an edit of it is not safe."""
     found = mention(source, row)
-    reason = ""
-    if found.kind != NEEDED:
-        node = statement(source.tree, row)
-        # an import holds no strings: whatever is behind a `#` on its lines is a comment
-        reason = "a comment belongs to it" if node and b"#" in _text(source, node) else ""
-    if found.kind == NOTED and not reason:
-        special = _KEYS & {found.name, row[1] or row[0], *source.uses.members}
-        reason = "dataclasses look for it in annotations at run time" if special else source.reader
-    return Need(NEEDED, reason, found.name) if reason else found
+    # an import holds no strings: whatever is behind a `#` on its lines is a comment
+    if found.kind != NEEDED and b"#" in _text(source, row[3]):
+        return Need(NEEDED, "a comment belongs to it", found.name)
+    special = _KEYS & {found.name, row[1] or row[0], *source.uses.members}
+    reason = "dataclasses look for it in annotations at run time" if special else source.reader
+    return Need(NEEDED, reason, found.name) if found.kind == NOTED and reason else found
 
 
 def mention(source: Source, row: Sequence[Any]) -> Need:
@@ -264,14 +265,14 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
     module, name, how = row[0], row[1], row[4]
     if how != "import":
         return Need(NEEDED, _METHODS.get(how, f"it is a {how}"))
-    found = statement(source.tree, row)
-    if found is None:
+    found = statement(source.tree, row[3])
+    same = [alias for alias in found.names if alias.name == (name or module)] if found else []
+    if not same:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
-    alias = next(alias for alias in found.names if alias.name == (name or module))
-    bound = alias.asname or alias.name.partition(".")[0]
+    bound = same[0].asname or same[0].name.partition(".")[0]
     uses = source.uses
     # a use in the code is a better reason than a comment
-    reason = _bound_twice_or_used(uses, bound) or _marked(source, found, alias) or _named(uses, source.tree, bound)
+    reason = _bound_twice_or_used(uses, bound) or _marked(source, row[3], same) or _named(uses, source.tree, bound)
     return Need(NEEDED if reason else NOTED if bound in uses.noted else UNUSED, reason, bound)
 
 
@@ -283,20 +284,17 @@ _METHODS: Final = {
 }
 
 
-def statement(tree: ast.Module, row: Sequence[Any]) -> ast.Import | ast.ImportFrom | None:
-    """The import statement at the top level of a file that `row` was read from, if it has its lines to itself."""
-    module, name, level, line, *_ = row
-    on_line = [node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    found = on_line[0] if len(on_line) == 1 and on_line[0].lineno == line else None
-    if isinstance(found, ast.Import) and not name and any(alias.name == module for alias in found.names):
-        return found
-    if isinstance(found, ast.ImportFrom) and (found.module or "", found.level) == (module, level):
-        return found if any(alias.name == name for alias in found.names) else None
-    return None
+def statement(tree: ast.Module, line: int) -> Import | None:
+    """The import at the top level of a file that starts on a line, if it has its lines to itself."""
+    found = [node for node in tree.body if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    alone = found[0] if len(found) == 1 and found[0].lineno == line else None
+    return alone if isinstance(alone, Import) else None
 
 
-def _text(source: Source, node: ast.stmt) -> bytes:
-    return b"\n".join(source.content.splitlines()[node.lineno - 1 : node.end_lineno])
+def _text(source: Source, line: int) -> bytes:
+    """The lines of an import that starts on a line."""
+    node = statement(source.tree, line)
+    return b"\n".join(source.content.splitlines()[line - 1 : node.end_lineno]) if node else b""
 
 
 def _bound_twice_or_used(uses: Uses, bound: str) -> str:
@@ -305,15 +303,15 @@ def _bound_twice_or_used(uses: Uses, bound: str) -> str:
     return f"it is used at run time (line {uses.used[bound]})" if bound in uses.used else ""
 
 
-def _marked(source: Source, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+def _marked(source: Source, line: int, same: Sequence[ast.alias]) -> str:
     if source.path.rpartition("/")[2] == "__init__.py":
         return "it is in an __init__.py, where others may import it from"
     # the explicit re-export of PEP 484, which mypy asks for under --no-implicit-reexport
-    if alias.asname == alias.name:
-        return f"`{alias.name} as {alias.name}` offers it to others"
-    if sum(other.name == alias.name for other in node.names) > 1:
+    if same[0].asname == same[0].name:
+        return f"`{same[0].name} as {same[0].name}` offers it to others"
+    if len(same) > 1:
         return "the statement imports it twice"
-    found = _KEEP_COMMENT.search(_text(source, node))
+    found = _KEEP_COMMENT.search(_text(source, line))
     return f"a comment asks to leave it ({found[1].decode('ascii', 'replace')})" if found else ""
 
 
@@ -324,3 +322,87 @@ def _named(uses: Uses, tree: ast.Module, bound: str) -> str:
         return f"the file looks at its own names (line {uses.looks})"
     found = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"), None)
     return f"the module's __getattr__ would answer in its place (line {found.lineno})" if found else ""
+
+
+_QUIET: Final = frozenset(
+    ("compile", "frozenset", "set", "dict", "list", "tuple", "object", "str", "int", "float", "bool", "bytes", "range",
+     "TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "NamedTuple", "namedtuple", "TypedDict", "Enum", "getLogger",
+     "Path", "PurePath", "PurePosixPath", "Decimal", "Fraction", "timedelta", "date", "datetime", "field", "auto",
+     "sorted", "len", "min", "max", "sum", "cast", "attrgetter", "itemgetter", "methodcaller", "partial",
+     "MappingProxyType", "ContextVar", "Lock", "RLock", "defaultdict", "OrderedDict", "Counter", "deque", "zip",
+     "enumerate", "join", "split", "strip", "format", "lower", "upper", "encode", "decode", "removeprefix",
+     # decorators
+     "property", "staticmethod", "classmethod", "dataclass", "abstractmethod", "overload", "override", "final",
+     "unique", "runtime_checkable", "contextmanager", "asynccontextmanager", "cached_property", "lru_cache", "cache",
+     "wraps", "total_ordering", "setter", "getter", "deleter", "no_type_check", "deprecated", "define",
+     "frozen", "mutable")
+)  # fmt: skip
+"""Functions that make a value and touch nothing else, by the last part of their name."""
+_CHECKING: Final = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+_STDLIB: Final = frozenset({*sys.stdlib_module_names, "typing_extensions"})
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Defining = (
+    _Function | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Try | ast.Import
+    | ast.ImportFrom | ast.Pass | ast.Global
+)  # fmt: skip
+"""Statements that do no more than their parts."""
+
+
+def first_side_effect(tree: ast.Module, trusted: Collection[str] = ()) -> tuple[int, str]:
+    """Line and description of the first statement of this file that does more than define; `(0, "")` for none.
+
+    `trusted`: names imported from modules of the repository: those files are asked for themselves.
+    """
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    known = {*dir(builtins), *trusted, *own, *_names_from(tree, _STDLIB)}
+    todo: list[ast.AST] = [*tree.body]
+    for node in todo:  # grows while it is walked
+        what = _effect(node, known)
+        if what:
+            return getattr(node, "lineno", 0), what
+        todo += _parts(node)
+    return 0, ""
+
+
+def _parts(node: ast.AST) -> Iterable[ast.AST]:
+    """The parts of this node that run when the module is imported."""
+    if isinstance(node, _Function):
+        notes = (note for part in (node, *ast.walk(node.args)) for note in notes_of(part))
+        return [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *notes]
+    if isinstance(node, ast.If) and ast.unparse(node.test) in _CHECKING:
+        return node.orelse
+    return () if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
+
+
+def _effect(node: ast.AST, known: Collection[str]) -> str:
+    """What this very node does, apart from its parts, besides defining; empty for nothing."""
+    if isinstance(node, ast.ClassDef):
+        # an unknown base may have a metaclass or an `__init_subclass__`, which run when the class is defined
+        for base in node.bases:
+            if _root_of(base) not in known or any(isinstance(part, ast.Call) for part in ast.walk(base)):
+                return f"class {node.name}({_brief(base)})"
+        for keyword in node.keywords:
+            if keyword.arg not in ("total", "frozen") and ast.unparse(keyword.value).rpartition(".")[2] != "ABCMeta":
+                return f"class {node.name}({keyword.arg}=…)"
+    # hooks of PEP 487: they run when another class is defined
+    hook = isinstance(node, _Function) and node.name in ("__init_subclass__", "__set_name__")
+    for decorator in node.decorator_list if isinstance(node, _Function | ast.ClassDef) else ():
+        if _last(decorator.func if isinstance(decorator, ast.Call) else decorator) not in _QUIET:
+            return f"@{_brief(decorator)}"
+    calls = isinstance(node, ast.Call) and _last(node.func) not in _QUIET
+    changes = isinstance(node, ast.Attribute | ast.Subscript | ast.Starred) and not isinstance(node.ctx, ast.Load)
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    # TypeAlias: Python 3.12
+    other = isinstance(node, ast.stmt) and not isinstance(node, _Defining) and node.__class__.__name__ != "TypeAlias"
+    waits = isinstance(node, ast.Await | ast.Yield | ast.YieldFrom)
+    return _brief(node) if hook or calls or changes or waits or (other and not text) else ""
+
+
+def _last(node: ast.expr) -> str:
+    node = node.value if isinstance(node, ast.Subscript) else node
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _brief(node: ast.AST) -> str:
+    text = ast.unparse(node).partition("\n")[0]
+    return text if len(text) <= 60 else text[:57] + "..."
