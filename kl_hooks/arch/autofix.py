@@ -19,13 +19,13 @@ from typing import Any, Final
 
 from kl_hooks.arch.baseline import apply_baseline
 from kl_hooks.arch.content import WORKTREE, load_content, utc_day
-from kl_hooks.arch.import_survey import Survey, paths_by_module, survey_imports
+from kl_hooks.arch.import_survey import Survey, bound_names, paths_by_module, survey_imports
 from kl_hooks.arch.layer_check import judge
 from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
-from kl_hooks.arch.packages import NON_PRODUCT_NAMES
+from kl_hooks.arch.packages import is_product
 from kl_hooks.arch.report import counted, problems_to_list, violation_to_dict
-from kl_hooks.code.modules import file_links, plain_name
+from kl_hooks.code.modules import plain_name
 from kl_hooks.code.rewrite.edit import Unfixable, rewrite
 from kl_hooks.code.rewrite.import_use import LIBRARIES, NOTED, Uses, first_side_effect, need
 from kl_hooks.code.rewrite.source_text import any_of, parsed
@@ -43,14 +43,8 @@ from kl_hooks.workspace import Workspace
 _AT_ONCE: Final = ("import", "star import")
 """Methods of imports that run when the module is imported."""
 _READS_ANNOTATIONS = re.compile(rb"\b(get_type_hints|get_annotations|eval_str|__annotations__)\b")
-_PAGES: Final = (".md", ".rst", ".txt")
-"""Endings of files whose examples may be run as doctests."""
-_Row = Sequence[Any]
-"""An import as the scanner stores it."""
-_ImportEdge = tuple[str, str]
-"""(importing file, imported file)"""
+_ImportEdge = tuple[str, str]  # (importing file, imported file)
 _ENFORCED: Final = "only annotations use it, and the manifest enforces imports for type checkers too"
-_NO_SOURCE: Final = "what it imports has no source in this repository"
 
 
 class _Repository:
@@ -75,18 +69,9 @@ class _Repository:
                 if link.method == "star import" and file.endswith("/__init__.py"):
                     self._whole[link.path] = file
 
-    def rows(self, path: str) -> Sequence[_Row]:
-        """The imports of a file."""
-        found: Sequence[_Row] = self._survey.facts.get(path, {}).get("imports", ())
-        return found
-
-    def target(self, path: str, row: _Row) -> str:
-        """The module that an import of a file leads to; empty for itself, or out of its package."""
-        return next((split_id(link.target)[1] for link in file_links(path, [row], self._survey.known())), "")
-
-    def imported_file(self, path: str, row: _Row) -> str:
+    def imported_file(self, path: str, row: Sequence[Any]) -> str:
         """The file that an import of a file leads to; empty where what it imports has no source here."""
-        return self._file.get(self.target(path, row), "")
+        return self._file.get(self._survey.target(path, row), "")
 
     def taken_elsewhere(self, path: str, name: str) -> str:
         """Who else imports or uses `name` of the file `path`, as a clause; empty for nobody."""
@@ -103,10 +88,10 @@ class _Repository:
     def _import_line(self, path: str, module: str, name: str) -> int:
         """The line where a file imports `name` (or everything) from a module; 0: it does not."""
         last = plain_name(module).rpartition(".")[2]
-        for row in self.rows(path):
+        for row in self._survey.rows(path):
             # a program that minds its own paths may import the module by the last part of its name
             is_meant = row[1] == name and row[0].rpartition(".")[2] == last
-            if is_meant or (row[1] in (name, "*") and self.target(path, row) == module):
+            if is_meant or (row[1] in (name, "*") and self._survey.target(path, row) == module):
                 return int(row[3])
         return 0
 
@@ -140,12 +125,14 @@ class _Repository:
 
     def unsafe(self, removed: Collection[_ImportEdge]) -> dict[_ImportEdge, str]:
         """Return those of these imports without which the program may run differently, each with the reason."""
-        graph = {}
-        """File → the files that are imported with it, packages above them (and above itself) included."""
+        graph, ordered = dict[str, list[str]](), dict[str, list[str]]()
         for path, targets in self._direct.items():
             ends = {path, *(to for to in targets if (path, to) not in removed)}
             graph[path] = sorted((ends | {above for end in ends for above in self._above(end)}) - {path})
-        cycles = [set(one) for one in components(sorted(graph), _without_parents(graph)) if len(one) > 1]
+            # a package always comes before what is in it
+            parents = set(self._above(path))
+            ordered[path] = [to for to in graph[path] if to not in parents]
+        cycles = [set(one) for one in components(sorted(ordered), ordered) if len(one) > 1]
         return {edge: reason for edge in sorted(removed) if (reason := self._unsafe(edge, graph, cycles))}
 
     def _unsafe(self, edge: _ImportEdge, graph: Mapping[str, list[str]], cycles: list[set[str]]) -> str:
@@ -166,11 +153,11 @@ class _Repository:
 
     def _submodule(self, path: str, target: str) -> str:
         """Who uses `package.module` although only others import that module."""
-        package, dot, last = (whole := plain_name(self._survey.modules[target])).rpartition(".")
+        package, dot, last = plain_name(self._survey.modules[target]).rpartition(".")
         for other, content in self._contents.items() if dot else ():
             direct = other == path or target in self._direct.get(other, ())
             if other in self._survey.index.errors:  # it can't be parsed
-                direct = direct or whole.encode() in content
+                direct = direct or plain_name(self._survey.modules[target]).encode() in content
             if other.endswith(".py") and not direct and last.encode() in content:
                 line = self._use_line(other, package, last)
                 if line:
@@ -180,23 +167,24 @@ class _Repository:
     def evaluator(self, path: str) -> str:
         """Who outside the file may look at its annotations at run time, as a clause."""
         for other, content in self._contents.items():
-            found = _READS_ANNOTATIONS.search(content) if other.endswith(".py") and not _is_no_product(other) else None
-            if found and other != path:
-                line = _line(content, _READS_ANNOTATIONS.pattern)
+            found = _READS_ANNOTATIONS.search(content)
+            if found and other != path and other.endswith(".py") and is_product(other):
+                line = content.count(b"\n", 0, found.start()) + 1
                 return f"{other}:{line} looks at annotations at run time ({found[1].decode()})"
         # a package passes on what its __init__ imports: who imports that may be the one who evaluates
         passing = {one: users for one, users in self._importers.items() if one == path or one.endswith("/__init__.py")}
         for user in sorted(_closure([path], passing) - {path}):
-            tops = (row[0].partition(".")[0] for row in self.rows(user) if not row[2])
+            tops = (row[0].partition(".")[0] for row in self._survey.rows(user) if not row[2])
             library = next((top for top in tops if top in LIBRARIES), "")
-            if library and not _is_no_product(user):
+            if library and is_product(user):
                 return f"{user} imports it and {library}, which may evaluate its annotations at run time"
         return ""
 
     @cached_property
     def _contents(self) -> Mapping[str, bytes]:
         content = self._survey.content
-        pages = content.read(files.worktree_files(content.repo, _PAGES, content.look))
+        # their examples may be run as doctests
+        pages = content.read(files.worktree_files(content.repo, (".md", ".rst", ".txt"), content.look))
         shown = {entry.path: text for entry, text in pages if b"import" in text}
         return {**self._survey.read(sorted(entry.path for entry in content.entries)), **shown}
 
@@ -210,7 +198,8 @@ class _Repository:
         if path not in self._effects:
             # CPython parses no source with a NUL in it: a file that can't be had counts as one that can't be read
             tree = parsed(self._contents.get(path, b"\0"))
-            inside = {name for row in self.rows(path) if self.imported_file(path, row) for name in _names(row)}
+            rows = [row for row in self._survey.rows(path) if self.imported_file(path, row)]
+            inside = {name for row in rows for name in bound_names(row)}
             try:
                 self._effects[path] = first_side_effect(tree, inside) if tree else (0, "it can't be read")
             except RecursionError:
@@ -224,13 +213,6 @@ def _line(content: bytes, pattern: bytes) -> int:
     return content.count(b"\n", 0, found.start()) + 1 if found else 0
 
 
-def _names(row: _Row) -> set[str]:
-    """The names that a row may bind: its own, and one given with `as`."""
-    name = str(row[1] or row[0])
-    renamed = re.findall(rf"\b{re.escape(name)}\s+as\s+(\w+)", str(row[5]))
-    return {*renamed, name.partition(".")[0]}
-
-
 def _closure(starts: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[str]:
     todo = list(dict.fromkeys(starts))
     seen = set(todo)
@@ -239,19 +221,6 @@ def _closure(starts: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[s
         seen |= new
         todo += new
     return seen
-
-
-def _without_parents(graph: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Without imports of a package by what is in it: a package always comes before what is in it."""
-    return {
-        path: [to for to in targets if not (to.endswith("/__init__.py") and path.startswith(to[: -len("__init__.py")]))]
-        for path, targets in graph.items()
-    }
-
-
-def _is_no_product(path: str) -> bool:
-    """True for tests and what else is not the product."""
-    return path.split("/")[0] in NON_PRODUCT_NAMES or path.rpartition("/")[2].startswith(("test_", "conftest"))
 
 
 def on_disk(top: Path, path: str, stored: bytes) -> bytes:
@@ -322,13 +291,13 @@ class _Plan:
     def _kinds(self, violation: Violation) -> Iterator[str]:
         """What the imports behind a violation are needed for. Raises Unfixable where one of them has to stay."""
         path, around = violation.path, self._around
-        on_line = [row for row in around.rows(path) if row[3] == violation.line]
-        rows = [row for row in on_line if row[4] == violation.method]
-        rows = [row for row in rows if plain_name(around.target(path, row)) == violation.imported]
+        on_line = [row for row in self._survey.rows(path) if row[3] == violation.line]
+        meant = (violation.method, violation.imported)
+        rows = [row for row in on_line if (row[4], plain_name(self._survey.target(path, row))) == meant]
         if not rows:
-            through = f"it leads through {violation.method.removeprefix(THROUGH_METHOD)}, in no layer"
-            chain = "it is a chain of imports, each of them allowed"
-            raise Unfixable(through if is_through(violation.method) else chain)
+            if is_through(violation.method):
+                raise Unfixable(f"it leads through {violation.method.removeprefix(THROUGH_METHOD)}, in no layer")
+            raise Unfixable("it is a chain of imports, each of them allowed")
         source = self._survey.source(path)
         if source is None:
             raise Unfixable("the file can't be read")
@@ -338,9 +307,8 @@ class _Plan:
             reason = wanted.reason or (_ENFORCED if enforced else "") or around.taken_elsewhere(path, wanted.name)
             reason = reason or (around.evaluator(path) if wanted.kind == NOTED else "")
             self._edges[violation] = (path, around.imported_file(path, row))
-            reason = reason or ("" if self._edges[violation][1] else _NO_SOURCE)
-            if reason:
-                raise Unfixable(reason)
+            if reason or not self._edges[violation][1]:
+                raise Unfixable(reason or "what it imports has no source in this repository")
             yield wanted.kind
         if len(rows) < len(on_line):
             raise Unfixable("other imports share its line")
@@ -352,7 +320,7 @@ class _Plan:
             staying = {
                 (path, self._around.imported_file(path, row))
                 for path in {path for path, _ in lines}
-                for row in self._around.rows(path)
+                for row in self._survey.rows(path)
                 if (path, row[3]) not in lines and row[4] in _AT_ONCE
             }
             unsafe = self._around.unsafe({self._edges[one] for one in self.going} - staying)
@@ -365,15 +333,12 @@ class _Plan:
         self.left.update(reasons)
         self.going = {one: method for one, method in self.going.items() if one not in reasons}
 
-    def _leave_file(self, path: str, problem: Unfixable) -> None:
-        self._leave({violation: str(problem) for violation in self.going if violation.path == path})
-
     def edit(self, write: bool) -> list[_Change]:
         """Return the changed files, written if `write`. What can't be edited is left."""
-        repo, refused = self._survey.content.repo, True
+        repo, refused = self._survey.content.repo, {"": ""}
         # nothing is written before every file is edited: an import that can't be edited may need others to stay
         while refused:
-            changes, refused = list[_Change](), False
+            changes, refused = list[_Change](), dict[str, str]()
             for path in sorted({violation.path for violation in self.going}):
                 lines = {one.line: method for one, method in self.going.items() if one.path == path}
                 drops = [line for line, method in lines.items() if method == "dropped"]
@@ -381,16 +346,15 @@ class _Plan:
                     before = on_disk(repo.top, path, self._survey.read([path]).get(path, b"\0"))
                     changes.append(_Change(path, before, rewrite(before, lines.keys() - drops, drops)))
                 except Unfixable as problem:
-                    self._leave_file(path, problem)
-                    refused = True
+                    refused[path] = str(problem)
+            self._leave({one: refused[one.path] for one in self.going if one.path in refused})
             self._settle()
-        for change in list(changes) if write else ():
+        for change in changes if write else ():
             try:
                 replace_files(repo.top, change.path, change.before, change.after, repo.git_dir)
             except Unfixable as problem:
-                self._leave_file(change.path, problem)
-                changes.remove(change)
-        return changes
+                self._leave({one: str(problem) for one in self.going if one.path == change.path})
+        return [change for change in changes if any(one.path == change.path for one in self.going)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,10 +367,8 @@ class _Change:
 
     def diff(self) -> Iterator[str]:
         """A unified diff, without line endings (which never change)."""
-        before, after = (
-            [line.decode("utf-8", "replace") for line in lines_of(text)] for text in (self.before, self.after)
-        )
-        for line in difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", lineterm=""):
+        old, new = ([line.decode("utf-8", "replace") for line in lines_of(one)] for one in (self.before, self.after))
+        for line in difflib.unified_diff(old, new, f"a/{self.path}", f"b/{self.path}", lineterm=""):
             yield safe_text(line)
 
 
@@ -435,8 +397,7 @@ class FixResult:
         """The lines to print; `written`: this was no dry run."""
         lines = [line for change in self.changes for line in change.diff()]
         lines += [""] if lines else []
-        for one, manner in self.fixed:
-            lines.append(_row(f"{'' if written else 'would be '}{manner}", one))
+        lines += [_row(f"{'' if written else 'would be '}{manner}", one) for one, manner in self.fixed]
         for one, reason in self.left:
             lines += [_row("not fixed", one), f"  {'':<{_COLUMN}} {one_line(reason, 200)}"]
         lines += [one_line(str(problem), 400) for problem in self.unread]
@@ -448,11 +409,9 @@ class FixResult:
         fixed, left = len(self.fixed), len(self.left)
         if not fixed:
             return f"nothing to fix, {left} left: see kl arch check" if left else "clean: nothing to fix"
-        files = f"in {counted(len(self.changes), 'file')}"
-        if not written:
-            done = f"{counted(fixed, 'violation')} could be fixed {files}, {left} left"
-            return f"{done}. Nothing was written: kl arch fix does"
-        return f"{counted(fixed, 'violation')} fixed {files}, {left} left" + (": see kl arch check" if left else "")
+        done = "fixed" if written else "could be fixed"
+        more = (": see kl arch check" if left else "") if written else ". Nothing was written: kl arch fix does"
+        return f"{counted(fixed, 'violation')} {done} in {counted(len(self.changes), 'file')}, {left} left{more}"
 
     def to_dict(self, *, written: bool) -> dict[str, Any]:
         """Return the result as `--format json` prints it."""

@@ -36,7 +36,7 @@ from kl_hooks.code.scanner.python import read_imports, scanners_of
 from kl_hooks.config.compile_cache import read_entry, write_entry
 from kl_hooks.git.files import FileEntry
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.symbol import Link
+from kl_hooks.model.symbol import Link, split_id
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -367,7 +367,7 @@ class _Follower:
 
     def _taken(self, link: Link, file: str) -> set[_Step]:
         """The names that the statement behind an import imports from the file."""
-        rows = [row for row in self._rows(link.path) if row[3] == link.line and row[4] == link.method]
+        rows = [row for row in self._survey.rows(link.path) if row[3] == link.line and row[4] == link.method]
         return {step for row in rows for step in self._steps(link.path, row) if step[0] == file}
 
     def _steps(self, path: str, row: Sequence[Any]) -> Iterator[_Step]:
@@ -410,8 +410,8 @@ class _Follower:
         A package by itself (`import shop` in a file of `shop`, or a name that `shop/__init__.py` defines) leads
         nowhere: that file runs with every import of the package anyway.
         """
-        rows = [row for row in self._rows(file) if row[4] != TYPE_CHECKING_METHOD]
-        binding = [row for row in rows if name in _bound(row)]
+        rows = [row for row in self._survey.rows(file) if row[4] != TYPE_CHECKING_METHOD]
+        binding = [row for row in rows if name in bound_names(row)]
         if binding and name != "*":
             return binding
         if name == "*" or not file.endswith("__init__.py"):
@@ -425,12 +425,8 @@ class _Follower:
         text = self._survey.read([file]).get(file, b"")
         return {(one or other).decode() for one, other in _DEFINED.findall(text)}
 
-    def _rows(self, path: str) -> Sequence[Sequence[Any]]:
-        rows: Sequence[Sequence[Any]] = self._survey.facts.get(path, {}).get("imports", ())
-        return rows
 
-
-def _bound(row: Sequence[Any]) -> set[str]:
+def bound_names(row: Sequence[Any]) -> set[str]:
     """The names that an import may bind: the one given with `as`, and its own where it is written without."""
     imported, statement = re.escape(str(row[1] or row[0])), str(row[5]).partition("import")[2]
     renamed = set(re.findall(rf"\b{imported}\s+as\s+(\w+)", statement))
@@ -477,6 +473,15 @@ class Survey:
         """The imports of modules of the repository, by path and line."""
         return tuple(link for path in sorted(self.index.links) for link in self.index.of(path))
 
+    def rows(self, path: str) -> Sequence[Sequence[Any]]:
+        """The imports of a file, as the scanner stores them."""
+        found: Sequence[Sequence[Any]] = self.facts.get(path, {}).get("imports", ())
+        return found
+
+    def target(self, path: str, row: Sequence[Any]) -> str:
+        """The module that an import of a file leads to; empty for itself, or out of its package."""
+        return next((split_id(link.target)[1] for link in file_links(path, [row], self.known())), "")
+
     def links_under(self, manifest: Manifest) -> tuple[Link, ...]:
         """`links`, and those that only a manifest makes: into its namespaces, and forbidden ones through no layer."""
         layer_of = layer_lookup(manifest.layers)
@@ -518,7 +523,7 @@ class Survey:
         named, files = namespace_lookup(manifest.layers), paths_by_module(self.modules)
         found = []
         for path in sorted(path for path, layer in layers.items() if layer is not None):
-            for link in file_links(path, self.facts.get(path, {}).get("imports", ()), self.known()):
+            for link in file_links(path, self.rows(path), self.known()):
                 dotted = link.target.partition(":")[2]
                 if file_of(dotted, files) is None and named(dotted):
                     found.append(link)
@@ -565,7 +570,7 @@ class Survey:
         known: ModuleIndex = self._memory["known"]
         return known
 
-    def _rows(self, link: Link) -> list[list[Any]]:
+    def _rows(self, link: Link) -> list[Sequence[Any]]:
         """The imports of a file (see `code.scanner.imports`) behind a link."""
         rows = self._lines(link.path).get(link.line, [])
         # most lines have one import: for these the index of modules is not built
@@ -574,30 +579,26 @@ class Survey:
         if is_through(link.method):
             files, first = paths_by_module(self.modules), first_file_between(link.method)
 
-            def leads_there(row: list[Any]) -> bool:
-                some = file_links(link.path, [row], self.known())
-                return any(file_of(one.target.partition(":")[2], files) == first for one in some)
-
-            return [row for row in rows if leads_there(row)]
+            return [row for row in rows if file_of(self.target(link.path, row), files) == first]
         key = ("targets", link.path, link.line)
         if key not in self._memory:
-            found: dict[str, list[list[Any]]] = {}
+            found: dict[str, list[Sequence[Any]]] = {}
             for row in rows:
                 for one in file_links(link.path, [row], self.known()):
                     found.setdefault(one.target, []).append(row)
             self._memory[key] = found
-        behind: dict[str, list[list[Any]]] = self._memory[key]
+        behind: dict[str, list[Sequence[Any]]] = self._memory[key]
         return behind.get(link.target, [])
 
-    def _lines(self, path: str) -> dict[int, list[list[Any]]]:
+    def _lines(self, path: str) -> dict[int, list[Sequence[Any]]]:
         """Line → the imports of a file on it; grouped once, since a file may have thousands of violations."""
         key = ("lines", path)
         if key not in self._memory:
-            found: dict[int, list[list[Any]]] = {}
-            for row in self.facts.get(path, {}).get("imports", ()):
+            found: dict[int, list[Sequence[Any]]] = {}
+            for row in self.rows(path):
                 found.setdefault(row[3], []).append(row)
             self._memory[key] = found
-        lines: dict[int, list[list[Any]]] = self._memory[key]
+        lines: dict[int, list[Sequence[Any]]] = self._memory[key]
         return lines
 
     def source(self, path: str) -> Source | None:

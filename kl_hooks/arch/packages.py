@@ -9,12 +9,18 @@ from typing import Final
 from kl_hooks.code.modules import plain_name
 from kl_hooks.model.text import safe_text
 
-NON_PRODUCT_NAMES: Final = frozenset(
+_NON_PRODUCT_NAMES: Final = frozenset(
     ("tests", "test", "testing", "doc", "docs", "example", "examples", "bench", "benchmark", "benchmarks", "script",
      "scripts", "tools", "tasks", "noxfile", "setup", "conftest", "build", "dist", "venv", "env", "site", "stubs",
      "node_modules", "typings")
 )  # fmt: skip
 """Top-level names that are not the product."""
+
+
+def is_product(path: str) -> bool:
+    """False for tests and whatever else is not the product."""
+    is_test = path.rpartition("/")[2].startswith(("test_", "conftest"))
+    return not is_test and path.split("/")[0] not in _NON_PRODUCT_NAMES
 
 
 def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
@@ -25,7 +31,7 @@ def product_packages(modules: Mapping[str, str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for path, dotted in sorted(modules.items()):
         top = plain_name(dotted).partition(".")[0]
-        aside = top in NON_PRODUCT_NAMES or path.split("/")[0] in NON_PRODUCT_NAMES or top.startswith(("test_", "."))
+        aside = top in _NON_PRODUCT_NAMES or path.split("/")[0] in _NON_PRODUCT_NAMES or top.startswith(("test_", "."))
         # a path that can't be printed can't be the path of a layer, see `_clean_path` of the parser
         if dotted and not aside and safe_text(path) == path:
             found[top].append(path)

@@ -102,7 +102,7 @@ def test_where_things_go(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("from w import A  # mine\n", "a comment would be lost"),
+        ("from w import A  # mine\n", "a comment belongs to it"),
         (f"{FUTURE}TYPE_CHECKING = 1\nfrom w import A\n", "called TYPE_CHECKING"),
         (f"{FUTURE}from typing import Any as TYPE_CHECKING\nfrom w import A\n", "called TYPE_CHECKING"),
         ("from w import A\n", "annotations are evaluated"),

@@ -8,16 +8,15 @@ the imports that were asked for. Why not by libcst's transformers: ADR-0027.
 from __future__ import annotations
 
 import ast
-import io
 import sys
-import tokenize
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Final, TypeGuard
 
-from kl_hooks.code.rewrite.import_use import Import, binds, statement
+from kl_hooks.code.rewrite.import_use import Import, binds, imported_modules, statement
 
 _FLAG: Final = "TYPE_CHECKING"
+_FLAG_IMPORT: Final = f"from typing import {_FLAG}"
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -37,11 +36,7 @@ def rewrite(content: bytes, moves: Collection[int], drops: Collection[int]) -> b
         changed = edit.run(moves, drops)
         # dont_inherit: else the future statements of this module would hold for the text, too
         compile(changed, "<new>", "exec", dont_inherit=True)
-        if _comments(content) != _comments(changed):
-            raise Unfixable("a comment would be lost")
-        mine = {ast.dump(edit.imported(line)) for line in (*moves, *drops)}
-        if moves:
-            mine.add(ast.dump(ast.parse(_FLAG_IMPORT).body[0]))
+        mine = {*edit.dumps, *([ast.dump(ast.parse(_FLAG_IMPORT).body[0])] if moves else [])}
         if _other_statements(content, mine) != _other_statements(changed, mine):
             raise Unfixable("more than the import would change")
     except (SyntaxError, ValueError, LookupError) as problem:
@@ -51,22 +46,19 @@ def rewrite(content: bytes, moves: Collection[int], drops: Collection[int]) -> b
     return changed
 
 
-_FLAG_IMPORT: Final = f"from typing import {_FLAG}"
-
-
 class _Edit:
     """Lines to replace, gathered by their number in the file as it was."""
 
     def __init__(self, content: bytes) -> None:
-        self.content, self.tree = content, ast.parse(content)
+        self.tree = ast.parse(content)
         self.mark = _BOM if content.startswith(_BOM) else b""
         # bytes.splitlines cuts at \n, \r and \r\n only, as the tokenizer does; str.splitlines also at \f and \x1c
         self.lines = content.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = b"\r\n" if b"\r\n" in content else b"\n"
-        if content.count(b"\r") != content.count(b"\r\n") or b"".join(self.lines).count(b"\n") < len(self.lines) - 1:
-            raise Unfixable("the file has odd line endings")
-        if self.lines and not self.lines[-1].endswith(b"\n"):
-            self.lines[-1] += self.newline
+        if content.count(b"\r") != content.count(b"\r\n") or content.count(b"\n") < len(self.lines):
+            raise Unfixable("the file has odd line endings, or none at its end")
+        self.dumps: list[str] = []
+        """The statements that are moved or removed."""
         self.removed: set[int] = set()
         """Numbers of lines."""
         self.above: dict[int, list[bytes]] = {}
@@ -75,22 +67,20 @@ class _Edit:
     def run(self, moves: Collection[int], drops: Collection[int]) -> bytes:
         moved: list[bytes] = []
         for line in sorted({*moves, *drops}):
-            node = self.imported(line)
+            node = statement(self.tree, line)
+            if node is None:
+                raise Unfixable("the import is not there any more")
+            self.dumps.append(ast.dump(node))
             own = range(line, (node.end_lineno or line) + 1)
+            # an import holds no strings: whatever is behind a `#` on its lines is a comment
+            if any(b"#" in self.lines[number - 1] for number in own):
+                raise Unfixable("a comment belongs to it")
             self.removed.update(own)
             moved += [self.lines[number - 1] for number in own if line in moves]
             self._join_blank_lines(own, top=not moves)
         if moved:
             self._move(moved)
-        whole = b"".join(line for number in range(1, len(self.lines) + 2) for line in self._at(number))
-        return self.mark + (whole if self.content.endswith(b"\n") else whole.removesuffix(self.newline))
-
-    def imported(self, line: int) -> Import:
-        """The import that starts on a line."""
-        node = statement(self.tree, line)
-        if node is None:
-            raise Unfixable("the import is not there any more")
-        return node
+        return self.mark + b"".join(line for number in range(1, len(self.lines) + 2) for line in self._at(number))
 
     def _join_blank_lines(self, own: range, *, top: bool) -> None:
         """Where these lines are removed, keep the larger group of blank lines around them; `top`: none at the top."""
@@ -147,15 +137,12 @@ class _Edit:
 
 
 def _is_block(node: ast.stmt) -> TypeGuard[ast.If]:
-    named = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == _FLAG
-    return named and isinstance(node, ast.If) and node.body[0].lineno > node.lineno
+    return isinstance(node, ast.If) and ast.unparse(node.test) == _FLAG and node.body[0].lineno > node.lineno
 
 
 def _top_module(node: ast.stmt) -> str:
-    """The first module that an import names, its first part; empty for a relative import and any other statement."""
-    if isinstance(node, ast.Import):
-        return node.names[0].name.partition(".")[0]
-    return (node.module or "").partition(".")[0] if isinstance(node, ast.ImportFrom) and not node.level else ""
+    """The first module that an import names, its first part; empty for a relative import."""
+    return next((top for top, _ in imported_modules(node)), "")
 
 
 def _other_statements(content: bytes, mine: Collection[str]) -> list[str]:
@@ -166,8 +153,3 @@ def _other_statements(content: bytes, mine: Collection[str]) -> list[str]:
         found += [f"under {_FLAG}: {dump}" for part in inner if (dump := ast.dump(part)) not in mine]
         found += [dump for part in outer if (dump := ast.dump(part)) not in mine]
     return found
-
-
-def _comments(content: bytes) -> list[str]:
-    tokens = tokenize.tokenize(io.BytesIO(content).readline)
-    return sorted(token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT)

@@ -13,10 +13,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
-_LOOKS: Final = frozenset({"globals", "eval", "exec"})
-_BARE_LOOKS: Final = frozenset({"dir", "vars", "locals"})
+Import = ast.Import | ast.ImportFrom
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Definition = _Function | ast.ClassDef
+_LOOKS: Final = frozenset({"globals", "eval", "exec", "dir", "vars", "locals"})
+_BY_NAME: Final = frozenset({"modules", "import_module", "__import__"})
+"""What gives a module by its name: of `sys` and `importlib`."""
 # type comments of PEP 484; `# type: ignore` names no type
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore)(.*)")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -40,21 +44,26 @@ class Uses:
         """Word → the line of a string outside annotations that has it; of docstrings only those with doctests."""
         self.members: dict[str, int] = {}
         """Attribute, keyword or word of a string → line: what may be taken out of a module with this name."""
-        self.looks = 0
-        """The line where the file looks at its own names (`globals()`), 0 for none."""
         skipped: set[int] = set()
         todo: list[tuple[ast.AST, bool]] = [(tree, False)]
         while todo:
             node, noted = todo.pop()
             # doctest runs what follows `>>>` with the names of the module
-            doc = _docstring(node)
-            if doc and ">>>" not in doc.value:
-                skipped.add(id(doc))
-            notes = {id(note) for note in notes_of(node)}
+            doc = ast.get_docstring(node, clean=False) if isinstance(node, _Definition | ast.Module) else None
+            if doc is not None and ">>>" not in doc:
+                skipped.add(id(node.body[0].value))  # type: ignore[attr-defined]
+            notes = {id(note) for note in _notes_of(node)}
             children = [(child, noted or id(child) in notes) for child in ast.iter_child_nodes(node)]
             todo += reversed(children)
             if id(node) not in skipped:
                 self._add(node, noted)
+
+    @property
+    def looks(self) -> int:
+        """The line where the file may look at its own names: `globals()`, `sys.modules[__name__]`; 0 for none."""
+        own = [self.used["__name__"]] if "__name__" in self.used else []
+        by_name = own if _BY_NAME & (self.used.keys() | self.members.keys()) else []
+        return min([*by_name, *(self.used[word] for word in _LOOKS & self.used.keys())], default=0)
 
     def _add(self, node: ast.AST, noted: bool) -> None:
         """Note the uses by this very node; `noted`: it is in an annotation."""
@@ -63,7 +72,8 @@ class Uses:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             (self.noted if noted else self.used).setdefault(node.id, node.lineno)
         elif isinstance(node, ast.Constant):
-            members = _words_of(node.value)
+            text = node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else node.value
+            members = _WORD.findall(text) if isinstance(text, str) else []
             for word in members:
                 (self.noted if noted else self.strings).setdefault(word, node.lineno)
         elif isinstance(node, ast.Attribute):
@@ -72,35 +82,15 @@ class Uses:
             members = [node.arg] if node.arg else []
         elif isinstance(node, ast.MatchClass):  # `case Point(x=0)` reads the attribute x (PEP 634)
             members = node.kwd_attrs
-        elif isinstance(node, ast.Call | ast.Subscript) and not noted and _looks_at_names(node):
-            self.looks = self.looks or node.lineno
         for word in members:
             line = node.end_lineno if isinstance(node, ast.Attribute) else getattr(node, "lineno", 0)
             self.members.setdefault(word, line or 0)
 
 
-def _words_of(value: object) -> list[str]:
-    """The identifiers in a constant; none in a number."""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    return _WORD.findall(text) if isinstance(text, str) else []
-
-
-def _looks_at_names(node: ast.Call | ast.Subscript) -> bool:
-    """True for `globals()`, `eval(…)`, `dir()`, `sys.modules[__name__]` and the like."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
-    called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-    if called in ("import_module", "__import__"):
-        return any(isinstance(arg, ast.Name) and arg.id == "__name__" for arg in node.args)
-    return isinstance(node.func, ast.Name) and (called in _LOOKS or (called in _BARE_LOOKS and not node.args))
-
-
-def notes_of(node: ast.AST) -> Iterator[ast.expr]:
-    """The annotations that belong to this very node."""
-    if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
-        yield node.annotation
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
-        yield node.returns
+def _notes_of(node: ast.AST) -> list[ast.expr]:
+    """The annotation that belongs to this very node, if it has one."""
+    note = getattr(node, "annotation", None) or getattr(node, "returns", None)
+    return [note] if isinstance(note, ast.expr) else []
 
 
 def binds(node: ast.AST) -> Iterator[str]:
@@ -120,14 +110,6 @@ def binds(node: ast.AST) -> Iterator[str]:
             name = getattr(node, key, None)
             if isinstance(name, str):
                 yield name
-
-
-def _docstring(node: ast.AST) -> Any:
-    """The constant that is the docstring of this very node; None for none."""
-    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or not node.body:
-        return None
-    value = getattr(node.body[0], "value", None) if isinstance(node.body[0], ast.Expr) else None
-    return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
 
 
 LIBRARIES: Final = frozenset(
@@ -150,51 +132,17 @@ _HARMLESS: Final = frozenset({*sys.stdlib_module_names, "click", "pytest", "typi
 """Modules whose decorators and classes read no annotations; those functions that do are among the words above."""
 # dataclasses recognizes these in the text of an annotation, by the names that the module has (_is_type in CPython)
 _KEYS: Final = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
-Import = ast.Import | ast.ImportFrom
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def _reader(source: Source) -> str:
-    """Who in this file may read its annotations at run time, as a clause; empty where nobody does."""
-    tree = source.tree
-    # without it they are evaluated; to add it would turn all others of the file into text too
-    if "annotations" not in _names_from(tree, ("__future__",)):
-        return "its annotations are evaluated at run time, without `from __future__ import annotations`"
-    found = _READERS.search(source.content)
-    if found:
-        line = source.content.count(b"\n", 0, found.start()) + 1
-        return f"{found[1].decode()} reads annotations at run time (line {line})"
-    own = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
-    known = {*dir(builtins), *own, *_names_from(tree, _HARMLESS)}
-    for node in ast.walk(tree):
-        line = getattr(node, "lineno", 0)
-        # attrs reads those of functions that convert values
-        for library in {top for top, _ in _imported(node)} & {*LIBRARIES, "attr", "attrs"}:
-            return f"{library} reads annotations at run time (line {line})"
-        for decorator in node.decorator_list if isinstance(node, _Definition) else ():
-            if _root_of(decorator) not in known:
-                return f"@{_source_of(decorator)} may read annotations at run time (line {decorator.lineno})"
-        for base in [*node.bases, *(one.value for one in node.keywords)] if _has_fields(node) else ():
-            if _root_of(base) not in known and not isinstance(base, ast.Constant):
-                return f"the class {_source_of(base)} may read annotations at run time (line {line})"
-    return ""
-
-
-def _has_fields(node: ast.AST) -> TypeGuard[ast.ClassDef]:
-    return isinstance(node, ast.ClassDef) and any(isinstance(part, ast.AnnAssign) for part in node.body)
-
-
-def _imported(node: ast.AST) -> Iterator[tuple[str, ast.alias]]:
+def imported_modules(node: ast.AST) -> Iterator[tuple[str, ast.alias]]:
     """The top-level modules that an import names, each with a name that it binds."""
-    if isinstance(node, ast.Import):
-        yield from ((alias.name.partition(".")[0], alias) for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and not node.level:
-        yield from (((node.module or "").partition(".")[0], alias) for alias in node.names)
+    for alias in node.names if isinstance(node, Import) and not getattr(node, "level", 0) else ():
+        yield (alias.name if isinstance(node, ast.Import) else node.module or "").partition(".")[0], alias  # type: ignore[attr-defined]
 
 
 def _names_from(tree: ast.Module, modules: Collection[str]) -> set[str]:
     """The names that a file, in any scope, imports from these top-level modules."""
-    pairs = (pair for node in ast.walk(tree) for pair in _imported(node))
+    pairs = (pair for node in ast.walk(tree) for pair in imported_modules(node))
     return {alias.asname or alias.name.partition(".")[0] for top, alias in pairs if top in modules}
 
 
@@ -203,12 +151,6 @@ def _root_of(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _source_of(node: ast.expr) -> str:
-    while isinstance(node, ast.Call | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return ast.unparse(node)
 
 
 UNUSED: Final = "unused"
@@ -245,8 +187,29 @@ class Source:
 
     @cached_property
     def reader(self) -> str:
-        """Who may read its annotations at run time, as a clause; empty for nobody."""
-        return _reader(self)
+        """Who in it may read its annotations at run time, as a clause; empty for nobody."""
+        # without it they are evaluated; to add it would turn all others of the file into text too
+        if "annotations" not in _names_from(self.tree, ("__future__",)):
+            return "its annotations are evaluated at run time, without `from __future__ import annotations`"
+        found = _READERS.search(self.content)
+        if found:
+            line = self.content.count(b"\n", 0, found.start()) + 1
+            return f"{found[1].decode()} reads annotations at run time (line {line})"
+        nodes = list(ast.walk(self.tree))
+        own = {node.name for node in nodes if isinstance(node, _Definition)}
+        known = {*dir(builtins), *own, *_names_from(self.tree, _HARMLESS)}
+        for node in nodes:
+            # attrs reads those of functions that convert values
+            for library in {top for top, _ in imported_modules(node)} & {*LIBRARIES, "attr", "attrs"}:
+                return f"{library} reads annotations at run time (line {getattr(node, 'lineno', 0)})"
+            readers = [*node.decorator_list] if isinstance(node, _Definition) else []
+            if isinstance(node, ast.ClassDef) and any(isinstance(part, ast.AnnAssign) for part in node.body):
+                readers += [*node.bases, *(keyword.value for keyword in node.keywords)]
+            for reader in readers:
+                if _root_of(reader) not in known and not isinstance(reader, ast.Constant):
+                    name = ast.unparse(reader).partition("(")[0]
+                    return f"{name} may read annotations at run time (line {reader.lineno})"
+        return ""
 
 
 def need(source: Source, row: Sequence[Any]) -> Need:
@@ -270,10 +233,8 @@ def mention(source: Source, row: Sequence[Any]) -> Need:
     if not same:
         return Need(NEEDED, "it is not a statement by itself at the top level of the file")
     bound = same[0].asname or same[0].name.partition(".")[0]
-    uses = source.uses
-    # a use in the code is a better reason than a comment
-    reason = _bound_twice_or_used(uses, bound) or _marked(source, row[3], same) or _named(uses, source.tree, bound)
-    return Need(NEEDED if reason else NOTED if bound in uses.noted else UNUSED, reason, bound)
+    reason = _why_needed(source, row[3], same, bound)
+    return Need(NEEDED if reason else NOTED if bound in source.uses.noted else UNUSED, reason, bound)
 
 
 _METHODS: Final = {
@@ -297,13 +258,14 @@ def _text(source: Source, line: int) -> bytes:
     return b"\n".join(source.content.splitlines()[line - 1 : node.end_lineno]) if node else b""
 
 
-def _bound_twice_or_used(uses: Uses, bound: str) -> str:
+def _why_needed(source: Source, line: int, same: Sequence[ast.alias], bound: str) -> str:
+    """Why a name has to stay that is imported on a line, as one of `same`; empty where nothing speaks for it."""
+    uses = source.uses
     if uses.bound[bound] > 1:
         return f"something else in the file is called {bound} too"
-    return f"it is used at run time (line {uses.used[bound]})" if bound in uses.used else ""
-
-
-def _marked(source: Source, line: int, same: Sequence[ast.alias]) -> str:
+    # a use in the code is a better reason than a comment
+    if bound in uses.used:
+        return f"it is used at run time (line {uses.used[bound]})"
     if source.path.rpartition("/")[2] == "__init__.py":
         return "it is in an __init__.py, where others may import it from"
     # the explicit re-export of PEP 484, which mypy asks for under --no-implicit-reexport
@@ -311,17 +273,16 @@ def _marked(source: Source, line: int, same: Sequence[ast.alias]) -> str:
         return f"`{same[0].name} as {same[0].name}` offers it to others"
     if len(same) > 1:
         return "the statement imports it twice"
-    found = _KEEP_COMMENT.search(_text(source, line))
-    return f"a comment asks to leave it ({found[1].decode('ascii', 'replace')})" if found else ""
-
-
-def _named(uses: Uses, tree: ast.Module, bound: str) -> str:
+    marked = _KEEP_COMMENT.search(_text(source, line))
+    if marked:
+        return f"a comment asks to leave it ({marked[1].decode('ascii', 'replace')})"
     if bound in uses.strings:
         return f"a string names it (line {uses.strings[bound]})"
     if uses.looks:
         return f"the file looks at its own names (line {uses.looks})"
-    found = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"), None)
-    return f"the module's __getattr__ would answer in its place (line {found.lineno})" if found else ""
+    functions = (node for node in source.tree.body if isinstance(node, ast.FunctionDef))
+    found = next((node.lineno for node in functions if node.name == "__getattr__"), 0)
+    return f"the module's __getattr__ would answer in its place (line {found})" if found else ""
 
 
 _QUIET: Final = frozenset(
@@ -340,7 +301,6 @@ _QUIET: Final = frozenset(
 """Functions that make a value and touch nothing else, by the last part of their name."""
 _CHECKING: Final = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 _STDLIB: Final = frozenset({*sys.stdlib_module_names, "typing_extensions"})
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Defining = (
     _Function | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Try | ast.Import
     | ast.ImportFrom | ast.Pass | ast.Global
@@ -367,7 +327,7 @@ def first_side_effect(tree: ast.Module, trusted: Collection[str] = ()) -> tuple[
 def _parts(node: ast.AST) -> Iterable[ast.AST]:
     """The parts of this node that run when the module is imported."""
     if isinstance(node, _Function):
-        notes = (note for part in (node, *ast.walk(node.args)) for note in notes_of(part))
+        notes = (note for part in (node, *ast.walk(node.args)) for note in _notes_of(part))
         return [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *notes]
     if isinstance(node, ast.If) and ast.unparse(node.test) in _CHECKING:
         return node.orelse
@@ -386,7 +346,7 @@ def _effect(node: ast.AST, known: Collection[str]) -> str:
                 return f"class {node.name}({keyword.arg}=…)"
     # hooks of PEP 487: they run when another class is defined
     hook = isinstance(node, _Function) and node.name in ("__init_subclass__", "__set_name__")
-    for decorator in node.decorator_list if isinstance(node, _Function | ast.ClassDef) else ():
+    for decorator in node.decorator_list if isinstance(node, _Definition) else ():
         if _last(decorator.func if isinstance(decorator, ast.Call) else decorator) not in _QUIET:
             return f"@{_brief(decorator)}"
     calls = isinstance(node, ast.Call) and _last(node.func) not in _QUIET
